@@ -1,0 +1,256 @@
+"""The central data type: many lists of candidates with sparse features, as frozen flat arrays.
+
+Axes: L lists, N candidates of all lists together, nnz nonzeros, D columns (features), K statistics of a
+candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Corpus too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.errors import DataError, RunError
+
+FORMAT_VERSION = 1
+
+_DTYPES = {
+    "lists": np.int64,
+    "rows": np.int64,
+    "columns": np.int32,
+    "values": np.float32,
+    "base": np.float64,
+    "gain": np.float64,
+    "stats": np.float64,
+    "reference": np.float64,
+    "weight": np.float64,
+}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Lists of candidates, ready for the kernels; all arrays are read-only.
+
+    | field     | dtype, shape     | meaning |
+    |-----------|------------------|---------|
+    | lists     | int64 [L + 1]    | candidates of list i are lists[i]..lists[i + 1] |
+    | rows      | int64 [N + 1]    | nonzeros of candidate y are rows[y]..rows[y + 1] |
+    | columns   | int32 [nnz]      | feature columns, sorted and unique within a row |
+    | values    | float32 [nnz]    | feature values |
+    | base      | float64 [N]      | the generator's score, higher is better |
+    | gain      | float64 [N]      | sentence-level quality to maximise |
+    | stats     | float64 [N, K]   | sufficient statistics of one metric |
+    | reference | float64 [L, R]   | the per-list part of the statistics |
+    | weight    | float64 [L]      | importance of a list |
+
+    ``width`` is D, the number of columns that exist (whether used or not); ``about`` is the provenance: metric
+    signature, digests of inputs, counts of what was skipped or pruned.
+    """
+
+    lists: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    base: np.ndarray
+    gain: np.ndarray
+    stats: np.ndarray
+    reference: np.ndarray
+    weight: np.ndarray
+    width: int
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, dtype in _DTYPES.items():
+            array = np.ascontiguousarray(np.asarray(getattr(self, name), dtype=dtype)).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        self._check()
+
+    def _check(self) -> None:
+        """Hold the invariants that the kernels rely on; they do not look again."""
+        L, N = self.list_count, self.candidate_count
+        wrong = (
+            self.lists.ndim != 1
+            or self.lists.size < 1
+            or self.lists[0] != 0
+            or self.rows.shape != (N + 1,)
+            or self.rows[0] != 0
+            or self.rows[-1] != self.columns.size
+            or self.columns.shape != self.values.shape
+            or self.base.shape != (N,)
+            or self.gain.shape != (N,)
+            or self.stats.shape[:1] != (N,)
+            or self.reference.shape[:1] != (L,)
+            or self.weight.shape != (L,)
+        )
+        if wrong:
+            raise DataError("the arrays of a corpus do not fit together; build it again (rerank extract)")
+        code = _disorder(self.lists, self.rows, self.columns, self.width)
+        if code:
+            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
+
+    @property
+    def list_count(self) -> int:
+        """Number of lists L."""
+        return self.lists.size - 1
+
+    @property
+    def candidate_count(self) -> int:
+        """Number of candidates N."""
+        return int(self.lists[-1])
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored feature values."""
+        return int(self.columns.size)
+
+    def slice(self, first: int, last: int) -> Corpus:
+        """Lists first..last - 1; the nonzeros are views, not copies."""
+        a, b = int(self.lists[first]), int(self.lists[last])
+        p, q = int(self.rows[a]), int(self.rows[b])
+        return replace(
+            self,
+            lists=self.lists[first : last + 1] - a,
+            rows=self.rows[a : b + 1] - p,
+            columns=self.columns[p:q],
+            values=self.values[p:q],
+            base=self.base[a:b],
+            gain=self.gain[a:b],
+            stats=self.stats[a:b],
+            reference=self.reference[first:last],
+            weight=self.weight[first:last],
+        )
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> Corpus:
+        """The lists ``indices`` in that order, as a copy."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        candidates = _ranges(self.lists, chosen)
+        entries = _ranges(self.rows, candidates)
+        return replace(
+            self,
+            lists=_offsets(np.diff(self.lists)[chosen]),
+            rows=_offsets(np.diff(self.rows)[candidates]),
+            columns=self.columns[entries],
+            values=self.values[entries],
+            base=self.base[candidates],
+            gain=self.gain[candidates],
+            stats=self.stats[candidates],
+            reference=self.reference[chosen],
+            weight=self.weight[chosen],
+        )
+
+    def fold(self, folds: np.ndarray, held_out: int) -> tuple[Corpus, Corpus]:
+        """(training part, held-out part) for ``folds`` (int [L], the fold of every list)."""
+        if np.shape(folds) != (self.list_count,):
+            raise DataError(f"{np.size(folds)} fold numbers for {self.list_count} lists; one a list is expected")
+        held = np.asarray(folds) == held_out
+        return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
+
+    def keep_columns(self, keep: np.ndarray) -> Corpus:
+        """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
+        mask = keep[self.columns]
+        kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+        return replace(self, rows=kept[self.rows], columns=self.columns[mask], values=self.values[mask])
+
+    def save(self, directory: Path | str) -> None:
+        """Write a directory of .npy files and header.json; it appears under its name only when complete.
+
+        Raises
+        ------
+        RunError: the directory cannot be written.
+        """
+        target = Path(directory)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+            try:
+                for name in _DTYPES:
+                    np.save(temporary / f"{name}.npy", getattr(self, name), allow_pickle=False)
+                header = {"version": FORMAT_VERSION, "width": self.width, "about": self.about}
+                (temporary / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
+                if target.exists():
+                    shutil.rmtree(target)
+                os.replace(temporary, target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+        except OSError as error:
+            raise RunError(f"cannot write the corpus {target}: {error.strerror or error}") from error
+
+    @staticmethod
+    def load(directory: Path | str, *, mmap: bool = True) -> Corpus:
+        """Read what ``save`` wrote, memory-mapped by default.
+
+        Raises
+        ------
+        DataError: a file is missing or damaged, or another version wrote it.
+        """
+        source = Path(directory)
+        try:
+            header = json.loads((source / "header.json").read_text())
+            if header["version"] != FORMAT_VERSION:
+                raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(source))
+            mode: Literal["r"] | None = "r" if mmap else None
+            arrays = {name: np.load(source / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in _DTYPES}
+            if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
+                raise DataError("an array has another type than the format says", path=str(source))
+            return Corpus(**arrays, width=int(header["width"]), about=dict(header["about"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
+
+
+def concatenate(parts: Sequence[Corpus]) -> Corpus:
+    """One corpus of all lists of ``parts``, in order; the widths must agree. ``about`` is the first part's."""
+    if len({part.width for part in parts}) != 1:
+        raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
+    }
+    lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
+    rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
+    return Corpus(lists=lists, rows=rows, width=parts[0].width, about=parts[0].about, **joined)
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """All indices of the ranges offsets[i]..offsets[i + 1] for i in ``chosen``, in order."""
+    lengths = offsets[chosen + 1] - offsets[chosen]
+    starts = np.repeat(offsets[chosen] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return starts + np.arange(lengths.sum())
+
+
+_DISORDER = {
+    1: "list or row offsets that decrease",
+    2: "a column outside of its width",
+    3: "a row whose columns are not sorted and unique",
+}
+
+
+@kernel
+def _disorder(lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, width: int) -> int:
+    for i in range(lists.shape[0] - 1):
+        if lists[i + 1] < lists[i]:
+            return 1
+    for y in range(rows.shape[0] - 1):
+        if rows[y + 1] < rows[y]:
+            return 1
+        before = -1
+        for p in range(rows[y], rows[y + 1]):
+            column = columns[p]
+            if column < 0 or column >= width:
+                return 2
+            if column <= before:
+                return 3
+            before = column
+    return 0

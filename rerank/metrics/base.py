@@ -1,0 +1,61 @@
+"""What a metric is: rows of sufficient statistics that add up, and a formula on their sums."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.registry import Registry
+
+
+class Metric(ABC):
+    """A corpus measure as a function of summed statistics.
+
+    A candidate gives a row of K numbers, a reference a row of R numbers; any selection's score is ``scores`` of
+    their sums. All measures are such that higher is better, unless ``lower_is_better``.
+    """
+
+    name: ClassVar[str]
+    primary: ClassVar[str]  # the key of the measure that tuning and significance look at
+    columns: ClassVar[tuple[str, ...]]  # names of the K statistics
+    reference_columns: ClassVar[tuple[str, ...]]  # names of the R statistics
+    lower_is_better: ClassVar[bool] = False
+    perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
+
+    @abstractmethod
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Primary measure of summed statistics: float64 [..., K] and [..., R] → [...]; finite everywhere."""
+
+    @abstractmethod
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """All measures of one selection from its sums: float64 [K] and [R]; keys are those of metrics.json."""
+
+    @property
+    @abstractmethod
+    def signature(self) -> str:
+        """Everything that changes the number: modes, cut-offs, version; printed with every score."""
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Sentence-level quality, higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
+        scores = self.scores(stats, reference)
+        return -scores if self.lower_is_better else scores
+
+    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Which rows are entirely right (bool [...]): what McNemar's test counts."""
+        return np.asarray(self.gain(stats, reference) >= self.perfect_gain - 1e-12)
+
+    def valid(self, stats: np.ndarray) -> np.ndarray:
+        """Which rows may be chosen to raise a corpus score (bool [...]): not those that only leave the sums."""
+        return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
+
+
+metrics: Registry[type[Metric]] = Registry("metric")
+
+
+def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``chosen`` is -1."""
+    rows = np.zeros((chosen.shape[0], stats.shape[1]))
+    rows[chosen >= 0] = stats[chosen[chosen >= 0]]
+    return rows

@@ -1,0 +1,78 @@
+"""Registries: a name in a recipe → the class that does it.
+
+A registry line is the only place where a part's name appears. Users' own parts are found by import path
+(``package.module:Name``) or by an entry point in the group ``rerank.<kind>``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from rerank.errors import RecipeError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A table of named parts of one kind.
+
+    >>> learners: Registry[type] = Registry("learner")
+    >>> @learners.add("perceptron")
+    ... class Perceptron: ...
+    >>> learners.get("perceptron") is Perceptron
+    True
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._parts: dict[str, T] = {}
+
+    def add(self, name: str):  # type: ignore[no-untyped-def]
+        """Decorator that registers its target under ``name``; a name can be taken once."""
+
+        def register(part: T) -> T:
+            if name in self._parts:
+                raise ValueError(f"{self.kind} {name!r} is registered twice")
+            self._parts[name] = part
+            return part
+
+        return register
+
+    def get(self, name: str) -> T:
+        """The part called ``name``, an entry point of that name, or the object at ``module:attribute``.
+
+        Raises
+        ------
+        RecipeError: nothing has that name; the message lists the nearest names.
+        """
+        if name in self._parts:
+            return self._parts[name]
+        for point in entry_points(group=f"rerank.{self.kind}s"):
+            if point.name == name:
+                return point.load()  # type: ignore[no-any-return]
+        if ":" in name:
+            return self._load(name)
+        near = difflib.get_close_matches(name, self._parts, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(self._parts))}"
+        raise RecipeError(f"unknown {self.kind} {name!r}; {hint}")
+
+    def _load(self, path: str) -> T:
+        module, _, attribute = path.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+        except (ImportError, AttributeError) as error:
+            raise RecipeError(f"cannot import {self.kind} {path!r}: {error}") from error
+
+    def names(self) -> list[str]:
+        """Registered names, sorted."""
+        return sorted(self._parts)
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return iter(sorted(self._parts.items(), key=lambda item: item[0]))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts
