@@ -1,0 +1,109 @@
+"""Head rules as data: which child is the head, by label and priority.
+
+Two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP), the
+*semantic* head the content (the object of a PP, the lexical verb, the noun). Written for the labels of the Penn
+Treebank with the auxiliary tags AUX and AUXG; pass other tables to ``HeadTable`` for other treebanks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.symbols import SymbolTable
+
+# A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
+# and the labels it looks for. "*" stands for any label.
+Rules = dict[str, list[str]]
+
+_NOUNS = "NN NNS NNP NNPS NX"
+_VERBS = "VB VBD VBG VBN VBP VBZ"
+
+SYNTACTIC: Rules = {
+    "ADJP": ["> JJ JJR JJS ADJP", "> VBN VBG", "> QP CD NN RB", "> *"],
+    "ADVP": ["> RB RBR RBS ADVP", "< IN TO RP JJ", "> *"],
+    "CONJP": ["> CC", "> RB IN", "> *"],
+    "FRAG": ["< S VP NP PP SBAR", "< *"],
+    "INTJ": ["< UH", "< *"],
+    "LST": ["< LS", "< *"],
+    "NAC": [f"> {_NOUNS}", "> NP NAC", "> *"],
+    "NP": [f"> {_NOUNS} POS", "> JJR", "< NP", "> PRP CD EX", "> JJ JJS RB QP DT PRP$ WDT WP", "> *"],
+    "NX": [f"> {_NOUNS}", "< NP NX", "> *"],
+    "PP": ["< IN TO VBG VBN RP", "< PP", "< *"],
+    "PRN": ["< S NP VP PP SBAR", "< *"],
+    "PRT": ["< RP", "< *"],
+    "QP": ["> CD", "> NNS NN", "> JJ RB DT", "> *"],
+    "RRC": ["< VP", "< NP ADVP ADJP PP", "< *"],
+    "S": ["< VP", "< S SBAR", "< AUX MD " + _VERBS, "< ADJP UCP NP", "< *"],
+    "S1": ["< S SBAR SQ SBARQ SINV", "< *"],
+    "SBAR": ["< IN WHNP WHADVP WHPP WHADJP", "< DT RB", "< S SQ SINV SBAR", "< *"],
+    "SBARQ": ["< SQ S SINV", "< SBARQ", "< *"],
+    "SINV": ["< AUX MD " + _VERBS, "< VP", "< S SINV", "< *"],
+    "SQ": ["< AUX MD " + _VERBS, "< VP SQ", "< *"],
+    "UCP": ["< *"],
+    "VP": ["< AUX AUXG MD TO", f"< {_VERBS}", "< VP", "< ADJP NP", "< *"],
+    "WHADJP": ["< WRB WDT", "> JJ ADJP", "< *"],
+    "WHADVP": ["> WRB", "< *"],
+    "WHNP": ["< WDT WP WP$ WHADJP WHPP WHNP", "> " + _NOUNS, "< *"],
+    "WHPP": ["< IN TO", "< *"],
+    "X": ["> *"],
+}
+
+SEMANTIC: Rules = {
+    **SYNTACTIC,
+    "NP": [f"> {_NOUNS}", "< NP", "> PRP CD EX QP", "> JJ JJS JJR RB DT PRP$ WDT WP POS", "> *"],
+    "PP": ["> NP", "> S SBAR VP ADJP ADVP PP QP", "> " + _NOUNS, "> IN TO RP", "> *"],
+    "SBAR": ["< S SQ SINV SBAR", "< VP", "< *"],
+    "SINV": ["< VP", "< S SINV", f"< {_VERBS}", "< *"],
+    "SQ": ["< VP", "< SQ", f"< {_VERBS}", "< ADJP", "> NP", "< *"],
+    "VP": ["< VP", f"< {_VERBS}", "< ADJP", "> NP", "< AUX AUXG MD TO", "< *"],
+    "WHNP": ["> " + _NOUNS, "< WHNP", "< WDT WP WP$", "< *"],
+    "WHPP": ["> WHNP WHADVP", "> *"],
+}
+
+DEFAULT_RULE = ["< *"]
+
+
+class HeadRanks(NamedTuple):
+    """A head table for kernels: the head of a node is its child of lowest rank, by the direction of that rank."""
+
+    row: np.ndarray  # int16 [symbols]: rule of a parent label
+    column: np.ndarray  # int16 [symbols]: class of a child label
+    rank: np.ndarray  # uint8 [rules, classes]: step in which the child is looked for
+    from_left: np.ndarray  # bool [rules, steps]: direction of a step
+
+
+class HeadTable:
+    """Head rules compiled to rank matrices over the symbols of a SymbolTable."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        labels = sorted({label for steps in rules.values() for step in steps for label in step.split()[1:]} - {"*"})
+        self._columns = {label: 1 + i for i, label in enumerate(labels)}
+        self._rows = {label: 1 + i for i, label in enumerate(sorted(rules))}
+        steps_most = max(len(steps) for steps in rules.values())
+        self._rank = np.zeros((1 + len(rules), 1 + len(labels)), np.uint8)
+        self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
+        for label, row in [("", 0), *self._rows.items()]:
+            self._fill(row, rules.get(label, DEFAULT_RULE))
+        self._row_of = np.zeros(0, np.int16)
+        self._column_of = np.zeros(0, np.int16)
+
+    def _fill(self, row: int, steps: list[str]) -> None:
+        ranks = np.full(self._rank.shape[1], len(steps) - 1, np.uint8)
+        for step in reversed(range(len(steps))):
+            direction, *labels = steps[step].split()
+            self._left[row, step] = direction == "<"
+            for label in labels:
+                ranks[self._columns[label] if label != "*" else slice(None)] = step
+        self._rank[row] = ranks
+
+    def ranks(self, symbols: SymbolTable) -> HeadRanks:
+        """The table over all symbols seen so far."""
+        known = self._row_of.size
+        if known < len(symbols):
+            texts = [symbols.text(i) for i in range(known, len(symbols))]
+            self._row_of = np.append(self._row_of, [self._rows.get(t, 0) for t in texts]).astype(np.int16)
+            self._column_of = np.append(self._column_of, [self._columns.get(t, 0) for t in texts]).astype(np.int16)
+        return HeadRanks(self._row_of, self._column_of, self._rank, self._left)

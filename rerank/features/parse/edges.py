@@ -1,0 +1,148 @@
+"""Templates over spans: Heavy, Neighbours, Edges and WordEdges (Charniak & Johnson 2005)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.classes import CONJUNCTION, PUNCTUATION
+from rerank.features.forest import Forest
+from rerank.features.marks import BAR, END, FREE, LENGTH_BIN
+from rerank.features.places import EDGE_REACH, EDGES, Places
+from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.template import Template, check_choice, templates
+
+
+@kernel
+def _put_leaves(sink: Sink, h: np.uint64, f: Forest, tree: int, first: int, last: int, words: int) -> np.uint64:
+    """Tags (or words) at positions first..last - 1 of a tree, ``$`` beyond the sentence."""
+    offset, length = f.leaf_first[tree], f.leaf_first[tree + 1] - f.leaf_first[tree]
+    for position in range(first, last):
+        if 0 <= position < length:
+            leaf = f.leaf[offset + position]
+            h = put(sink, h, f.symbol[f.word[leaf] if words else f.label[leaf]])
+        else:
+            h = put(sink, h, END)
+    return h
+
+
+@dataclass(frozen=True)
+class _Edges(Template):
+    of_words: ClassVar[bool] = False
+    binned: bool = False
+    lp: int = 0
+    ls: int = 0
+    rp: int = 0
+    rs: int = 0
+
+    def __post_init__(self) -> None:
+        for option in ("lp", "ls", "rp", "rs"):
+            check_choice(self.kind, option, getattr(self, option), range(EDGE_REACH + 1))
+
+    @property
+    def scope(self) -> int:
+        return EDGES
+
+    def options(self) -> tuple[int, ...]:
+        return (int(self.binned), self.lp, self.ls, self.rp, self.rs, int(self.of_words))
+
+
+@kernel
+def _fire_edges(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        tree, start, end = f.tree[i], f.start[i], f.end[i]
+        for v in range(ids.shape[0]):
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
+            if options[v, 0]:
+                h = put(sink, h, LENGTH_BIN[min(end - start, 5)])
+            h = put(sink, h, BAR)
+            h = _put_leaves(sink, h, f, tree, start - options[v, 1], start + options[v, 2], options[v, 5])
+            h = put(sink, h, BAR)
+            h = _put_leaves(sink, h, f, tree, end - options[v, 3], end + options[v, 4], options[v, 5])
+            emit(sink, h, places, p)
+
+
+@templates.add("Edges")
+@dataclass(frozen=True)
+class Edges(_Edges):
+    """A label with the tags of ``lp`` words before and ``ls`` after its left edge, ``rp`` before and ``rs`` after its
+    right edge, and, where ``binned``, its length (1, 2, 3-4 as 4, 5+)."""
+
+    kind: ClassVar[str] = "Edges"
+
+    fire = staticmethod(_fire_edges)
+
+
+@templates.add("WordEdges")
+@dataclass(frozen=True)
+class WordEdges(_Edges):
+    """The same as Edges with words instead of tags."""
+
+    kind: ClassVar[str] = "WordEdges"
+    of_words: ClassVar[bool] = True
+
+    fire = staticmethod(_fire_edges)
+
+
+@templates.add("Neighbours")
+@dataclass(frozen=True)
+class Neighbours(Template):
+    """A label with its binned length and the tags of ``l`` words before and ``r`` words after it."""
+
+    kind: ClassVar[str] = "Neighbours"
+    l: int = 1  # noqa: E741 - the option's name in the literature
+    r: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "l", self.l, range(EDGE_REACH + 1))
+        check_choice(self.kind, "r", self.r, range(EDGE_REACH + 1))
+
+    @property
+    def scope(self) -> int:
+        return EDGES
+
+    def options(self) -> tuple[int, ...]:
+        return (1, self.l, 0, 0, self.r, 0)
+
+    fire = staticmethod(_fire_edges)
+
+
+@kernel
+def _fire_heavy(
+    f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray
+) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        offset = f.leaf_first[f.tree[i]]
+        length = f.leaf_first[f.tree[i] + 1] - offset
+        for v in range(ids.shape[0]):
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
+            h = put(sink, h, LENGTH_BIN[min(f.end[i] - f.start[i], 5)])
+            h = put(sink, h, LENGTH_BIN[min(length - f.end[i], 5)])
+            follows = END
+            if f.end[i] < length:
+                tag = f.label[f.leaf[offset + f.end[i]]]
+                follows = f.symbol[tag] if f.classes[tag] & (PUNCTUATION | CONJUNCTION) else FREE
+            emit(sink, put(sink, h, follows), places, p)
+
+
+@templates.add("Heavy")
+@dataclass(frozen=True)
+class Heavy(Template):
+    """A label with its binned length, its binned distance to the sentence's end, and what follows: punctuation, a
+    conjunction, something else (free) or the end ($)."""
+
+    kind: ClassVar[str] = "Heavy"
+
+    @property
+    def scope(self) -> int:
+        return EDGES
+
+    def options(self) -> tuple[int, ...]:
+        return (0,)
+
+    fire = staticmethod(_fire_heavy)

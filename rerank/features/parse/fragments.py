@@ -1,0 +1,155 @@
+"""Templates over tree fragments: NGramTree and HeadTree (Charniak & Johnson 2005)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.classes import FUNCTION
+from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
+from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
+from rerank.features.parse.local import HEADS, put_ancestors
+from rerank.features.places import INSIDE, UPWARD, Places
+from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.template import WORDS, Template, check_choice, templates
+
+
+@kernel
+def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) -> np.uint64:
+    """``/ word`` of a preterminal where ``words`` (see WORDS) asks for it."""
+    if words == 2 or (words == 1 and f.classes[f.label[leaf]] & FUNCTION):
+        return put(sink, put(sink, h, SLASH), f.symbol[f.word[leaf]])
+    return h
+
+
+@kernel
+def _put_fragment(sink: Sink, h: np.uint64, f: Forest, top: int, first: int, last: int, words: int) -> np.uint64:
+    """The nodes under ``top`` that dominate leaf positions first..last - 1, bracketed."""
+    h = put(sink, h, f.symbol[f.label[top]])
+    i, before = top + 1, top
+    while i < top + f.size[top]:
+        if f.end[i] <= first:
+            i += f.size[i]
+            continue
+        if f.start[i] >= last:
+            break
+        if before == f.parent[i]:
+            h = put(sink, h, OPEN)
+        while before != f.parent[i]:
+            before = f.parent[before]
+            if before != f.parent[i]:
+                h = put(sink, h, CLOSE)
+        h = put(sink, h, f.symbol[f.label[i]])
+        if f.word[i] >= 0:
+            h = put_leaf_word(sink, h, f, i, words)
+        before = i
+        i += 1
+    return h
+
+
+@kernel
+def _fire_window(
+    f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
+) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        if f.word[i] >= 0:
+            continue
+        for v in range(ids.shape[0]):
+            n = options[v, 0]
+            after = f.start[i]  # windows that start before it are written already
+            child = i + 1 + f.size[i + 1]
+            while child < i + f.size[i]:  # every border between children, once a window across it
+                border = f.start[child]
+                for first in range(max(after, border - n + 1), min(border, f.end[i] - n + 1)):
+                    h = begin(sink, ids[v], seeds[v])
+                    h = _put_fragment(sink, h, f, i, first, first + n, options[v, 1])
+                    emit(sink, h, places, p)
+                    after = first + 1
+                child += f.size[child]
+
+
+@templates.add("NGramTree")
+@dataclass(frozen=True)
+class NGramTree(Template):
+    """The smallest tree fragment over ``n`` adjacent words, branches beside it cut; ``words``: none, function, all."""
+
+    kind: ClassVar[str] = "NGramTree"
+    n: int = 2
+    words: str = "none"
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "n", self.n, range(2, 9))
+        check_choice(self.kind, "words", self.words, WORDS)
+
+    @property
+    def scope(self) -> int:
+        return INSIDE
+
+    def options(self) -> tuple[int, ...]:
+        return (self.n, WORDS[self.words])
+
+    fire = staticmethod(_fire_window)
+
+
+@kernel
+def _fire_projection(
+    f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
+) -> None:
+    for p in range(places.node.shape[0]):
+        top = places.node[p]
+        for v in range(ids.shape[0]):
+            semantic = options[v, 1]
+            if f.flags[top] & (SEM_HEAD if semantic else SYN_HEAD):
+                continue
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[top]])
+            h = put_ancestors(sink, h, f, top, options[v, 2])
+            i = top
+            while f.word[i] < 0:
+                h = put(sink, h, ARROW)
+                head = f.sem[i] if semantic else f.syn[i]
+                child = i + 1
+                while child < i + f.size[i]:
+                    if child == head:
+                        h = put(sink, h, STAR)
+                    h = put(sink, h, f.symbol[f.label[child]])
+                    child += f.size[child]
+                i = head
+            h = put_leaf_word(sink, h, f, i, options[v, 0])
+            emit(sink, h, places, p)
+
+
+@templates.add("HeadTree")
+@dataclass(frozen=True)
+class HeadTree(Template):
+    """The whole projection of a word: its local trees up to the maximal projection, the head child starred.
+
+    ``words``: write the head word too ("all"), if its tag is a function tag ("function"), or not ("none");
+    ``ancestors``: labels of so many ancestors above the projection.
+    """
+
+    kind: ClassVar[str] = "HeadTree"
+    words: str = "none"
+    heads: str = "syntactic"
+    ancestors: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "words", self.words, WORDS)
+        check_choice(self.kind, "heads", self.heads, HEADS)
+        check_choice(self.kind, "ancestors", self.ancestors, range(9))
+
+    @property
+    def scope(self) -> int:
+        return UPWARD if self.ancestors else INSIDE
+
+    @property
+    def depth(self) -> int:
+        return self.ancestors
+
+    def options(self) -> tuple[int, ...]:
+        return (WORDS[self.words], HEADS[self.heads], self.ancestors)
+
+    fire = staticmethod(_fire_projection)

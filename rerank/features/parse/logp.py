@@ -1,0 +1,83 @@
+"""Templates of the base score: LogP, LogCondP and their bins.
+
+A model always holds the base score as an unregularised weight of its own; these templates add it as ordinary columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.forest import Forest
+from rerank.features.marks import NUMBER, NUMBER_OFFSET
+from rerank.features.places import TREE, Places
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import Template, check_choice, templates
+
+NORMS = {"none": 0, "best": 1, "sum": 2}
+
+
+@kernel
+def _fire_score(
+    f: Forest, _places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
+) -> None:
+    if f.base.shape[0] == 0:
+        return
+    best, total = f.base[0], 0.0
+    for y in range(1, f.base.shape[0]):
+        best = max(best, f.base[y])
+    for y in range(f.base.shape[0]):
+        total += np.exp(f.base[y] - best)
+    log_sum = best + np.log(total)
+    for v in range(ids.shape[0]):
+        norm = best if options[v, 0] == 1 else (log_sum if options[v, 0] == 2 else 0.0)
+        for y in range(f.base.shape[0]):
+            value = f.base[y] - norm
+            if options[v, 1] == 0:
+                emit_value(sink, begin(sink, ids[v], seeds[v]), y, value)
+            else:
+                unit = min(NUMBER_OFFSET, int(-value * 10.0 / options[v, 1]))
+                emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + unit]), y, 1.0)
+
+
+@dataclass(frozen=True)
+class _Score(Template):
+    @property
+    def scope(self) -> int:
+        return TREE
+
+    fire = staticmethod(_fire_score)
+
+
+@templates.add("LogP")
+@dataclass(frozen=True)
+class LogP(_Score):
+    """The base score as a column."""
+
+    kind: ClassVar[str] = "LogP"
+
+    def options(self) -> tuple[int, ...]:
+        return (0, 0)
+
+
+@templates.add("LogCondP")
+@dataclass(frozen=True)
+class LogCondP(_Score):
+    """The base score minus the list's best ("best") or minus the log of the list's summed exponentials ("sum").
+
+    ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
+    """
+
+    kind: ClassVar[str] = "LogCondP"
+    norm: str = "best"
+    bin: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "norm", self.norm, {"best": 1, "sum": 2})
+        check_choice(self.kind, "bin", self.bin, range(1001))
+
+    def options(self) -> tuple[int, ...]:
+        return (NORMS[self.norm], self.bin)

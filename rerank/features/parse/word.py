@@ -1,0 +1,98 @@
+"""Word and WProj: words with what stands above them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
+from rerank.features.marks import BAR
+from rerank.features.parse.local import HEADS, put_ancestors
+from rerank.features.places import UPWARD, Places
+from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.template import Template, check_choice, templates
+
+
+@kernel
+def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        if f.word[i] < 0:
+            continue
+        for v in range(ids.shape[0]):
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[i]])
+            h = put(sink, h, f.symbol[f.label[i]])
+            h = put_ancestors(sink, h, f, i, options[v, 0] - 1)
+            emit(sink, h, places, p)
+
+
+@templates.add("Word")
+@dataclass(frozen=True)
+class Word(Template):
+    """A word with the labels of its ``k`` lowest ancestors, its tag being the first."""
+
+    kind: ClassVar[str] = "Word"
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "k", self.k, range(1, 9))
+
+    @property
+    def scope(self) -> int:
+        return UPWARD
+
+    @property
+    def depth(self) -> int:
+        return self.k - 1
+
+    def options(self) -> tuple[int, ...]:
+        return (self.k,)
+
+    fire = staticmethod(_fire_word)
+
+
+@kernel
+def _fire_projection(
+    f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray
+) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]  # the maximal projection of its head word, unless it is the head of its parent
+        for v in range(ids.shape[0]):
+            if f.flags[i] & (SEM_HEAD if options[v, 1] else SYN_HEAD):
+                continue
+            leaf = f.sem_leaf[i] if options[v, 1] else f.syn_leaf[i]
+            h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[leaf]])
+            h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), BAR)
+            h = put(sink, h, f.symbol[f.label[i]])
+            h = put_ancestors(sink, h, f, i, options[v, 0])
+            emit(sink, h, places, p)
+
+
+@templates.add("WProj")
+@dataclass(frozen=True)
+class WProj(Template):
+    """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that."""
+
+    kind: ClassVar[str] = "WProj"
+    k: int = 1
+    heads: str = "semantic"
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "k", self.k, range(9))
+        check_choice(self.kind, "heads", self.heads, HEADS)
+
+    @property
+    def scope(self) -> int:
+        return UPWARD
+
+    @property
+    def depth(self) -> int:
+        return self.k
+
+    def options(self) -> tuple[int, ...]:
+        return (self.k, HEADS[self.heads])
+
+    fire = staticmethod(_fire_projection)

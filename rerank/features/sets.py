@@ -1,0 +1,68 @@
+"""Named sets of parse templates: minimal, cj2005 (what the papers used) and extended."""
+
+from __future__ import annotations
+
+from itertools import product
+
+_REACH = [options for options in product(range(3), repeat=4) if sum(options) <= 2]
+_EDGES = [
+    f"{kind}(binned={binned}, lp={lp}, ls={ls}, rp={rp}, rs={rs})"
+    for kind in ("Edges", "WordEdges")
+    for binned in (False, True)
+    for lp, ls, rp, rs in _REACH
+]
+
+# The base score (LogP) is part of every model and so of every set.
+SETS: dict[str, list[str]] = {
+    "minimal": ["Rule", "Rule(ancestors=1)", "RightBranch", "Heavy", "Word(k=2)", "Heads"],
+    "cj2005": [
+        "RightBranch",
+        "Heavy",
+        "CoPar(depths=5)",
+        "CoLenPar",
+        "Word(k=1)",
+        "Word(k=2)",
+        "WProj",
+        "Rule",
+        "Rule(ancestors=1)",
+        "Rule(root=True)",
+        "Rule(conj=True)",
+        "Rule(head=word)",
+        "Rule(words=function)",
+        "Rule(head=word, words=function)",
+        *[f"NGram(n={n}, ancestors=1, root=True, conj=True)" for n in (1, 2, 3)],
+        "NGram(head=word)",
+        "NGram(words=function)",
+        "NGramTree",
+        "NGramTree(words=all)",
+        "NGramTree(n=3, words=function)",
+        "HeadTree",
+        "HeadTree(heads=semantic)",
+        "HeadTree(heads=semantic, words=all)",
+        "Heads",
+        "Heads(governor=word, dependent=word)",
+        "Heads(governor=word, dependent=word, heads=semantic)",
+        "Heads(n=3)",
+        *_EDGES,
+    ],
+}
+SETS["extended"] = [
+    *SETS["cj2005"],
+    "Neighbours",
+    "Neighbours(l=2)",
+    "Neighbours(r=2)",
+    "LexFunHeads",
+    "SubjVerbAgr",
+    "SynSemHeads",
+    "SynSemHeads(syntactic=word)",
+    "SynSemHeads(semantic=word)",
+    "Heads(n=3, governor=word, dependent=word, heads=semantic)",
+    "WProj(k=2)",
+    "Rule(ancestors=2)",
+    "LeftBranchLength",
+    "RightBranchLength",
+    "LogCondP",
+    "LogCondP(norm=sum)",
+    "LogCondP(bin=5)",
+    "LogCondP(norm=sum, bin=5)",
+]

@@ -1,0 +1,249 @@
+"""Feature → column: the table of the features that are kept, and the counting that decides which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.errors import ModelError
+from rerank.features.extract import ListFeatures
+from rerank.symbols import SymbolTable, find_slot
+
+ABSENT = -1
+
+
+class HashIndex(NamedTuple):
+    """Open addressing from feature identities to numbers."""
+
+    keys: np.ndarray  # uint64 [2^b], 0: free
+    number: np.ndarray  # int32 [2^b]
+
+
+def new_index(room: int) -> HashIndex:
+    """An empty index for ``room`` entries, at most half full."""
+    slots = 1 << max(4, int(2 * room).bit_length())
+    return HashIndex(np.zeros(slots, np.uint64), np.empty(slots, np.int32))
+
+
+@kernel
+def fill_index(index: HashIndex, hashes: np.ndarray) -> None:
+    """Number the identities 0, 1, ... in their order."""
+    for i in range(hashes.shape[0]):
+        slot = find_slot(index.keys, hashes[i])
+        index.keys[slot], index.number[slot] = hashes[i], i
+
+
+@kernel
+def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
+    """Number of every identity (int32), ABSENT where it is unknown."""
+    for i in range(hashes.shape[0]):
+        slot = find_slot(index.keys, hashes[i])
+        out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
+
+
+@kernel
+def count_features(
+    index: HashIndex,
+    hashes: np.ndarray,
+    seen: int,
+    limit: int,
+    counts: np.ndarray,
+    ids: np.ndarray,
+    reached: np.ndarray,
+) -> tuple[int, int]:
+    """Count one more list for every feature; new ones get the ids ``seen``, ``seen`` + 1, ...
+
+    Writes the features' ``ids`` and, to ``reached``, those that have just been counted ``limit`` times.
+    Returns the number of features seen so far and the length of ``reached``.
+    """
+    n = 0
+    for i in range(hashes.shape[0]):
+        slot = find_slot(index.keys, hashes[i])
+        if index.keys[slot] != hashes[i]:
+            index.keys[slot], index.number[slot] = hashes[i], seen
+            counts[seen] = 0
+            seen += 1
+        feature = index.number[slot]
+        ids[i] = feature
+        counts[feature] += 1
+        if counts[feature] == limit:
+            reached[n] = i
+            n += 1
+    return seen, n
+
+
+@kernel
+def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, out: np.ndarray) -> None:
+    """source[first[i]:last[i]] for all i, one after the other."""
+    n = 0
+    for i in range(first.shape[0]):
+        for j in range(first[i], last[i]):
+            out[n] = source[j]
+            n += 1
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """The D features of a model, numbered in the order of their hashes: the same columns on every machine.
+
+    hashes: uint64 [D], sorted; template: int32 [D], into ``templates``; symbols: uint64, those of column j are
+    symbols[first[j]:first[j + 1]]; texts: the texts of the symbols by hash; about: counts of seen, kept and pruned.
+    """
+
+    hashes: np.ndarray
+    template: np.ndarray
+    first: np.ndarray
+    symbols: np.ndarray
+    templates: tuple[str, ...]
+    texts: dict[int, str]
+    about: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        index = new_index(self.width)
+        fill_index(index, self.hashes)
+        object.__setattr__(self, "_index", index)
+
+    @property
+    def width(self) -> int:
+        """Number of columns D."""
+        return int(self.hashes.size)
+
+    def columns(self, features: ListFeatures) -> np.ndarray:
+        """int32 [F]: the column of every feature of a list, ABSENT for those that the table does not hold."""
+        out = np.empty(features.hashes.size, np.int32)
+        look_up(self._index, features.hashes, out)  # type: ignore[attr-defined]
+        return out
+
+    def name(self, column: int) -> str:
+        """The readable name of a column, ``Template|symbols``."""
+        symbols = self.symbols[self.first[column] : self.first[column + 1]]
+        texts = [self.texts.get(int(symbol), f"#{int(symbol):016x}") for symbol in symbols]
+        return f"{self.templates[self.template[column]]}|{' '.join(texts)}"
+
+    def save(self, directory: Path) -> None:
+        """Write the table's files into an existing directory."""
+        for name in ("hashes", "template", "first", "symbols"):
+            np.save(directory / f"table_{name}.npy", getattr(self, name), allow_pickle=False)
+        words = {f"{h:016x}": text.encode("utf-8", "surrogateescape").hex() for h, text in sorted(self.texts.items())}
+        header = {"templates": self.templates, "texts": words, "about": self.about}
+        (directory / "table.json").write_text(json.dumps(header))
+
+    @staticmethod
+    def load(directory: Path) -> FeatureTable:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        ModelError: a file is missing or damaged.
+        """
+        try:
+            arrays = {
+                name: np.load(directory / f"table_{name}.npy", allow_pickle=False)
+                for name in ("hashes", "template", "first", "symbols")
+            }
+            header = json.loads((directory / "table.json").read_text())
+            texts = {
+                int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape")
+                for h, word in header["texts"].items()
+            }
+            table = FeatureTable(
+                **arrays, templates=tuple(header["templates"]), texts=texts, about=dict(header["about"])
+            )
+            table.check()
+            return table
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
+
+    def check(self) -> None:
+        """Raise a ValueError where the arrays do not fit together."""
+        D = self.width
+        if self.hashes.dtype != np.uint64 or self.template.shape != (D,) or self.first.shape != (D + 1,):
+            raise ValueError("its arrays differ in length or type")
+        if D and (
+            np.any(self.hashes[1:] <= self.hashes[:-1])
+            or self.template.min() < 0
+            or self.template.max() >= len(self.templates)
+            or self.first[0] != 0
+            or np.any(np.diff(self.first) < 0)
+            or self.first[-1] != self.symbols.size
+        ):
+            raise ValueError("its arrays are out of order")
+
+
+class TableBuilder:
+    """Counts in how many lists every feature varies and keeps those that do in ``min_lists``."""
+
+    def __init__(self, templates: Sequence[str], min_lists: int) -> None:
+        self.templates, self.min_lists = tuple(templates), min_lists
+        self.seen = 0
+        self._index = new_index(1 << 16)
+        self._counts = np.empty(1 << 16, np.int32)
+        self._template_seen = np.zeros(len(templates), np.int64)
+        self._kept: list[tuple[np.ndarray, ...]] = []
+
+    def add(self, features: ListFeatures) -> np.ndarray:
+        """Count the features of one list; returns their provisional ids (int32 [F])."""
+        F = features.hashes.size
+        self._reserve(F)
+        ids, reached = np.empty(F, np.int32), np.empty(F, np.int32)
+        before = self.seen
+        self.seen, n = count_features(self._index, features.hashes, before, self.min_lists, self._counts, ids, reached)
+        self._template_seen += np.bincount(features.template[ids >= before], minlength=len(self.templates))
+        at = reached[:n]
+        first, last = features.symbol_first[at], features.symbol_last[at]
+        symbols = np.empty(int((last - first).sum()), np.uint64)
+        copy_ranges(features.symbols, first, last, symbols)
+        self._kept.append((features.hashes[at], features.template[at], last - first, symbols, ids[at]))
+        return ids
+
+    def _reserve(self, more: int) -> None:
+        need = self.seen + more
+        if need > self._counts.size:
+            self._counts = np.concatenate([self._counts, np.empty(max(need, self._counts.size), np.int32)])
+        if 2 * need > self._index.keys.size:
+            index = new_index(2 * need)
+            copy_index(self._index, index)
+            self._index = index
+
+    def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
+        """The table, and the column of every provisional id (int32 [seen], ABSENT for pruned features)."""
+        empty = tuple(np.empty(0, t) for t in (np.uint64, np.int32, np.int64, np.uint64, np.int32))
+        hashes, template, lengths, names, ids = (
+            np.concatenate(parts) for parts in zip(*(self._kept or [empty]), strict=True)
+        )
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        order = np.argsort(hashes, kind="stable")
+        ordered = np.empty_like(names)
+        copy_ranges(names, starts[order], starts[order + 1], ordered)
+        column = np.full(self.seen, ABSENT, np.int32)
+        column[ids[order]] = np.arange(order.size, dtype=np.int32)
+        texts = {int(h): text for h in np.unique(names) if (text := symbols.text_of_hash(int(h))) is not None}
+        kept = np.bincount(template, minlength=len(self.templates))
+        about = {
+            "seen": self.seen,
+            "kept": int(order.size),
+            "pruned": self.seen - int(order.size),
+            "min_lists": self.min_lists,
+            "templates": {
+                name: {"seen": int(s), "kept": int(k)}
+                for name, s, k in zip(self.templates, self._template_seen, kept, strict=True)
+            },
+        }
+        first = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64)
+        table = FeatureTable(hashes[order], template[order], first, ordered, self.templates, texts, about)
+        return table, column
+
+
+@kernel
+def copy_index(old: HashIndex, new: HashIndex) -> None:
+    """Enter all of ``old`` into the larger ``new``."""
+    for slot in range(old.keys.shape[0]):
+        if old.keys[slot] != np.uint64(0):
+            target = find_slot(new.keys, old.keys[slot])
+            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]
