@@ -60,6 +60,7 @@ def kernel(function: F) -> F:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY
     try:
-        return cast(F, numba.njit(cache=True, nogil=True, _nrt=False)(function))
+        options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+        return cast(F, numba.njit(**options)(function))
     finally:
         config.CACHE_DIR = before

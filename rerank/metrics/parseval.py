@@ -1,0 +1,269 @@
+"""PARSEVAL as EVALB computes it (Black et al. 1991; EVALB by Sekine and Collins): labelled brackets of parse trees.
+
+Empty nodes (-NONE-) go, with the ancestors they leave empty; function tags and indices of brackets are cut; deleted
+labels are no brackets, words with a deleted tag are no words; a bracket without words is none. What is left are
+(label, first word, last word) triples, matched one to one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from rerank.errors import DataError, RecipeError
+from rerank.metrics.base import Metric, metrics
+from rerank.metrics.parseval_kernel import (
+    CROSSING,
+    EVALB,
+    EXACT,
+    FEW_CROSSING,
+    GOLD,
+    GOLD_SHIFT,
+    LENGTH,
+    MATCHED,
+    NO_CROSSING,
+    OWN,
+    REFERENCE,
+    REFUSED,
+    SENTENCES,
+    SKIPPED,
+    TAGS,
+    TEST,
+    WORD_SHIFT,
+    WORDS,
+    LabelTable,
+    first_mismatch,
+    parseval_rows,
+    workspace,
+)
+from rerank.metrics.parseval_labels import EMPTY_TAG, Labels
+from rerank.metrics.prm import Pair, read_prm
+from rerank.readers.trees import Trees
+from rerank.symbols import SymbolTable
+
+Punctuation = Literal["reference", "own", "evalb"]
+MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
+ROOTS = ("", "TOP", "S1", "ROOT")
+PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
+VERSION = 1  # goes up whenever a number can change
+
+
+_LABELS: WeakKeyDictionary[SymbolTable, dict[Parseval, Labels]] = WeakKeyDictionary()
+
+
+class Mismatch(NamedTuple):
+    """A candidate's words are not its reference's: where they part; None where a sentence has ended."""
+
+    candidate: int
+    position: int
+    gold: str | None
+    found: str | None
+
+    def __str__(self) -> str:
+        gold, found = ("the end" if word is None else repr(word) for word in (self.gold, self.found))
+        return f"the trees have different words: at word {self.position + 1} found {found}, the reference has {gold}"
+
+
+@metrics.add("parseval")
+@dataclass(frozen=True)
+class Parseval(Metric):
+    """Labelled bracketing precision, recall and F of parse trees.
+
+    Parameters
+    ----------
+    punctuation: who decides which words are deleted. ``reference``: the reference's tags, for both trees. ``own``:
+        each tree's own tags, so that the two may count different words. ``evalb``: each tree's own tags, and a
+        sentence whose trees are left with different words is refused: it leaves all sums, and is counted.
+    labeled: whether labels must be equal, or spans only.
+    delete: labels that are no brackets, and tags whose words are no words.
+    delete_for_length: tags whose words do not count for the length of a sentence.
+    equal_labels, equal_words: pairs that count as equal; what two pairs link is equal too.
+    quote_labels: ``evalb`` only: tags of quote marks; where one tree deletes the mark and the other does not,
+        both keep it.
+    cutoff: sentences of at most this length make the second section of a report.
+    max_error: ``evalb`` only: an evaluation with more than one error above this fails; None: never.
+
+    What is not EVALB's: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-' or
+    '=' (-LRB-) is not cut; equality is transitive; a single sentence without a bracket in either tree gains 1.
+    """
+
+    name: ClassVar[str] = "parseval"
+    primary: ClassVar[str] = "f1"
+    columns: ClassVar[tuple[str, ...]] = (
+        "matched",
+        "test",
+        "crossing",
+        "correct_tags",
+        "exact",
+        "no_crossing",
+        "two_or_less_crossing",
+        "refused",  # 1: the two trees keep different words (evalb)
+        "skipped",  # 1: no words are left
+        "gold_shift",  # what choosing this candidate adds to the reference's brackets: minus all where refused
+        "word_shift",  # the same for the reference's words
+    )
+    reference_columns: ClassVar[tuple[str, ...]] = ("gold", "words", "length", "sentences")
+
+    punctuation: Punctuation = "reference"
+    labeled: bool = True
+    delete: tuple[str, ...] = (*ROOTS, EMPTY_TAG, *PUNCTUATION_TAGS)
+    delete_for_length: tuple[str, ...] = (EMPTY_TAG,)
+    equal_labels: tuple[Pair, ...] = (("ADVP", "PRT"),)
+    equal_words: tuple[Pair, ...] = ()
+    quote_labels: tuple[str, ...] = ()
+    cutoff: int = 40
+    max_error: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.punctuation not in MODES:
+            raise RecipeError(f"found {self.punctuation!r}, expected one of {', '.join(MODES)}", key="punctuation")
+        for key in ("equal_labels", "equal_words"):
+            pairs = tuple(tuple(pair) for pair in getattr(self, key))
+            if any(len(pair) != 2 for pair in pairs):
+                raise RecipeError("expected pairs of two values", key=key)
+            object.__setattr__(self, key, pairs)
+        for key in ("delete", "delete_for_length", "quote_labels"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
+        if self.cutoff < 0:
+            raise RecipeError(f"found {self.cutoff}, expected a number from 0", key="cutoff")
+
+    @classmethod
+    def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "reference") -> Parseval:
+        """The settings of an EVALB parameter file; it replaces all defaults, those on labels included."""
+        prm = read_prm(path)
+        return replace(
+            cls(punctuation=punctuation),
+            **{name: getattr(prm, name) for name in prm.__dataclass_fields__ if name != "debug"},
+        )
+
+    def table(self, symbols: SymbolTable) -> LabelTable:
+        """What every symbol means under these parameters; computed once a symbol."""
+        known = _LABELS.setdefault(symbols, {})
+        if self not in known:
+            known[self] = Labels(
+                labeled=self.labeled,
+                delete=self.delete,
+                delete_for_length=self.delete_for_length,
+                quote_labels=self.quote_labels,
+                equal_labels=self.equal_labels,
+                equal_words=self.equal_words,
+            )
+        return known[self].table(symbols)
+
+    def stats(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of one list: its reference (one tree) and N candidates → float64 [R] and [N, K].
+
+        Raises
+        ------
+        DataError: a candidate has other words than the reference.
+        """
+        reference, rows = self.rows(gold, candidates, np.array([0, candidates.first.size - 1]), symbols)
+        return reference[0], rows
+
+    def rows(
+        self, gold: Trees, candidates: Trees, lists: np.ndarray, symbols: SymbolTable
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of L lists: references (L trees), N candidates, ``lists`` int64 [L + 1] → float64 [L, R], [N, K].
+
+        Raises
+        ------
+        DataError: a candidate has other words than the reference (``yield_mismatch`` says the same beforehand).
+        """
+        lists = np.array(lists, dtype=np.int64)  # a copy: read-only arrays would compile the kernels once more
+        mismatch = self.yield_mismatch(gold, candidates, symbols, lists)
+        if mismatch is not None:
+            raise DataError(f"candidate {mismatch.candidate + 1}: {mismatch}")
+        reference = np.zeros((lists.size - 1, len(self.reference_columns)))
+        rows = np.zeros((int(lists[-1]), len(self.columns)))
+        table, space = self.table(symbols), workspace(gold, candidates)
+        parseval_rows(gold, candidates, lists, table, MODES[self.punctuation], space, reference, rows)
+        return reference, rows
+
+    def yield_mismatch(
+        self, gold: Trees, candidates: Trees, symbols: SymbolTable, lists: np.ndarray | None = None
+    ) -> Mismatch | None:
+        """Where the words of a candidate, empty nodes removed, first differ from the reference's; None: nowhere.
+
+        Without ``lists``, all candidates belong to the one tree of ``gold``.
+        """
+        offsets = np.array([0, candidates.first.size - 1]) if lists is None else np.array(lists, dtype=np.int64)
+        if offsets.size != gold.first.size or offsets[-1] != candidates.first.size - 1:
+            raise DataError(
+                f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
+                f"{offsets.size - 1} lists of {offsets[-1]} candidates"
+            )
+        y, position, g, t = first_mismatch(gold, candidates, offsets, self.table(symbols))
+        if y < 0:
+            return None
+        expected = None if g < 0 else symbols.text(int(gold.word[g]))
+        found = None if t < 0 else symbols.text(int(candidates.word[t]))
+        return Mismatch(int(y), int(position), expected, found)
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """F = 2·matched / (gold + test); 0 where there is no bracket at all."""
+        both = reference[..., GOLD] + stats[..., GOLD_SHIFT] + stats[..., TEST]
+        return np.asarray(2.0 * stats[..., MATCHED] / np.where(both > 0, both, 1.0))
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Sentence F; 1 where neither tree has a bracket (they are equal), 0 where the sentence is refused."""
+        none = (reference[..., GOLD] == 0) & (stats[..., TEST] == 0) & self.valid(stats)
+        return np.where(none, 1.0, self.scores(stats, reference))
+
+    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:  # noqa: ARG002 - a row knows it
+        """Complete matches."""
+        return np.asarray(stats[..., EXACT] > 0)
+
+    def valid(self, stats: np.ndarray) -> np.ndarray:
+        """Candidates that are not refused."""
+        return np.asarray(stats[..., REFUSED] == 0)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """f1, precision, recall, exact_match and EVALB's other figures from sums; shares are fractions in [0, 1].
+
+        Shares of sentences are of those neither refused nor skipped (no words left), as in EVALB.
+        """
+        gold, words = reference[GOLD] + stats[GOLD_SHIFT], reference[WORDS] + stats[WORD_SHIFT]
+        counted = reference[SENTENCES] - stats[REFUSED] - stats[SKIPPED]
+        return {
+            "f1": float(self.scores(stats, reference)),
+            "precision": _share(stats[MATCHED], stats[TEST]),
+            "recall": _share(stats[MATCHED], gold),
+            "exact_match": _share(stats[EXACT], counted),
+            "average_crossing": _share(stats[CROSSING], counted),
+            "no_crossing": _share(stats[NO_CROSSING], counted),
+            "two_or_less_crossing": _share(stats[FEW_CROSSING], counted),
+            "tagging_accuracy": _share(stats[TAGS], words),
+            "sentences": float(reference[SENTENCES]),
+            "refused": float(stats[REFUSED]),
+            "skipped": float(stats[SKIPPED]),
+        }
+
+    def sections(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, dict[str, float]]:
+        """Reports over all sentences and over those within the cut-off, from float64 [L, K] and [L, R]."""
+        short = reference[:, LENGTH] <= self.cutoff
+        return {
+            "all": self.report(stats.sum(axis=0), reference.sum(axis=0)),
+            f"length <= {self.cutoff}": self.report(stats[short].sum(axis=0), reference[short].sum(axis=0)),
+        }
+
+    @property
+    def signature(self) -> str:
+        """Every setting that changes F, e.g. ``parseval|punctuation:reference|labeled:yes|...|version:1``."""
+        parts = {
+            "punctuation": self.punctuation,
+            "labeled": "yes" if self.labeled else "no",
+            "delete": " ".join(label or "(none)" for label in self.delete),
+            "equal": " ".join("=".join(pair) for pair in self.equal_labels),
+            "equal words": " ".join("=".join(pair) for pair in self.equal_words),
+            "quotes": " ".join(self.quote_labels) if self.punctuation == "evalb" else "",
+            "version": str(VERSION),
+        }
+        return "|".join([self.name, *(f"{key}:{value}" for key, value in parts.items() if value)])
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else 0.0

@@ -1,0 +1,315 @@
+"""PARSEVAL's counts for all candidates of many lists: words kept, brackets matched and crossed, tags.
+
+Positions are counted in *kept* words. ``edge[leaf]`` is the number of kept words before a leaf, so a node's span is
+edge[start]..edge[end], and a node is empty where the two are equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.readers.trees import Trees
+from rerank.symbols import mix
+
+# Flags of a symbol: as a tag of a word, as the label of a bracket, as a word.
+EMPTY, DELETED_TAG, DELETED_BRACKET, NO_LENGTH, QUOTE_TAG, QUOTE_WORD = 1, 2, 4, 8, 16, 32
+# Who decides which words are punctuation.
+REFERENCE, OWN, EVALB = 0, 1, 2
+# Columns of a candidate's row and of a reference's row.
+MATCHED, TEST, CROSSING, TAGS, EXACT, NO_CROSSING, FEW_CROSSING, REFUSED, SKIPPED, GOLD_SHIFT, WORD_SHIFT = range(11)
+GOLD, WORDS, LENGTH, SENTENCES = range(4)
+
+
+class LabelTable(NamedTuple):
+    """What every symbol id means to PARSEVAL; equal numbers are equal labels, tags or words."""
+
+    flags: np.ndarray  # uint8 [symbols]
+    bracket: np.ndarray  # int32 [symbols]: as the label of a bracket, function tags cut
+    tag: np.ndarray  # int32 [symbols]: as the tag of a word
+    word: np.ndarray  # int32 [symbols]: as a word
+
+
+class Sentence(NamedTuple):
+    """Working space: the words (without empty nodes) and the brackets of one tree."""
+
+    node: np.ndarray  # int64: node of every word
+    keep: np.ndarray  # bool: whether the word counts
+    edge: np.ndarray  # int32: kept words before every leaf
+    label: np.ndarray  # int32: label of every bracket
+    start: np.ndarray  # int32: its first kept word
+    end: np.ndarray  # int32: one past its last
+
+
+class GoldIndex(NamedTuple):
+    """Working space: the reference's brackets by hash, and its smallest bracket around every gap between words."""
+
+    slot: np.ndarray  # int32: hash slot → bracket, -1 free
+    times: np.ndarray  # int32: how often a bracket occurs (at the first of equal ones)
+    left: np.ndarray  # int32: of these, not yet matched
+    outer_start: np.ndarray  # int32: gap p (before word p) → start of the smallest bracket with start < p < end, or -1
+    outer_end: np.ndarray  # int32: its end
+
+
+class Workspace(NamedTuple):
+    """All working space of ``parseval_rows``."""
+
+    gold: Sentence
+    test: Sentence
+    by_hash: GoldIndex
+
+
+def workspace(gold: Trees, candidates: Trees) -> Workspace:
+    """Working space that is large enough for the largest of these trees."""
+    n = max(int(np.diff(trees.first).max(initial=1)) for trees in (gold, candidates))
+    gold_words, test_words = (
+        Sentence(np.empty(n, np.int64), np.empty(n, np.bool_), *(np.empty(n + 1, np.int32) for _ in range(4)))
+        for _ in range(2)
+    )
+    slots = np.empty(2 << n.bit_length(), np.int32)
+    return Workspace(gold_words, test_words, GoldIndex(slots, *(np.empty(n + 1, np.int32) for _ in range(4))))
+
+
+@kernel
+def read_words(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+    """Find the words of tree t and keep those whose own tag is not deleted; returns the number of words."""
+    words = 0
+    for node in range(trees.first[t], trees.first[t + 1]):
+        if trees.word[node] >= 0:
+            flags = table.flags[trees.label[node]]
+            if not flags & EMPTY:
+                out.node[words] = node
+                out.keep[words] = not flags & DELETED_TAG
+                words += 1
+    return words
+
+
+@kernel
+def count_kept(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+    """Fill ``edge`` from ``keep``; returns the number of kept words."""
+    kept, word, leaf = 0, 0, 0
+    for node in range(trees.first[t], trees.first[t + 1]):
+        if trees.word[node] >= 0:
+            out.edge[leaf] = kept
+            leaf += 1
+            if not table.flags[trees.label[node]] & EMPTY:
+                kept += out.keep[word]
+                word += 1
+    out.edge[leaf] = kept
+    return kept
+
+
+@kernel
+def read_brackets(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+    """List the brackets of tree t in preorder: nonterminals with a kept word below and a label not deleted."""
+    brackets = 0
+    for node in range(trees.first[t], trees.first[t + 1]):
+        if trees.word[node] < 0 and not table.flags[trees.label[node]] & DELETED_BRACKET:
+            start, end = out.edge[trees.start[node]], out.edge[trees.end[node]]
+            if start < end:
+                out.label[brackets] = table.bracket[trees.label[node]]
+                out.start[brackets] = start
+                out.end[brackets] = end
+                brackets += 1
+    return brackets
+
+
+@kernel
+def _find(slot: np.ndarray, mask: int, gold: Sentence, label: int, start: int, end: int) -> int:
+    """Slot of the gold bracket (label, start, end), or the free slot where it belongs."""
+    h = mix((np.uint64(label) << np.uint64(42)) ^ (np.uint64(start) << np.uint64(21)) ^ np.uint64(end))
+    at = np.int64(h & np.uint64(mask))
+    while slot[at] >= 0:
+        b = slot[at]
+        if gold.start[b] == start and gold.end[b] == end and gold.label[b] == label:
+            break
+        at = (at + 1) & mask
+    return int(at)
+
+
+@kernel
+def index_gold(gold: Sentence, brackets: int, words: int, index: GoldIndex) -> int:
+    """Prepare the reference's brackets for ``compare``; returns the mask of the hash table."""
+    capacity = 2
+    while capacity < 2 * brackets:
+        capacity *= 2
+    index.slot[:capacity] = -1
+    index.outer_start[: words + 1] = -1
+    for b in range(brackets):
+        at = _find(index.slot, capacity - 1, gold, gold.label[b], gold.start[b], gold.end[b])
+        if index.slot[at] < 0:
+            index.slot[at] = b
+            index.times[b] = 0
+        index.times[index.slot[at]] += 1
+        for gap in range(gold.start[b] + 1, gold.end[b]):  # in preorder, so the smallest bracket is painted last
+            index.outer_start[gap] = gold.start[b]
+            index.outer_end[gap] = gold.end[b]
+    return capacity - 1
+
+
+@kernel
+def compare(
+    test: Sentence, brackets: int, gold: Sentence, gold_brackets: int, index: GoldIndex, mask: int
+) -> tuple[int, int]:
+    """(matched brackets, test brackets that cross a gold bracket).
+
+    Equal brackets match one to one. [s, e) crosses a gold bracket around gap s that ends before e, or one around
+    gap e that starts after s; brackets around a gap are nested, so the smallest decides.
+    """
+    matched, crossing = 0, 0
+    for b in range(gold_brackets):
+        index.left[b] = index.times[b]
+    for b in range(brackets):
+        start, end = test.start[b], test.end[b]
+        at = index.slot[_find(index.slot, mask, gold, test.label[b], start, end)]
+        if at >= 0 and index.left[at] > 0:
+            index.left[at] -= 1
+            matched += 1
+        cut_left = index.outer_start[start] >= 0 and index.outer_end[start] < end
+        if cut_left or index.outer_start[end] > start:
+            crossing += 1
+    return matched, crossing
+
+
+@kernel
+def _keep_quotes(
+    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable
+) -> bool:
+    """Keep, in both trees, quote marks that one tree's tag deletes and the other's does not; whether gold changed."""
+    changed = False
+    for k in range(words):
+        if gold.keep[k] != test.keep[k]:
+            g, t = gold.node[k], test.node[k]
+            quote = QUOTE_TAG & table.flags[gold_trees.label[g]] & table.flags[trees.label[t]]
+            if quote and QUOTE_WORD & table.flags[gold_trees.word[g]] & table.flags[trees.word[t]]:
+                changed = changed or not gold.keep[k]
+                gold.keep[k] = test.keep[k] = True
+    return changed
+
+
+@kernel
+def _same_kept_words(
+    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable
+) -> tuple[bool, int]:
+    """Whether both trees keep the same words in the same order, and how many of these have equal tags."""
+    k, tags = 0, 0
+    for j in range(words):
+        if not test.keep[j]:
+            continue
+        while k < words and not gold.keep[k]:
+            k += 1
+        if k == words:
+            return False, 0
+        g, t = gold.node[k], test.node[j]
+        if table.word[gold_trees.word[g]] != table.word[trees.word[t]]:
+            return False, 0
+        tags += table.tag[gold_trees.label[g]] == table.tag[trees.label[t]]
+        k += 1
+    while k < words and not gold.keep[k]:
+        k += 1
+    return k == words, tags
+
+
+@kernel
+def _equal_tags(gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable) -> int:
+    tags = 0
+    for k in range(words):
+        if gold.keep[k]:
+            tags += table.tag[gold_trees.label[gold.node[k]]] == table.tag[trees.label[test.node[k]]]
+    return tags
+
+
+@kernel
+def first_mismatch(gold: Trees, candidates: Trees, lists: np.ndarray, table: LabelTable) -> tuple[int, int, int, int]:
+    """First candidate whose words, empty nodes removed, are not its reference's.
+
+    Returns (candidate, word position, gold node there, candidate node there); a node is -1 past the last word, and
+    the candidate is -1 where all agree.
+    """
+    for i in range(lists.shape[0] - 1):
+        for y in range(lists[i], lists[i + 1]):
+            g, g_last = gold.first[i], gold.first[i + 1]
+            t, t_last = candidates.first[y], candidates.first[y + 1]
+            position = 0
+            while True:
+                while g < g_last and (gold.word[g] < 0 or table.flags[gold.label[g]] & EMPTY):
+                    g += 1
+                while t < t_last and (candidates.word[t] < 0 or table.flags[candidates.label[t]] & EMPTY):
+                    t += 1
+                if g == g_last and t == t_last:
+                    break
+                if g == g_last or t == t_last or table.word[gold.word[g]] != table.word[candidates.word[t]]:
+                    return y, position, (g if g < g_last else -1), (t if t < t_last else -1)
+                g, t, position = g + 1, t + 1, position + 1
+    return -1, 0, -1, -1
+
+
+@kernel
+def _prepare_gold(
+    trees: Trees, t: int, table: LabelTable, words: int, gold: Sentence, index: GoldIndex
+) -> tuple[int, int, int]:
+    """(kept words, brackets, mask of the hash table) of the reference t under the present ``gold.keep``."""
+    kept = count_kept(trees, t, table, gold)
+    brackets = read_brackets(trees, t, table, gold)
+    return kept, brackets, index_gold(gold, brackets, words, index)
+
+
+@kernel
+def _length(trees: Trees, t: int, table: LabelTable) -> int:
+    length = 0
+    for node in range(trees.first[t], trees.first[t + 1]):
+        length += trees.word[node] >= 0 and not table.flags[trees.label[node]] & NO_LENGTH
+    return length
+
+
+@kernel
+def parseval_rows(
+    gold_trees: Trees,
+    trees: Trees,
+    lists: np.ndarray,
+    table: LabelTable,
+    mode: int,
+    space: Workspace,
+    reference: np.ndarray,
+    rows: np.ndarray,
+) -> None:
+    """Fill ``reference`` (float64 [L, 4], zeros) and ``rows`` (float64 [N, 11], zeros) for lists whose words agree."""
+    gold, test, index = space.gold, space.test, space.by_hash
+    for i in range(lists.shape[0] - 1):
+        words = read_words(gold_trees, i, table, gold)
+        own_kept, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
+        reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_kept, 1
+        reference[i, LENGTH] = _length(gold_trees, i, table)
+        for y in range(lists[i], lists[i + 1]):
+            row, kept, brackets, requoted = rows[y], own_kept, own_brackets, False
+            read_words(trees, y, table, test)
+            if mode == REFERENCE:
+                for k in range(words):
+                    test.keep[k] = gold.keep[k]
+            test_kept = count_kept(trees, y, table, test)
+            if test_kept == 0 and (mode == EVALB or kept == 0):
+                row[SKIPPED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -brackets, -kept
+                continue
+            if mode == EVALB:
+                if test_kept != kept:
+                    requoted = _keep_quotes(gold_trees, gold, trees, test, words, table)
+                    count_kept(trees, y, table, test)
+                    if requoted:  # for this candidate the reference is another one
+                        kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
+                agree, tags = _same_kept_words(gold_trees, gold, trees, test, words, table)
+            else:
+                agree, tags = True, _equal_tags(gold_trees, gold, trees, test, words, table)
+            if agree:
+                test_brackets = read_brackets(trees, y, table, test)
+                matched, crossing = compare(test, test_brackets, gold, brackets, index, mask)
+                row[MATCHED], row[TEST], row[CROSSING], row[TAGS] = matched, test_brackets, crossing, tags
+                row[EXACT] = matched == brackets and matched == test_brackets
+                row[NO_CROSSING], row[FEW_CROSSING] = crossing == 0, crossing <= 2
+                row[GOLD_SHIFT], row[WORD_SHIFT] = brackets - own_brackets, kept - own_kept
+            else:
+                row[REFUSED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -own_brackets, -own_kept
+            if requoted:
+                read_words(gold_trees, i, table, gold)
+                _, _, mask = _prepare_gold(gold_trees, i, table, words, gold, index)

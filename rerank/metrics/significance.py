@@ -1,0 +1,174 @@
+"""Is the difference between two selections of candidates more than chance?
+
+All tests take the statistics that two systems' selections have on the same lists. The difference is score of A
+minus score of B. A sum of rows has a score, so that a resampled corpus costs a sum, not a new evaluation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats as distributions
+
+from rerank.errors import DataError, RecipeError
+from rerank.metrics.base import Metric
+from rerank.metrics.resampling_kernel import bootstrap_sums, swap_sums
+
+TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
+SLACK = 1e-12  # differences this much smaller than the observed one are rounding, and count as at least as large
+
+
+@dataclass(frozen=True)
+class Significance:
+    """Outcome of a test: ``difference`` is A − B, ``p`` two-sided, ``low``..``high`` an interval of the difference.
+
+    ``samples`` and ``seed`` are 0 where the test draws none.
+    """
+
+    test: str
+    difference: float
+    p: float
+    low: float
+    high: float
+    samples: int = 0
+    seed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry in metrics.json: test, difference, p, interval."""
+        return {"test": self.test, "difference": self.difference, "p": self.p, "interval": [self.low, self.high]}
+
+
+def compare(
+    metric: Metric,
+    a: np.ndarray,
+    b: np.ndarray,
+    reference: np.ndarray,
+    *,
+    test: TestName = "approximate_randomization",
+    samples: int = 10_000,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> Significance:
+    """Test whether selections A and B differ in the metric's primary measure.
+
+    Parameters
+    ----------
+    a, b: float64 [L, K], statistics of the candidates that A and B chose, list by list.
+    reference: float64 [L, R].
+    test: approximate_randomization (Noreen 1989; Riezler & Maxwell 2005), paired_bootstrap (Koehn 2004), paired_t on
+        the lists' gains, or mcnemar on the lists that are entirely right.
+    samples, seed: resampled corpora and the seed of their random numbers.
+    confidence: of the interval: percentiles of bootstrap samples for the first two tests, the t distribution's for
+        paired_t, Wald's for mcnemar.
+
+    Raises
+    ------
+    DataError: no lists, or arrays that do not belong together.
+    RecipeError: an unknown test, no samples, or a confidence outside of (0, 1).
+    """
+    a, b, reference = (np.ascontiguousarray(array, dtype=np.float64) for array in (a, b, reference))
+    if a.shape != b.shape or a.ndim != 2 or reference.shape[:1] != a.shape[:1] or not a.size:
+        raise DataError(
+            f"statistics of shapes {a.shape} and {b.shape} with references of shape {reference.shape}; "
+            "two selections from the same, at least one, lists are expected"
+        )
+    if test not in _TESTS:
+        raise RecipeError(f"found {test!r}, expected one of {', '.join(_TESTS)}", key="test")
+    if samples < 1 or not 0 < confidence < 1:
+        raise RecipeError(f"found {samples} samples and confidence {confidence}; expected at least 1, and (0, 1)")
+    return _TESTS[test](metric, a, b, reference, samples, seed, confidence)
+
+
+def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray) -> float:
+    total = reference.sum(axis=0)
+    return float(metric.scores(a.sum(axis=0), total) - metric.scores(b.sum(axis=0), total))
+
+
+def _bootstrap(
+    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int
+) -> np.ndarray:
+    """Differences on corpora of lists drawn with replacement: float64 [samples]."""
+    K = a.shape[1]
+    rows = np.hstack([a, b, reference])
+    sums = np.zeros((samples, rows.shape[1]))
+    bootstrap_sums(rows, np.uint64(seed % (1 << 64)), sums)
+    drawn = sums[:, 2 * K :]
+    return np.asarray(metric.scores(sums[:, :K], drawn) - metric.scores(sums[:, K : 2 * K], drawn))
+
+
+def _interval(differences: np.ndarray, confidence: float) -> tuple[float, float]:
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(differences, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def _p(extreme: np.ndarray) -> float:
+    """(r + 1) / (R + 1): the observed outcome counts as one of the samples, so p is never 0."""
+    return float((np.count_nonzero(extreme) + 1) / (extreme.size + 1))
+
+
+def _approximate_randomization(
+    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
+) -> Significance:
+    """Exchange A's and B's choice in every list by a fair coin; p is the share of |differences| that reach ours.
+
+    Lists on which the two agree in all statistics change nothing and are left out of the draw.
+    """
+    observed, total = _observed(metric, a, b, reference), reference.sum(axis=0)
+    change = b - a
+    swapped = np.zeros((samples, change.shape[1]))
+    swap_sums(change[change.any(axis=1)], np.uint64(seed % (1 << 64)), swapped)
+    differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
+    p = _p(np.abs(differences) >= abs(observed) - SLACK)
+    low, high = _interval(_bootstrap(metric, a, b, reference, samples, seed), confidence)
+    return Significance("approximate_randomization", observed, p, low, high, samples, seed)
+
+
+def _paired_bootstrap(
+    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
+) -> Significance:
+    """Resample lists; p is the share of differences that are as far from their mean as ours is from 0."""
+    observed = _observed(metric, a, b, reference)
+    differences = _bootstrap(metric, a, b, reference, samples, seed)
+    p = _p(np.abs(differences - differences.mean()) >= abs(observed) - SLACK)
+    return Significance("paired_bootstrap", observed, p, *_interval(differences, confidence), samples, seed)
+
+
+def _paired_t(
+    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
+) -> Significance:
+    """Student's t on the lists' gains; the difference is that of the mean gains."""
+    del samples, seed
+    gaps = metric.gain(a, reference) - metric.gain(b, reference)
+    mean = float(gaps.mean())
+    if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, one constant gap all
+        certain = gaps.size > 1 and mean != 0
+        return Significance("paired_t", mean, 0.0 if certain else 1.0, mean, mean)
+    result = distributions.ttest_1samp(gaps, 0.0)
+    interval = result.confidence_interval(confidence)
+    return Significance("paired_t", mean, float(result.pvalue), float(interval.low), float(interval.high))
+
+
+def _mcnemar(
+    metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
+) -> Significance:
+    """McNemar's exact test: of the lists that one system alone has right, are half A's?"""
+    del samples, seed
+    right_a, right_b = metric.correct(a, reference), metric.correct(b, reference)
+    only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
+    L, apart = right_a.size, only_a + only_b
+    difference = (only_a - only_b) / L
+    p = float(distributions.binomtest(only_a, apart, 0.5).pvalue) if apart else 1.0
+    z = float(distributions.norm.ppf(0.5 + confidence / 2))
+    width = z * np.sqrt(apart - (only_a - only_b) ** 2 / L) / L
+    return Significance("mcnemar", difference, p, float(difference - width), float(difference + width))
+
+
+_TESTS = {
+    "approximate_randomization": _approximate_randomization,
+    "paired_bootstrap": _paired_bootstrap,
+    "paired_t": _paired_t,
+    "mcnemar": _mcnemar,
+}
