@@ -28,7 +28,8 @@ class ListFeatures(NamedTuple):
     frequent value in the list is subtracted: scores move by a constant of the list, and most entries vanish.
     """
 
-    hashes: np.ndarray  # uint64 [F]
+    hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
+    full: np.ndarray  # uint64 [F]: whole hashes
     template: np.ndarray  # int32 [F]
     symbols: np.ndarray  # uint64 [S]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
     symbol_first: np.ndarray  # int64 [F]
@@ -210,6 +211,7 @@ class Extractor:
         collect_entries(sink.values, total, kept, origin, first, candidate, value)
         return ListFeatures(
             sink.hashes[kept],
+            sink.full[kept],
             sink.template[kept],
             sink.symbols,
             sink.symbol_first[kept],

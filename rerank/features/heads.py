@@ -17,7 +17,7 @@ from rerank.symbols import SymbolTable
 # and the labels it looks for. "*" stands for any label.
 Rules = dict[str, list[str]]
 
-_NOUNS = "NN NNS NNP NNPS NX"
+_NOUNS = "NN NNS NNP NNPS NX NML"
 _VERBS = "VB VBD VBG VBN VBP VBZ"
 
 SYNTACTIC: Rules = {
@@ -29,6 +29,7 @@ SYNTACTIC: Rules = {
     "LST": ["< LS", "< *"],
     "NAC": [f"> {_NOUNS}", "> NP NAC", "> *"],
     "NP": [f"> {_NOUNS} POS", "> JJR", "< NP", "> PRP CD EX", "> JJ JJS RB QP DT PRP$ WDT WP", "> *"],
+    "NML": [f"> {_NOUNS}", "> JJ CD", "> *"],
     "NX": [f"> {_NOUNS}", "< NP NX", "> *"],
     "PP": ["< IN TO VBG VBN RP", "< PP", "< *"],
     "PRN": ["< S NP VP PP SBAR", "< *"],

@@ -29,6 +29,7 @@ class Sink(NamedTuple):
     keys: np.ndarray  # uint64 [2^b]: hash table of features (0: free)
     feature_at: np.ndarray  # int32 [2^b]: feature of a slot
     hashes: np.ndarray  # uint64 [F]: identity of a feature, see ``identity``
+    full: np.ndarray  # uint64 [F]: the whole hash of the first feature of that identity
     template: np.ndarray  # int32 [F]: template of a feature
     symbols: np.ndarray  # uint64 [S]: symbols of all features, one after the other
     symbol_first: np.ndarray  # int64 [F + 1]
@@ -46,6 +47,7 @@ def new_sink(features: int, symbols: int, candidates: int, bits: int = 64) -> Si
         keys=np.zeros(slots, np.uint64),
         feature_at=np.empty(slots, np.int32),
         hashes=np.empty(features, np.uint64),
+        full=np.empty(features, np.uint64),
         template=np.empty(features, np.int32),
         symbols=np.empty(symbols, np.uint64),
         symbol_first=np.zeros(features + 1, np.int64),
@@ -88,9 +90,9 @@ def identity(h: np.uint64, bits: int) -> np.uint64:
 
 
 @kernel
-def _feature(sink: Sink, h: np.uint64) -> int:
+def _feature(sink: Sink, full: np.uint64) -> int:
     """Number of the feature just written, new or old; -1 where there is no room for a new one."""
-    h = identity(h, sink.state[BITS])
+    h = identity(full, sink.state[BITS])
     slot = find_slot(sink.keys, h)
     if sink.keys[slot] == h:
         return int(sink.feature_at[slot])
@@ -103,7 +105,7 @@ def _feature(sink: Sink, h: np.uint64) -> int:
         sink.state[OVERFLOW] = 1
         return -1
     sink.keys[slot], sink.feature_at[slot] = h, feature
-    sink.hashes[feature], sink.template[feature] = h, sink.state[CURRENT]
+    sink.hashes[feature], sink.full[feature], sink.template[feature] = h, full, sink.state[CURRENT]
     sink.symbol_first[feature + 1] = sink.state[CURSOR]
     sink.state[FEATURES] = feature + 1
     sink.values[feature * candidates : (feature + 1) * candidates] = 0

@@ -136,12 +136,7 @@ class FeatureTable:
 
     @staticmethod
     def load(directory: Path) -> FeatureTable:
-        """Read what ``save`` wrote.
-
-        Raises
-        ------
-        ModelError: a file is missing or damaged.
-        """
+        """Read what ``save`` wrote; see ``load_table``."""
         try:
             arrays = {
                 name: np.load(directory / f"table_{name}.npy", allow_pickle=False)
@@ -174,6 +169,74 @@ class FeatureTable:
             or self.first[-1] != self.symbols.size
         ):
             raise ValueError("its arrays are out of order")
+
+
+@dataclass(frozen=True)
+class HashedTable:
+    """No table: 2^bits columns, a feature's column being the upper bits of its hash; features may share columns."""
+
+    bits: int
+    templates: tuple[str, ...]
+    about: dict[str, Any]
+
+    @property
+    def width(self) -> int:
+        """Number of columns D."""
+        return 1 << self.bits
+
+    def columns(self, features: ListFeatures) -> np.ndarray:
+        """int32 [F]: the column of every feature of a list (its identity counts from 1)."""
+        return (features.hashes - np.uint64(1)).astype(np.int32)
+
+    def name(self, column: int) -> str:
+        """Columns have numbers only: nobody knows which features meet there."""
+        return f"hashed|#{column}"
+
+    def save(self, directory: Path) -> None:
+        """Write the table's file into an existing directory."""
+        header = {"bits": self.bits, "templates": self.templates, "about": self.about}
+        (directory / "table.json").write_text(json.dumps(header))
+
+
+Table = FeatureTable | HashedTable
+
+
+def load_table(directory: Path) -> Table:
+    """The table that ``save`` wrote into ``directory``.
+
+    Raises
+    ------
+    ModelError: a file is missing or damaged.
+    """
+    try:
+        header = json.loads((directory / "table.json").read_text())
+        if "bits" not in header:
+            return FeatureTable.load(directory)
+        bits = int(header["bits"])
+        if not 4 <= bits <= 30:
+            raise ValueError(f"{bits} hash bits; expected 4 to 30")
+        return HashedTable(bits, tuple(header["templates"]), dict(header["about"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
+
+
+class CollisionCount:
+    """How many columns of a HashedTable are used, and by more than one feature."""
+
+    def __init__(self, bits: int) -> None:
+        self._owner = np.zeros(1 << bits, np.uint64)
+        self._shared = np.zeros(1 << bits, np.bool_)
+
+    def add(self, columns: np.ndarray, owners: np.ndarray) -> None:
+        """Columns of a list's features (int32 [F]) and the full hashes of the first to use them there (uint64 [F])."""
+        known = self._owner[columns]
+        self._shared[columns[(known != 0) & (known != owners)]] = True
+        self._owner[columns[known == 0]] = owners[known == 0]
+
+    def about(self) -> dict[str, int]:
+        """Counts for provenance."""
+        used = int(np.count_nonzero(self._owner))
+        return {"kept": used, "shared": int(np.count_nonzero(self._shared)), "columns": int(self._owner.size)}
 
 
 class TableBuilder:

@@ -1,0 +1,254 @@
+"""The shipped quickstart data: its format, its promises, and that its script still makes it."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+from nltk import Tree
+from nltk.parse.pchart import InsideChartParser
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+SHIPPED = DATA / "quickstart"
+SPLITS = ("train", "dev", "test")
+PUNCTUATION = (",", ".")
+
+
+class List(NamedTuple):
+    """A list as it stands in the file."""
+
+    name: str
+    scores: list[str]
+    trees: list[str]
+
+
+def text_of(name: str) -> str:
+    return gzip.decompress((SHIPPED / name).read_bytes()).decode("ascii")
+
+
+def lists_of(split: str) -> list[List]:
+    blocks = text_of(f"{split}.nbest.gz").split("\n\n")
+    assert blocks.pop() == "", "the file ends with an empty line"
+    lists = []
+    for block in blocks:
+        head, *rest = block.split("\n")
+        count, name = head.split("\t")
+        assert len(rest) == 2 * int(count), name
+        lists.append(List(name, rest[::2], rest[1::2]))
+    return lists
+
+
+def tagged(tree: str) -> list[tuple[str, str]]:
+    """The (tag, word) pairs of a bracketed tree."""
+    return re.findall(r"\((\S+) ([^\s()]+)\)", tree)
+
+
+def brackets(tree: str) -> Counter[tuple[str, int, int]]:
+    """Labelled spans without S1, preterminals and punctuation."""
+    spans: Counter[tuple[str, int, int]] = Counter()
+    open_nodes: list[tuple[str, int]] = []
+    words = 0
+    for label, word in re.findall(r"\((\S+)(?: ([^\s()]+)\))?|\)", tree):
+        if word:
+            words += label not in PUNCTUATION
+        elif label:
+            open_nodes.append((label, words))
+        else:
+            name, start = open_nodes.pop()
+            spans[name, start, words] += name != "S1"
+    assert not open_nodes
+    return +spans
+
+
+def counts(candidate: str, gold: str) -> tuple[int, int]:
+    """Twice the matched brackets, and the brackets of both: their quotient is F."""
+    found, right = brackets(candidate), brackets(gold)
+    return 2 * (found & right).total(), found.total() + right.total()
+
+
+@pytest.fixture(scope="module")
+def lists() -> dict[str, list[List]]:
+    return {split: lists_of(split) for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def gold() -> dict[str, list[str]]:
+    return {split: text_of(f"{split}.gold.gz").splitlines() for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    """The script as a module; it finds its neighbours as it does when run."""
+    sys.path.insert(0, str(DATA))
+    try:
+        yield importlib.import_module("make_quickstart")
+    finally:
+        sys.path.remove(str(DATA))
+
+
+@pytest.fixture(scope="module")
+def treebank(script: ModuleType) -> dict[str, list[Tree]]:
+    return script.treebank(script.SEED)
+
+
+def test_each_split_has_its_lists_and_gold_trees(lists, gold, script):
+    assert {split: len(lists[split]) for split in SPLITS} == script.SIZES
+    assert {split: len(gold[split]) for split in SPLITS} == script.SIZES
+    for split in SPLITS:
+        assert [item.name for item in lists[split]] == [f"{split}-{i + 1}" for i in range(len(lists[split]))]
+
+
+def test_the_files_together_are_small():
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) <= 3_000_000
+
+
+@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.name)
+def test_gzip_headers_hold_neither_time_nor_name(path):
+    head = path.read_bytes()[:8]
+    assert head[:3] == b"\x1f\x8b\x08"
+    assert head[3:] == bytes(5)
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_candidates_are_sorted_and_distinct_and_no_more_than_promised(split, lists, script):
+    for item in lists[split]:
+        scores = [float(score) for score in item.scores]
+        assert all(re.fullmatch(r"-\d+\.\d{4}", score) for score in item.scores), item.name
+        assert scores == sorted(scores, reverse=True), item.name
+        assert len(set(item.trees)) == len(item.trees), item.name
+        assert 1 <= len(item.trees) <= script.LIST_SIZE, item.name
+    lengths = {len(item.trees) for item in lists[split]}
+    assert {1, script.LIST_SIZE} <= lengths, "ragged: from one candidate to a full list"
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_all_candidates_have_the_words_and_tags_of_the_gold_tree(split, lists, gold):
+    for item, tree in zip(lists[split], gold[split], strict=True):
+        assert all(tagged(candidate) == tagged(tree) for candidate in item.trees), item.name
+        assert tagged(tree)[-1] == (".", "."), item.name
+        assert 5 <= len(tagged(tree)) <= 25, item.name
+
+
+def test_trees_are_read_by_nltk_as_they_stand(lists, gold):
+    trees = gold["test"] + [item.trees[0] for item in lists["test"]] + [item.trees[-1] for item in lists["dev"]]
+    for text in trees:
+        tree = Tree.fromstring(text)
+        assert tree.label() == "S1"
+        assert [child.label() for child in tree] == ["S"]
+        assert [(tag, word) for word, tag in tree.pos()] == tagged(text)
+
+
+def test_no_sentence_comes_twice(gold):
+    sentences = Counter(tuple(tagged(tree)) for split in SPLITS for tree in gold[split])
+    assert max(sentences.values()) == 1
+
+
+def test_the_base_score_knows_no_words(lists, gold):
+    """Sentences with the same parts of speech have the same scores."""
+    scores: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    lengths: Counter[tuple[str, ...]] = Counter()
+    for item, tree in zip(lists["train"], gold["train"], strict=True):
+        tags = tuple(tag for tag, _ in tagged(tree))
+        scores.setdefault(tags, set()).add(tuple(item.scores))
+        lengths[tags] += len(item.trees) > 1
+    assert all(len(found) == 1 for found in scores.values())
+    assert sum(count > 1 for count in lengths.values()) >= 10
+
+
+@pytest.mark.usefixtures("script")
+def test_words_tell_the_readings_of_compounds_apart_but_for_the_noise(gold):
+    """Where the tables let the first of three nouns modify only one of the others, most gold trees say the same."""
+    lexicon = importlib.import_module("quickstart_lexicon")
+    noise = importlib.import_module("quickstart_grammar").NOISE
+    class_of = {word: name for name, words in lexicon.NOUNS.items() for word in words}
+    agree = Counter()
+    three = re.compile(r"\(DT \S+\) (\(NML )?\(NN (\w+)\) (\(NML )?\(NN (\w+)\)+ \(NN (\w+)\)+")
+    for tree in gold["train"] + gold["dev"] + gold["test"]:
+        for left, first, right, second, third in three.findall(tree):
+            names = [class_of.get(word) for word in (first, second, third)]
+            fits_left = names[0] in lexicon.COMPOUNDS.get(names[1], ())
+            fits_right = names[0] in lexicon.COMPOUNDS.get(names[2], ())
+            if bool(left) != bool(right) and fits_left != fits_right:
+                agree[fits_left == bool(left)] += 1
+    assert agree.total() >= 400
+    assert noise / 3 < agree[False] / agree.total() < 2 * noise
+
+
+def test_the_figures_of_the_readme_are_those_of_the_files(lists, gold):
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    for split in SPLITS:
+        sums = {"base": [0.0, 0.0], "oracle": [0.0, 0.0], "random": [0.0, 0.0]}
+        for item, tree in zip(lists[split], gold[split], strict=True):
+            rows = [counts(candidate, tree) for candidate in item.trees]
+            mean = tuple(sum(column) / len(rows) for column in zip(*rows, strict=True))
+            for name, row in zip(sums, (rows[0], max(rows, key=lambda row: row[0] / row[1]), mean), strict=True):
+                sums[name] = [total + part for total, part in zip(sums[name], row, strict=True)]
+        base, oracle, chance = (100 * matched / both for matched, both in sums.values())
+        assert 80 < base < 88
+        assert 96 < oracle < 99.5
+        assert chance < base - 3
+        candidates = sum(len(item.trees) for item in lists[split])
+        row = f"| {split} | {len(lists[split]):,} | {candidates:,} | {base:.1f} | {oracle:.1f} | {chance:.1f} |"
+        assert row in readme
+
+
+def test_the_script_makes_the_shipped_gold_trees(script, treebank):
+    for split in SPLITS:
+        assert script.gold_text(treebank[split]) == text_of(f"{split}.gold.gz")
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_script_makes_the_shipped_lists(split, script, treebank):
+    """The first twenty of each split, with the grammar of all training trees."""
+    made = script.nbest_text(split, treebank[split], script.estimate(treebank["train"]), limit=20)
+    assert made.count("\n\n") == 20
+    assert text_of(f"{split}.nbest.gz").startswith(made)
+
+
+def test_the_lists_are_those_of_nltks_probabilistic_chart_parser(script, treebank):
+    """The slow twin: all parses of nltk's InsideChartParser, by probability."""
+    grammar = script.estimate(treebank["train"])
+    parser, twin = script.NBestParser(grammar, script.LIST_SIZE), InsideChartParser(grammar)
+    short = [tree for tree in treebank["dev"] if len(tree.leaves()) <= 14][:25]
+    ambiguous = 0
+    for tree in short:
+        tags = [tag for _, tag in tree.pos()]
+        expected = {}
+        for parse in twin.parse(tags):
+            cost = sum(parser.cost[rule.lhs(), rule.rhs()] for rule in parse.productions())
+            expected[parse.pformat(margin=sys.maxsize)] = -cost / 10_000
+        made = [(score, re.sub(r"\((\S+) [^\s()]+\)", r"\1", text)) for score, text in parser.parse(tree.pos())]
+        best = sorted(expected.values(), reverse=True)[: script.LIST_SIZE]
+        assert [score for score, _ in made] == best
+        assert all(expected[text] == score for score, text in made)
+        ambiguous += len(made) > 1
+    assert ambiguous >= 10
+
+
+def test_the_command_writes_the_same_bytes_each_time(script, monkeypatch, tmp_path):
+    monkeypatch.setattr(script, "SIZES", {"train": 60, "dev": 3, "test": 3})
+    runs = {"one": "7", "same": "7", "other": "8"}
+    for name, seed in runs.items():
+        script.main(["--output", str(tmp_path / name), "--seed", seed])
+    written = {name: {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())} for name in runs}
+    assert sorted(written["one"]) == sorted(f"{split}.{kind}.gz" for split in SPLITS for kind in ("nbest", "gold"))
+    assert written["one"] == written["same"]
+    assert all(written["one"][name] != written["other"][name] for name in written["one"])
+
+
+def test_an_output_that_is_a_file_is_refused_by_name(script, tmp_path, capsys):
+    place = tmp_path / "file"
+    place.write_text("kept")
+    with pytest.raises(SystemExit) as stop:
+        script.main(["--output", str(place)])
+    assert stop.value.code == 1
+    assert str(place) in capsys.readouterr().err
+    assert place.read_text() == "kept"
