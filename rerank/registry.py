@@ -6,11 +6,12 @@ A registry line is the only place where a part's name appears. Users' own parts 
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rerank.errors import RecipeError
 
@@ -56,9 +57,7 @@ class Registry(Generic[T]):
                 return point.load()  # type: ignore[no-any-return]
         if ":" in name:
             return self._load(name)
-        near = difflib.get_close_matches(name, self._parts, n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(self._parts))}"
-        raise RecipeError(f"unknown {self.kind} {name!r}; {hint}")
+        raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
 
     def _load(self, path: str) -> T:
         module, _, attribute = path.partition(":")
@@ -76,3 +75,30 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: str) -> bool:
         return name in self._parts
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to say after an unknown name: the nearest known ones, or all of them."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
+
+
+def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
+    """An instance of the dataclass that ``spec["name"]`` names; the other entries are its parameters.
+
+    Raises
+    ------
+    RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec stands.
+    """
+    cls = registry.get(str(spec.get("name", "")))
+    parameters = {name: value for name, value in spec.items() if name != "name"}
+    fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    for name in parameters:
+        if name not in fields:
+            raise RecipeError(f"{registry.kind} {spec['name']} has no {name!r}; {nearest(name, fields)}", key=key)
+    try:
+        return cls(**parameters)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=".".join(part for part in (key, error.key) if part)) from None
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{registry.kind} {spec['name']} refuses its settings: {error}", key=key) from None

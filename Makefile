@@ -1,0 +1,45 @@
+# Everything a newcomer needs: `make quickstart` and `make test`. PYTHON chooses the interpreter (3.11 or newer).
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+OUTPUT ?= runs/quickstart
+
+.PHONY: help install quickstart test check format bench clean
+
+help:  ## show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(BIN)/.installed: pyproject.toml
+	@echo "setting up $(VENV) (once; about a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(BIN)/.installed-dev: $(BIN)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+install: $(BIN)/.installed  ## make the environment in .venv
+
+quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
+	@echo "compiling kernels on first use (about half a minute), then extracting, training, evaluating"
+	@$(BIN)/rerank run recipes/quickstart.yaml --output $(OUTPUT)
+
+test: $(BIN)/.installed-dev  ## run the tests
+	@$(BIN)/python -m pytest
+
+check: $(BIN)/.installed-dev  ## format check, lint, types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(BIN)/.installed-dev  ## format the sources
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(BIN)/.installed-dev  ## measure speed and memory (see benchmarks/README.md)
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## remove the environment, caches and runs
+	rm -rf $(VENV) runs .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,103 @@
+"""Selections scored: what a choice of one candidate a list is worth, and whether two choices differ."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rerank.corpus import Corpus
+from rerank.errors import DataError
+from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.significance import TestName, compare
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Choices over the lists of one split, as the statistics rows that they gather.
+
+    ids: of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K].
+    """
+
+    ids: list[str]
+    signature: str
+    reference: np.ndarray
+    rows: dict[str, np.ndarray]
+
+    @staticmethod
+    def of(corpus: Corpus, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
+        """``chosen``: by name, the candidate of every list (int64 [L], -1 for none)."""
+        rows = {name: chosen_rows(corpus.stats, choice) for name, choice in chosen.items()}
+        return Selections(ids, metric.signature, np.asarray(corpus.reference), rows)
+
+    def reports(self, metric: Metric) -> dict[str, dict[str, float]]:
+        """All measures of every selection."""
+        total = self.reference.sum(axis=0)
+        return {name: metric.report(rows.sum(axis=0), total) for name, rows in self.rows.items()}
+
+    def significance(
+        self, metric: Metric, pairs: list[tuple[str, str]], test: TestName, samples: int, seed: int
+    ) -> dict[str, dict[str, object]]:
+        """The test of each pair (a, b), under the key ``a_vs_b``; the difference is a's score minus b's."""
+        return {
+            f"{a}_vs_{b}": compare(
+                metric, self.rows[a], self.rows[b], self.reference, test=test, samples=samples, seed=seed
+            ).as_dict()
+            for a, b in pairs
+        }
+
+    def save(self, path: Path) -> None:
+        """Write an .npz without objects; it appears under its name only when complete."""
+        header = json.dumps({"ids": self.ids, "signature": self.signature})
+        arrays = {f"rows_{name}": rows for name, rows in self.rows.items()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as stream:
+            try:
+                np.savez_compressed(
+                    stream, header=np.frombuffer(header.encode(), np.uint8), reference=self.reference, **arrays
+                )
+                stream.flush()
+                Path(stream.name).replace(path)
+            except BaseException:
+                Path(stream.name).unlink(missing_ok=True)
+                raise
+
+    @staticmethod
+    def load(path: Path) -> Selections:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        DataError: missing or damaged.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                header = json.loads(stored["header"].tobytes())
+                rows = {name[5:]: stored[name] for name in stored.files if name.startswith("rows_")}
+                return Selections(list(header["ids"]), str(header["signature"]), stored["reference"], rows)
+        except FileNotFoundError:
+            raise DataError("no such file; has the run finished?", path=str(path)) from None
+        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+            raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
+
+
+def compare_selections(
+    a: Selections, b: Selections, name_a: str, name_b: str, metric: Metric, test: TestName, samples: int, seed: int
+) -> dict[str, object]:
+    """Significance of ``name_a`` of ``a`` against ``name_b`` of ``b``, two runs over the same lists.
+
+    Raises
+    ------
+    DataError: the runs do not share lists or metric, or a selection is missing.
+    """
+    if a.signature != b.signature:
+        raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}")
+    if a.ids != b.ids or not np.array_equal(a.reference, b.reference):
+        raise DataError("the runs do not have the same test lists; compare runs over the same data")
+    for name, selections in ((name_a, a), (name_b, b)):
+        if name not in selections.rows:
+            raise DataError(f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}")
+    return compare(metric, a.rows[name_a], b.rows[name_b], a.reference, test=test, samples=samples, seed=seed).as_dict()

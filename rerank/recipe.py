@@ -1,0 +1,247 @@
+"""Recipes: YAML → typed settings. Defaults live here and in the classes that the recipe names, nowhere else."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from rerank.errors import RecipeError
+from rerank.registry import nearest
+
+Settings = dict[str, Any]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSettings(_Section):
+    """Where lists and references are. ``{root}`` and ``{split}`` in the patterns are filled in."""
+
+    root: str = "."
+    train: str = "train"
+    dev: str | None = "dev"
+    tests: tuple[str, ...] = ("test",)
+    nbest: str = "{root}/{split}.nbest.gz"
+    gold: str = "{root}/{split}.gold.gz"
+    reader: Settings = Field(default_factory=lambda: {"name": "charniak"})
+    on_bad_list: Literal["error", "skip"] = "error"
+
+    @field_validator("tests", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All splits, the training split first; a split named twice counts once."""
+        return tuple(dict.fromkeys([self.train, *([self.dev] if self.dev else []), *self.tests]))
+
+    def path(self, kind: Literal["nbest", "gold"], split: str) -> str:
+        """The file of a split."""
+        pattern = self.nbest if kind == "nbest" else self.gold
+        try:
+            return pattern.format(root=self.root, split=split)
+        except (KeyError, IndexError, ValueError) as error:
+            raise RecipeError(
+                f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{kind}"
+            ) from None
+
+
+class FeatureSettings(_Section):
+    """Which templates fire and which of their features are kept.
+
+    set: a named set (minimal, cj2005, extended), with ``templates`` added to it; set: null for those alone.
+    user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
+    min_lists: keep a feature that varies in so many training lists. hash_bits: instead of a table of kept
+    features, 2^hash_bits columns that features may share. centred: store values relative to a list's most frequent one.
+    """
+
+    set: str | None = "cj2005"
+    templates: tuple[Any, ...] = ()
+    user: dict[str, str] = Field(default_factory=dict)
+    min_lists: int = Field(default=5, ge=1)
+    hash_bits: int | None = Field(default=None, ge=4, le=30)
+    centred: bool = True
+
+
+class OracleSettings(_Section):
+    """ties: is the oracle the candidate with the best base score among the best, or "any" of them?
+    level: best gain list by list, or the selection that climbs to the best corpus score."""
+
+    ties: Literal["base", "any"] = "base"
+    level: Literal["sentence", "corpus"] = "sentence"
+
+
+class SelectSettings(_Section):
+    """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
+    average stay; the learner proper starts anew on them. At most ``keep`` columns (a number, or a share in (0, 1)),
+    those with the largest weights."""
+
+    learner: Settings
+    epochs: int | None = Field(default=None, ge=1)
+    keep: float | None = Field(default=None, gt=0)
+
+
+class TrainingSettings(_Section):
+    """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
+    predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor."""
+
+    epochs: int = Field(default=10, ge=1)
+    shuffle: bool = True
+    patience: int | None = Field(default=None, ge=1)
+    predictor: Literal["last", "average"] = "average"
+    vote: bool = True
+    select: SelectSettings | None = None
+    warm_start: str | None = None
+
+
+class SignificanceSettings(_Section):
+    """The test of every predictor against the base, and of runs against one another."""
+
+    test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] = "approximate_randomization"
+    samples: int = Field(default=10_000, ge=100)
+
+
+class RunSettings(_Section):
+    """A further run of the recipe: a name and the settings that differ, by dotted key."""
+
+    name: str
+    set: Settings = Field(default_factory=dict)
+
+
+class Recipe(_Section):
+    """Everything that determines a result."""
+
+    name: str
+    task: Literal["parse"] = "parse"
+    about: str = ""
+    seed: int = Field(default=1, ge=0)
+    seeds: tuple[int, ...] = ()
+    data: DataSettings = DataSettings()
+    features: FeatureSettings = FeatureSettings()
+    metric: Settings = Field(default_factory=lambda: {"name": "parseval"})
+    oracle: OracleSettings = OracleSettings()
+    learner: Settings = Field(default_factory=lambda: {"name": "vrda"})
+    training: TrainingSettings = TrainingSettings()
+    significance: SignificanceSettings = SignificanceSettings()
+    runs: tuple[RunSettings, ...] = ()
+    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    examples: int = Field(default=8, ge=0)
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, int) else value
+
+    def as_yaml(self) -> str:
+        """The resolved recipe, all defaults written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+    def expand(self) -> list[tuple[str, Recipe]]:
+        """(name, recipe) of every single run: runs × grid points × seeds; only their training may differ.
+
+        Raises
+        ------
+        RecipeError: a run changes what the corpora are made of.
+        """
+        plain = self.model_dump(mode="python")
+        plain.update(runs=(), grid={}, seeds=())
+        keys = list(self.grid)
+        points = [dict(zip(keys, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        expanded = []
+        for run in self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),):
+            for point in points:
+                shown = [f"{key.split('.')[-1]}={value}" for key, value in point.items()]
+                for seed in self.seeds or (self.seed,):
+                    changed = _copy(plain)
+                    for key, value in {**run.set, **point, "seed": seed}.items():
+                        _assign(changed, key, value)
+                    single = _validate(changed)
+                    if any(getattr(single, part) != getattr(self, part) for part in ("data", "features", "metric")):
+                        raise RecipeError("a run may not change data, features or metric", key=f"runs.{run.name}")
+                    expanded.append((" ".join([run.name, *shown]), single))
+        return expanded
+
+
+def load_recipe(path: str | Path, overrides: list[str] | None = None) -> Recipe:
+    """Read a recipe and apply ``key.path=value`` overrides (values are YAML).
+
+    Raises
+    ------
+    RecipeError: unreadable file, unknown key (with the nearest names) or a value out of range.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"cannot read the recipe: {error}", path=str(path)) from None
+    try:
+        settings = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise RecipeError(f"not valid YAML: {error}", path=str(path)) from None
+    if not isinstance(settings, dict):
+        raise RecipeError("expected a mapping of settings", path=str(path))
+    settings.setdefault("name", Path(path).stem)
+    for override in overrides or []:
+        key, equals, value = override.partition("=")
+        if not equals or not key:
+            raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
+        try:
+            _assign(settings, key.strip(), yaml.safe_load(value))
+        except yaml.YAMLError as error:
+            raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
+    return _validate(settings, path=str(path))
+
+
+def _validate(settings: Settings, path: str | None = None) -> Recipe:
+    try:
+        return Recipe.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            parent = _section(first["loc"][:-1])
+            message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
+        elif first["type"] == "missing":
+            message = "is missing"
+        else:
+            message = f"found {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise RecipeError(message, key=key, path=path) from None
+
+
+def _section(location: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist at a place of the recipe."""
+    model: Any = Recipe
+    for part in location:
+        if isinstance(part, str) and part in getattr(model, "model_fields", {}):
+            model = model.model_fields[part].annotation
+    for candidate in (model, *getattr(model, "__args__", ())):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return list(candidate.model_fields)
+    return list(Recipe.model_fields)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(entry) for key, entry in value.items()}
+    return value
+
+
+def _assign(settings: Settings, key: str, value: Any) -> None:
+    """Set a dotted key; a change of a part's ``name`` drops the parameters of the part it replaces."""
+    *parents, last = key.split(".")
+    node = settings
+    for part in parents:
+        child = node.setdefault(part, {})
+        if child is None:
+            child = node[part] = {}
+        if not isinstance(child, dict):
+            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
+        node = child
+    if last == "name" and parents and node.get("name") not in (None, value):
+        node.clear()
+    node[last] = value
