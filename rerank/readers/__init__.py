@@ -1,0 +1,3 @@
+"""Readers and writers of N-best lists and trees; importing this package registers the formats."""
+
+from rerank.readers import berkeley, charniak  # noqa: F401 - they register themselves

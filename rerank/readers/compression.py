@@ -1,0 +1,116 @@
+"""gzip, bzip2, xz and zstd: told apart by the first bytes, written by the ending of the name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import zlib
+from typing import IO, Any, cast
+
+import zstandard
+
+from rerank.errors import DataError
+
+HEAD = 10  # bytes that tell the compression
+
+# What the libraries raise for damaged data; bz2 raises an OSError without a number.
+DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
+
+_ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB a piece
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
+_BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
+_FOREIGN = {b"PK\x03\x04": "a zip", b"\x1f\x9d": "a compress (.Z)", b"7z\xbc\xaf\x27\x1c": "a 7-Zip"}
+
+
+def compression_of_name(path: str) -> str:
+    """The compression that the ending of ``path`` asks for, or "plain"."""
+    return _SUFFIXES.get(os.path.splitext(path)[1].lower(), "plain")
+
+
+def recognise(head: bytes, path: str) -> str:
+    """The compression of a file whose first ``HEAD`` bytes (fewer if it is shorter) are ``head``.
+
+    Raises
+    ------
+    DataError: an archive of another kind, or one that ends before its kind can be told.
+    """
+    for magic, kind in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"{kind} archive; unpack it first, or use gzip, bzip2, xz or zstd", path=path)
+    named = compression_of_name(path)
+    if named != "plain" and len(head) < len(_MAGIC[named]) and _MAGIC[named].startswith(head):
+        raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)
+    if head.startswith(_MAGIC["gzip"]):
+        return "gzip"
+    # "BZh" may start a text too; the number that follows it cannot.
+    if head.startswith(_MAGIC["bzip2"]) and any(mark.startswith(head[4:]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
+        return "bzip2"
+    if head.startswith(_MAGIC["xz"]):
+        return "xz"
+    skippable = head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50
+    return "zstd" if skippable or head.startswith(_MAGIC["zstd"]) else "plain"
+
+
+def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
+    """``source`` read through the named decompression; a source that is cut short raises EOFError."""
+    match compression:
+        case "gzip":
+            return cast(IO[bytes], gzip.GzipFile(fileobj=source, mode="rb"))
+        case "bzip2":
+            return cast(IO[bytes], bz2.BZ2File(source, "rb"))
+        case "xz":
+            return cast(IO[bytes], lzma.LZMAFile(source, "rb"))
+        case "zstd":
+            return cast(IO[bytes], io.BufferedReader(_ZstdFile(source), 1 << 18))
+    return source
+
+
+def compressed(path: str, raw: IO[bytes]) -> Any:
+    """``raw`` written through the compression that the name ``path`` asks for; closing it leaves ``raw`` open.
+
+    gzip headers carry no time and no name, so the same data gives the same bytes.
+    """
+    match compression_of_name(path):
+        case "gzip":
+            return gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0)
+        case "bzip2":
+            return bz2.BZ2File(raw, "wb")
+        case "xz":
+            return lzma.LZMAFile(raw, "wb")
+        case "zstd":
+            return zstandard.ZstdCompressor().stream_writer(raw, closefd=False)
+    return raw
+
+
+class _ZstdFile(io.RawIOBase):
+    """All frames of a zstd file; unlike the library's own reader it notices a file that is cut short."""
+
+    def __init__(self, source: IO[bytes]) -> None:
+        self._source = source
+        self._frame: Any = None
+        self._input = b""
+        self._output = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._output:
+            data = self._input or self._source.read(_ZSTD_PIECE)
+            self._input = b""
+            if not data:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            if self._frame is None:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._output = memoryview(self._frame.decompress(data))
+            if self._frame.eof:
+                self._input, self._frame = self._frame.unused_data, None
+        size = min(len(buffer), len(self._output))
+        buffer[:size], self._output = self._output[:size], self._output[size:]
+        return size

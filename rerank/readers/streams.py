@@ -1,0 +1,255 @@
+"""Byte streams in and out: plain or compressed files, standard input and output.
+
+Input is read in bounded memory. A file that is missing, cut short or damaged is a ``DataError`` at the point
+where it is met; no data after the damage is made up. Output appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import difflib
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import IO, Any, Protocol, cast
+
+from rerank.errors import DataError, RunError
+from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
+
+PathLike = str | os.PathLike[str]
+
+
+class Writable(Protocol):
+    """What a writer needs of an open file."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of ``data``."""
+
+
+class InputStream:
+    """Bytes of a file or of standard input, decompressed, without a leading UTF-8 byte order mark.
+
+    ``path`` is the name for messages. Use it as a context manager, or call ``close``.
+    """
+
+    def __init__(self, raw: IO[bytes], path: str, *, owned: bool = True) -> None:
+        self.path = path
+        self._raw, self._owned = raw, owned
+        self._count = 0
+        head = self._guard(raw.read, HEAD)
+        self.compression = recognise(head, path)
+        self._source = decompressed(self.compression, cast(IO[bytes], _Prefixed(head, raw)))
+        self._pending: bytes | None = None
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; b"" only at the end.
+
+        Raises
+        ------
+        DataError: the file is cut short, damaged or cannot be read, or it is UTF-16.
+        """
+        if self._pending is None:
+            self._pending = self._first()
+        if self._pending:
+            piece, self._pending = self._pending[:size], self._pending[size:]
+        else:
+            piece = self._guard(self._source.read, size)
+        self._count += len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the file (never standard input)."""
+        if self._owned:
+            self._raw.close()
+
+    def __enter__(self) -> InputStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _first(self) -> bytes:
+        start = self._guard(self._source.read, 4)
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            message = "the file is UTF-16; UTF-8 is expected: convert it with iconv -f UTF-16 -t UTF-8"
+            raise DataError(message, path=self.path)
+        return start.removeprefix(codecs.BOM_UTF8)
+
+    def _guard(self, read: Callable[[int], bytes], size: int) -> bytes:
+        try:
+            return read(size)
+        except EOFError:
+            message = f"the {self.compression} data ends too early, after {self._count:,} bytes of text; the file is "
+            raise DataError(message + "cut short: copy, download or compress it again", path=self.path) from None
+        except DAMAGE as error:
+            raise self._damaged(error) from None
+        except OSError as error:
+            if error.errno is None:
+                raise self._damaged(error) from None
+            raise DataError(f"cannot be read: {error.strerror}", path=self.path) from None
+
+    def _damaged(self, error: Exception) -> DataError:
+        message = f"damaged {self.compression} data after {self._count:,} bytes of text ({error}); "
+        return DataError(message + "copy, download or compress the file again", path=self.path)
+
+
+def open_stream(path: PathLike) -> InputStream:
+    """Open ``path`` for reading; "-" is standard input. Compression is recognised by the first bytes.
+
+    Raises
+    ------
+    DataError: no such file, a directory, no permission, or an archive of a kind that is not read.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return InputStream(sys.stdin.buffer, stream_name(name), owned=False)
+    try:
+        raw = open(name, "rb")  # noqa: SIM115 - closed by the stream
+    except FileNotFoundError:
+        raise DataError(f"no such file{_near(name)}", path=name) from None
+    except IsADirectoryError:
+        raise DataError("is a directory; a file is expected", path=name) from None
+    except PermissionError:
+        raise DataError("no permission to read it; change the file's mode or its owner", path=name) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot be opened: {_reason(error)}", path=name) from None
+    try:
+        return InputStream(raw, name)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def stream_name(path: PathLike) -> str:
+    """How messages call ``path``."""
+    return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+
+
+def single_stdin(*paths: PathLike) -> None:
+    """Refuse more than one "-" among the inputs of one command.
+
+    Raises
+    ------
+    DataError: two inputs would share standard input.
+    """
+    if sum(os.fspath(path) == "-" for path in paths) > 1:
+        raise DataError("only one input can be '-' (standard input); name files for the others", path=stream_name("-"))
+
+
+class _Prefixed:
+    """``raw`` with ``head`` put back in front; works for pipes, which cannot seek."""
+
+    def __init__(self, head: bytes, raw: IO[bytes]) -> None:
+        self._head, self._raw = head, raw
+
+    def read(self, size: int) -> bytes:
+        if not self._head:
+            return self._raw.read(size)
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece
+
+
+def _near(name: str) -> str:
+    directory, base = os.path.split(name)
+    try:
+        near = difflib.get_close_matches(base, os.listdir(directory or "."), n=1)
+    except OSError:
+        return f"; the directory {directory} does not exist or cannot be read"
+    return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
+
+
+def _reason(error: Exception) -> str:
+    return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
+
+
+class OutputStream:
+    """A file being written: under a temporary name beside its own, renamed when closed without an error."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = os.fspath(path)
+        self._temporary: str | None = None
+        try:
+            self._raw = self._open()
+        except (OSError, ValueError) as error:
+            raise self._failure(error) from None
+        self._file: Any = compressed(self.path, self._raw)
+
+    def write(self, data: bytes, /) -> None:
+        """Write all of ``data``.
+
+        Raises
+        ------
+        RunError: the disk is full or the file cannot be written.
+        """
+        try:
+            self._file.write(data)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has had enough: no failure of the output
+        except OSError as error:
+            raise self._failure(error) from None
+
+    def close(self) -> None:
+        """Finish the file and give it its name (standard output is flushed and stays open)."""
+        try:
+            if self._file is not self._raw:
+                self._file.close()
+            self._raw.flush()
+            if self.path != "-":
+                self._raw.close()
+            if self._temporary is not None:
+                os.replace(self._temporary, os.path.realpath(self.path))
+                self._temporary = None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.discard()
+            raise self._failure(error) from None
+
+    def discard(self) -> None:
+        """Give up: nothing appears under the file's name, and what was there stays."""
+        if self._temporary is not None:
+            for file in (self._file, self._raw):
+                with contextlib.suppress(OSError, ValueError):  # a full disk, met again
+                    file.close()
+            os.unlink(self._temporary)
+            self._temporary = None
+
+    def __enter__(self) -> OutputStream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def _open(self) -> IO[bytes]:
+        if self.path == "-":
+            return sys.stdout.buffer
+        target = os.path.realpath(self.path)
+        if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
+            return open(target, "wb")
+        directory, base = os.path.split(target)
+        name = os.path.join(directory, f".{base[:100]}.{secrets.token_hex(4)}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(name, flags, 0o666)
+        self._temporary = name
+        return os.fdopen(descriptor, "wb")
+
+    def _failure(self, error: Exception) -> RunError:
+        return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")
+
+
+def open_output(path: PathLike) -> OutputStream:
+    """Open ``path`` for writing; "-" is standard output. A name in .gz, .bz2, .xz or .zst is compressed.
+
+    Raises
+    ------
+    RunError: the file cannot be created.
+    """
+    return OutputStream(path)
