@@ -1,0 +1,109 @@
+"""What a learner is: frozen parameters, a state of arrays, and an epoch over lists."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.corpus import Corpus
+from rerank.errors import RecipeError
+from rerank.learn.log import UpdateLog
+from rerank.registry import Registry
+
+
+class Weights(NamedTuple):
+    """A predictor: score(y) = base · b(y) + w · φ(y)."""
+
+    w: np.ndarray  # float64 [D]
+    base: float
+
+
+class EpochStats(NamedTuple):
+    """What happened in one pass (or a part of one)."""
+
+    lists: int
+    mistakes: int  # lists whose oracle did not score strictly highest
+    updates: int
+    loss: float  # summed over the lists, before their updates
+    radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
+    nonzero_weights: int  # of the last predictor
+
+
+State = Any  # a NamedTuple of arrays, one type a learner
+
+
+class Learner(ABC):
+    """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
+
+    ``init`` makes a state, ``epoch`` is the only thing that changes one. At the end of an epoch nothing lazy is left
+    in a state, so a state that is saved and loaded goes on exactly as one that stayed.
+    """
+
+    name: ClassVar[str]
+    voted: ClassVar[bool] = True
+
+    @abstractmethod
+    def init(self, columns: int) -> State:
+        """The state before the first list, for D = ``columns``."""
+
+    @abstractmethod
+    def epoch(
+        self,
+        corpus: Corpus,
+        oracle: np.ndarray,
+        order: np.ndarray,
+        state: State,
+        *,
+        any_ties: bool = False,
+        log: UpdateLog | None = None,
+        points: int = 1,
+    ) -> list[EpochStats]:
+        """Pass over the lists ``order`` (int64) once and update ``state``.
+
+        oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
+        points: into how many parts the statistics are divided, one entry of the result each.
+        """
+
+    @abstractmethod
+    def last(self, state: State) -> Weights:
+        """The predictor after the last update."""
+
+    @abstractmethod
+    def average(self, state: State) -> Weights:
+        """All predictors, weighted by the lists that they survived."""
+
+    @abstractmethod
+    def updates(self, state: State) -> int:
+        """Number of updates so far."""
+
+
+learners: Registry[type[Learner]] = Registry("learner")
+
+
+def require(name: str, value: float, *, low: float, strict: bool = False) -> None:
+    """Refuse a parameter that is no finite number from (or, where ``strict``, above) ``low``.
+
+    Raises
+    ------
+    RecipeError: names parameter, value and allowed range.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or value < low or (strict and value == low):
+        raise RecipeError(
+            f"found {value!r}; expected a finite number {'above' if strict else 'from'} {low:g}", key=name
+        )
+
+
+def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a parameter that is not among ``choices``.
+
+    Raises
+    ------
+    RecipeError: names parameter, value and choices.
+    """
+    if value not in choices:
+        raise RecipeError(f"found {value!r}; expected one of {', '.join(choices)}", key=name)

@@ -1,0 +1,94 @@
+"""The updates of a training run, for exact voting: compact, as coefficients of candidates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+
+
+class LogRoom(NamedTuple):
+    """Room for the updates of a part of an epoch; ``used``: updates and entries so far (int64 [2])."""
+
+    used: np.ndarray
+    lists: np.ndarray  # int64
+    entries: np.ndarray  # int64
+    survived: np.ndarray  # int64
+    candidate: np.ndarray  # int64
+    a: np.ndarray  # float64
+
+
+@kernel
+def record(log: LogRoom, i: int, who: np.ndarray, a: np.ndarray, n: int, survived: int) -> None:
+    """Log an update on list i; ``survived`` is the count of the predictor that it ends."""
+    update, entry = log.used[0], log.used[1]
+    log.lists[update], log.survived[update] = i, survived
+    count = 0
+    for r in range(n):
+        if a[r] != 0.0:
+            log.candidate[entry + count], log.a[entry + count] = who[r], a[r]
+            count += 1
+    log.entries[update] = count
+    log.used[0], log.used[1] = update + 1, entry + count
+
+
+class UpdateLog:
+    """The updates of a training run: which list, and the coefficient of each candidate in the subgradient.
+
+    Update k used g = Σ_y a_y φ(y) of one list; the sparse vector is summed up again from the corpus when it is
+    needed, in the same order, so it has the same bits. ``survived[k]`` is c_k, the lists that predictor k survived
+    (Freund & Schapire 1999): it starts at 1 for the list on which the predictor was made, at 0 for w_1 = 0.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[np.ndarray, ...]] = []  # lists, entries, candidate, a, survived
+        self._alive = 0  # c of the predictor that is still alive
+
+    def add_room(self, room: LogRoom, alive: int) -> None:
+        """The updates in ``room``, and the count of the predictor that is alive after them."""
+        n, entries = (int(x) for x in room.used)
+        arrays = room.lists[:n], room.entries[:n], room.candidate[:entries], room.a[:entries], room.survived[:n]
+        self._parts.append(tuple(array.copy() for array in arrays))
+        self._alive = alive
+
+    @property
+    def updates(self) -> int:
+        """Number of updates M; there are M + 1 predictors."""
+        return sum(part[0].size for part in self._parts)
+
+    def marks(self) -> tuple[int, int]:
+        """Where the log stands; see ``cut``."""
+        return len(self._parts), self._alive
+
+    def cut(self, marks: tuple[int, int]) -> UpdateLog:
+        """The log as it was at ``marks``."""
+        log = UpdateLog()
+        log._parts, log._alive = self._parts[: marks[0]], marks[1]
+        return log
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """lists int64 [M], first int64 [M + 1], candidate int64 and a float64 [entries], survived int64 [M + 1]."""
+        empty = (
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros(0),
+            np.zeros(0, np.int64),
+        )
+        lists, entries, candidate, a, survived = (
+            np.concatenate(column) for column in zip(*(self._parts or [empty]), strict=True)
+        )
+        first = np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
+        survived = np.append(survived, self._alive).astype(np.int64)
+        return {"lists": lists, "first": first, "candidate": candidate, "a": a, "survived": survived}
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> UpdateLog:
+        """The inverse of ``arrays``."""
+        log = UpdateLog()
+        entries, survived = np.diff(arrays["first"]), arrays["survived"]
+        log._parts = [(arrays["lists"], entries, arrays["candidate"], arrays["a"], survived[:-1])]
+        log._alive = int(survived[-1])
+        return log

@@ -1,0 +1,321 @@
+"""Regularised dual averaging and its voted form (Xu et al. 2011, Alg. 1; Gao et al. 2013, Fig. 1; Xiao 2010).
+
+With s the sum of subgradients after k updates,
+
+    w_j = −sign(s_j) · max(|s_j| − k·λ₁, 0) · d_k,   d_k = 1 / (k·λ₂ + η·√k),   w = 0 for k = 0:
+
+a weight is read from s_j and k when a feature is touched, and nothing loops over all columns.
+
+The average is exact and lazy. While s_j stays the same for the predictors a..b,
+
+    Σ_k c_k w_kj = −sign(s_j) · (|s_j|·(P_e − P_{a−1}) − λ₁·(Q_e − Q_{a−1})),   P = Σ c_k d_k, Q = Σ c_k k d_k,
+
+where e is the last k ≤ b with k·λ₁ < |s_j|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.learn.base import EpochStats, Learner, Weights, learners, require, require_choice
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.losses import LOGISTIC, LOSSES, accumulate, coefficients, rivals
+from rerank.learn.workspace import (
+    LISTS,
+    LOSS,
+    MISTAKES,
+    RADIUS,
+    UPDATES,
+    Lists,
+    Scratch,
+    log_room,
+    parts,
+    scratch,
+    stats_of,
+    view,
+)
+
+# Indices of RDAState.counts and RDAState.base.
+K, ALIVE, PENDING, TOTAL = range(4)
+DUAL, SUM = range(2)
+
+
+class RDAState(NamedTuple):
+    """What training changes; D columns."""
+
+    s: np.ndarray  # float64 [D]: sum of subgradients
+    total: np.ndarray  # float64 [D]: Σ c_k w_k
+    counts: np.ndarray  # int64 [4]: k; lists the current predictor survived, and those not in total yet; Σ c_k
+    base: np.ndarray  # float64 [2]: s and total of the base score
+
+
+class Prefix(NamedTuple):
+    """Prefix sums over the predictors of an epoch, k0 being the first: P_k and Q_k are at k − k0 + 1, 0 at 0."""
+
+    P: np.ndarray  # float64 [updates + 2]
+    Q: np.ndarray  # float64 [updates + 2]
+    since: np.ndarray  # int64 [D]: the first predictor that is not in total yet
+    k0: int
+
+
+class RDASettings(NamedTuple):
+    """The parameters for kernels."""
+
+    loss: int
+    eta: float
+    l1: float
+    l2: float
+    base: float
+    base_rate: float
+    always: bool
+    any_ties: bool
+
+
+@kernel
+def scale(k: int, eta: float, l2: float) -> float:
+    """d_k."""
+    return 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
+
+
+@kernel
+def shrunk_dot(
+    s: np.ndarray, threshold: float, columns: np.ndarray, values: np.ndarray, first: int, last: int
+) -> float:
+    """Σ_j φ_j sign(s_j) max(|s_j| − threshold, 0) for the row at first..last: −w·φ / d_k."""
+    total = 0.0
+    for p in range(first, last):
+        x = s[columns[p]]
+        total += (max(x - threshold, 0.0) + min(x + threshold, 0.0)) * values[p]
+    return total
+
+
+@kernel
+def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
+    """Σ_{k=a..b} c_k w_kj while s_j = x."""
+    size = abs(x)
+    e = b if b * l1 < size else math.ceil(size / l1) - 1
+    if x == 0.0 or e < a:
+        return 0.0
+    dP = prefix.P[e - prefix.k0 + 1] - prefix.P[a - prefix.k0]
+    dQ = prefix.Q[e - prefix.k0 + 1] - prefix.Q[a - prefix.k0]
+    total = size * dP - l1 * dQ
+    return float(-total if x > 0 else total)
+
+
+@kernel
+def close_predictor(state: RDAState, prefix: Prefix, d: float, beta: float) -> None:
+    """Enter the current predictor, with what it has survived since it was last entered, into the prefix sums."""
+    k, c = state.counts[K], state.counts[PENDING]
+    at = k - prefix.k0 + 1
+    prefix.P[at] = prefix.P[at - 1] + c * d
+    prefix.Q[at] = prefix.Q[at - 1] + c * d * k
+    state.base[SUM] += c * beta
+    state.counts[TOTAL] += c
+    state.counts[PENDING] = 0
+
+
+@kernel
+def rda_epoch(
+    data: Lists,
+    order: np.ndarray,
+    state: RDAState,
+    prefix: Prefix,
+    t: Scratch,
+    log: LogRoom,
+    tally: np.ndarray,
+    q: RDASettings,
+) -> None:
+    """Pass over ``order``: predict, and on a mistake (or, always, a loss) s ← s + g, k ← k + 1 (Gao et al., Fig. 1)."""
+    for at in range(order.shape[0]):
+        i = order[at]
+        first, last = data.lists[i], data.lists[i + 1]
+        k = state.counts[K]
+        d = scale(k, q.eta, q.l2)
+        d_base = scale(k, q.eta, 0.0)
+        beta = q.base - q.base_rate * d_base * state.base[DUAL]
+        for y in range(first, last):
+            dual = shrunk_dot(state.s, k * q.l1, data.columns, data.values, data.rows[y], data.rows[y + 1])
+            t.scores[y - first] = beta * data.base[y] - d * dual
+        state.counts[ALIVE] += 1
+        state.counts[PENDING] += 1
+        tally[LISTS] += 1
+        star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], q.any_ties)
+        if rival < 0:
+            continue
+        mistake = not t.scores[star - first] > t.scores[rival - first]
+        value, n = coefficients(q.loss, first, last, t.scores, data.gain, star, rival, t.who, t.a)
+        tally[MISTAKES] += mistake
+        tally[LOSS] += value
+        if not (mistake or (q.always and (q.loss >= LOGISTIC or value > 0.0))):
+            continue
+        state.counts[ALIVE] -= 1  # the list on which a predictor errs is the first of the next
+        state.counts[PENDING] -= 1
+        record(log, i, t.who, t.a, n, state.counts[ALIVE])
+        close_predictor(state, prefix, d, beta)
+        update(data, state, prefix, t, n, data.weight[i], tally, q)
+        state.counts[ALIVE] = state.counts[PENDING] = 1
+
+
+@kernel
+def update(
+    data: Lists,
+    state: RDAState,
+    prefix: Prefix,
+    t: Scratch,
+    n: int,
+    weight: float,
+    tally: np.ndarray,
+    q: RDASettings,
+) -> None:
+    """s ← s + weight·g, k ← k + 1; what a coordinate has weighed so far goes into the total just before it changes."""
+    k = state.counts[K]
+    touched = accumulate(data.rows, data.columns, data.values, t.who, t.a, n, t.g, t.seen, k + 1, t.touched)
+    norm = 0.0
+    for r in range(touched):
+        j = t.touched[r]
+        if state.s[j] != 0.0:
+            state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
+        prefix.since[j] = k + 1
+        state.s[j] += weight * t.g[j]
+        norm += t.g[j] * t.g[j]
+    g_base = 0.0
+    for r in range(n):
+        g_base += t.a[r] * data.base[t.who[r]]
+    g_base *= q.base_rate
+    state.base[DUAL] += weight * g_base
+    norm += g_base * g_base
+    if q.loss <= LOGISTIC and t.a[1] != 0.0:
+        norm /= t.a[1] * t.a[1]  # of z = φ(y*) − φ(y') itself
+    tally[RADIUS] = max(tally[RADIUS], norm)
+    tally[UPDATES] += 1
+    state.counts[K] = k + 1
+
+
+@kernel
+def flush(state: RDAState, prefix: Prefix, q: RDASettings) -> None:
+    """Bring every coordinate's total up to date; nothing lazy is left."""
+    k = state.counts[K]
+    beta = q.base - q.base_rate * scale(k, q.eta, 0.0) * state.base[DUAL]
+    close_predictor(state, prefix, scale(k, q.eta, q.l2), beta)
+    for j in range(state.s.shape[0]):
+        if state.s[j] != 0.0:
+            state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
+
+
+@kernel
+def count_active(s: np.ndarray, threshold: float) -> int:
+    """How many coordinates have a weight."""
+    count = 0
+    for j in range(s.shape[0]):
+        count += abs(s[j]) > threshold
+    return count
+
+
+@learners.add("rda")
+@dataclass(frozen=True)
+class RDA(Learner):
+    """Regularised dual averaging with L1, L2 or both.
+
+    Parameters
+    ----------
+    loss: perceptron, hinge, logistic, log or bayes.
+    eta: > 0; larger means smaller weights beside the base score.
+    l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
+    update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
+    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
+        a feature ρ·b(y) without regulariser.
+    """
+
+    name: ClassVar[str] = "rda"
+
+    loss: str = "hinge"
+    eta: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+    update: Literal["always", "mistakes"] = "always"
+    base: float = 1.0
+    base_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_choice("loss", self.loss, tuple(LOSSES))
+        require_choice("update", self.update, ("always", "mistakes"))
+        require("eta", self.eta, low=0.0, strict=True)
+        for name in ("l1", "l2", "base", "base_rate"):
+            require(name, getattr(self, name), low=0.0)
+
+    def settings(self, any_ties: bool = False) -> RDASettings:
+        """The parameters for kernels."""
+        return RDASettings(
+            loss=LOSSES[self.loss],
+            eta=float(self.eta),
+            l1=float(self.l1),
+            l2=float(self.l2),
+            base=float(self.base),
+            base_rate=float(self.base_rate),
+            always=self.update == "always",
+            any_ties=any_ties,
+        )
+
+    def init(self, columns: int) -> RDAState:
+        """See ``Learner.init``."""
+        return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(4, np.int64), np.zeros(2))
+
+    def epoch(
+        self,
+        corpus: Corpus,
+        oracle: np.ndarray,
+        order: np.ndarray,
+        state: RDAState,
+        *,
+        any_ties: bool = False,
+        log: UpdateLog | None = None,
+        points: int = 1,
+    ) -> list[EpochStats]:
+        """See ``Learner.epoch``."""
+        data, space, q = view(corpus, oracle), scratch(corpus), self.settings(any_ties)
+        space.seen[:] = -1
+        k0 = int(state.counts[K])
+        prefix = Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
+        stats = []
+        for part in parts(order, points):
+            tally, room = np.zeros(5), log_room(corpus, part, q.loss)
+            rda_epoch(data, part, state, prefix, space, room, tally, q)
+            if log is not None:
+                log.add_room(room, int(state.counts[ALIVE]))
+            stats.append(stats_of(tally, count_active(state.s, state.counts[K] * q.l1)))
+        flush(state, prefix, q)
+        return stats
+
+    def last(self, state: RDAState) -> Weights:
+        """See ``Learner.last``."""
+        k = int(state.counts[K])
+        size = np.maximum(np.abs(state.s) - k * self.l1, 0.0)
+        beta = self.base - self.base_rate * scale(k, self.eta, 0.0) * state.base[DUAL]
+        return Weights(-np.sign(state.s) * size * scale(k, self.eta, self.l2), float(beta))
+
+    def average(self, state: RDAState) -> Weights:
+        """See ``Learner.average``."""
+        total = int(state.counts[TOTAL])
+        if total == 0:
+            return Weights(np.zeros(state.s.size), float(self.base))
+        return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+
+    def updates(self, state: RDAState) -> int:
+        """See ``Learner.updates``."""
+        return int(state.counts[K])
+
+
+@learners.add("vrda")
+@dataclass(frozen=True)
+class VotedRDA(RDA):
+    """Voted RDA: dual averaging that updates on mistakes only; see RDA for the parameters."""
+
+    name: ClassVar[str] = "vrda"
+
+    update: Literal["always", "mistakes"] = "mistakes"

@@ -1,0 +1,50 @@
+"""Scores of candidates under a linear model, and the best of every list."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.learn.base import Weights
+
+
+@kernel
+def dot(w: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
+    """w · φ for the row at first..last."""
+    total = 0.0
+    for p in range(first, last):
+        total += w[columns[p]] * values[p]
+    return total
+
+
+@kernel
+def score_rows(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, w: np.ndarray, scores: np.ndarray) -> None:
+    """w · φ(y) for all candidates."""
+    for y in range(rows.shape[0] - 1):
+        scores[y] = dot(w, columns, values, rows[y], rows[y + 1])
+
+
+@kernel
+def best_of_lists(lists: np.ndarray, scores: np.ndarray, base: np.ndarray, chosen: np.ndarray) -> None:
+    """Best candidate of every list: highest score, then higher base score, then lower index; -1 for empty lists."""
+    for i in range(lists.shape[0] - 1):
+        best = -1
+        for y in range(lists[i], lists[i + 1]):
+            if best < 0 or scores[y] > scores[best] or (scores[y] == scores[best] and base[y] > base[best]):
+                best = y
+        chosen[i] = best
+
+
+def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """float64 [N]: β·b(y) + w·φ(y) of every candidate."""
+    out = np.empty(corpus.candidate_count)
+    score_rows(corpus.rows, corpus.columns, corpus.values, weights.w, out)
+    return out + weights.base * corpus.base
+
+
+def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
+    """int64 [L]: the candidate of highest score; ties to the higher base score, then the lower index; -1 for none."""
+    chosen = np.empty(corpus.list_count, np.int64)
+    best_of_lists(corpus.lists, scores, corpus.base, chosen)
+    return chosen
