@@ -50,7 +50,8 @@ CACHE_DIRECTORY = _cache_directory()
 def kernel(function: F) -> F:
     """Compile ``function`` with numba in nopython mode, cached on disk; strict IEEE arithmetic, no fast-math.
 
-    Sums are evaluated in the order in which they are written, so results have the same bits on every machine.
+    Sums are evaluated in the order in which they are written, so results have the same bits on every machine. A
+    division by zero gives an infinity or NaN, no exception.
 
     Kernels allocate nothing: every array, scratch space too, comes from the caller, and slices of arguments may be
     written but not returned. numba's runtime is therefore switched off (``_nrt=False``; a kernel that allocates does
@@ -60,7 +61,7 @@ def kernel(function: F) -> F:
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY
     try:
-        options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+        options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
         return cast(F, numba.njit(**options)(function))
     finally:
         config.CACHE_DIR = before

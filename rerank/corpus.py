@@ -7,9 +7,6 @@ candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Cor
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from rerank.compile import kernel
-from rerank.errors import DataError, RunError
+from rerank.errors import DataError
+from rerank.files import new_directory
 
 FORMAT_VERSION = 1
 
@@ -76,19 +74,22 @@ class Corpus:
 
     def _check(self) -> None:
         """Hold the invariants that the kernels rely on; they do not look again."""
+        if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
+            raise DataError("the list offsets of a corpus are damaged; build it again (rerank extract)")
         L, N = self.list_count, self.candidate_count
         wrong = (
-            self.lists.ndim != 1
-            or self.lists.size < 1
-            or self.lists[0] != 0
+            self.width < 0
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
             or self.rows[-1] != self.columns.size
+            or self.columns.ndim != 1
             or self.columns.shape != self.values.shape
             or self.base.shape != (N,)
             or self.gain.shape != (N,)
-            or self.stats.shape[:1] != (N,)
-            or self.reference.shape[:1] != (L,)
+            or self.stats.ndim != 2
+            or self.stats.shape[0] != N
+            or self.reference.ndim != 2
+            or self.reference.shape[0] != L
             or self.weight.shape != (L,)
         )
         if wrong:
@@ -167,22 +168,11 @@ class Corpus:
         ------
         RunError: the directory cannot be written.
         """
-        target = Path(directory)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-            try:
-                for name in _DTYPES:
-                    np.save(temporary / f"{name}.npy", getattr(self, name), allow_pickle=False)
-                header = {"version": FORMAT_VERSION, "width": self.width, "about": self.about}
-                (temporary / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
-                if target.exists():
-                    shutil.rmtree(target)
-                os.replace(temporary, target)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        except OSError as error:
-            raise RunError(f"cannot write the corpus {target}: {error.strerror or error}") from error
+        with new_directory(directory) as new:
+            for name in _DTYPES:
+                np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            header = {"version": FORMAT_VERSION, "width": self.width, "about": self.about}
+            (new / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True) -> Corpus:
@@ -202,14 +192,21 @@ class Corpus:
             if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
                 raise DataError("an array has another type than the format says", path=str(source))
             return Corpus(**arrays, width=int(header["width"]), about=dict(header["about"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """One corpus of all lists of ``parts``, in order; the widths must agree. ``about`` is the first part's."""
+    """One corpus of all lists of ``parts``, in order. ``about`` is the first part's.
+
+    Raises
+    ------
+    DataError: no part, or parts of different feature tables or metrics.
+    """
     if len({part.width for part in parts}) != 1:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
+    if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
+        raise DataError("cannot join corpora with statistics of different metrics; use one metric")
     joined = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -231,7 +228,7 @@ def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 _DISORDER = {
-    1: "list or row offsets that decrease",
+    1: "list or row offsets that decrease or lie outside",
     2: "a column outside of its width",
     3: "a row whose columns are not sorted and unique",
 }
@@ -243,7 +240,7 @@ def _disorder(lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, width: i
         if lists[i + 1] < lists[i]:
             return 1
     for y in range(rows.shape[0] - 1):
-        if rows[y + 1] < rows[y]:
+        if rows[y + 1] < rows[y] or rows[y + 1] > columns.shape[0]:
             return 1
         before = -1
         for p in range(rows[y], rows[y + 1]):

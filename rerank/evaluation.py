@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rerank.corpus import Corpus
 from rerank.errors import DataError
+from rerank.files import new_file
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.significance import TestName, compare
 
@@ -52,18 +53,10 @@ class Selections:
     def save(self, path: Path) -> None:
         """Write an .npz without objects; it appears under its name only when complete."""
         header = json.dumps({"ids": self.ids, "signature": self.signature})
-        arrays = {f"rows_{name}": rows for name, rows in self.rows.items()}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".new-", delete=False) as stream:
-            try:
-                np.savez_compressed(
-                    stream, header=np.frombuffer(header.encode(), np.uint8), reference=self.reference, **arrays
-                )
-                stream.flush()
-                Path(stream.name).replace(path)
-            except BaseException:
-                Path(stream.name).unlink(missing_ok=True)
-                raise
+        arrays: dict[str, Any] = {f"rows_{name}": rows for name, rows in self.rows.items()}
+        with new_file(path) as new, new.open("wb") as stream:
+            text = np.frombuffer(header.encode(), np.uint8)
+            np.savez_compressed(stream, header=text, reference=self.reference, **arrays)
 
     @staticmethod
     def load(path: Path) -> Selections:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,13 +15,14 @@ from typing import Any, cast
 import numpy as np
 
 from rerank.corpus import Corpus
-from rerank.errors import DataError, RecipeError, RerankError, RunError
+from rerank.errors import DataError, RecipeError, RerankError
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.extract import Extractor, UserTemplate
 from rerank.features.rows import RowBuilder
 from rerank.features.sets import SETS
 from rerank.features.table import CollisionCount, HashedTable, Table, TableBuilder, load_table
 from rerank.features.template import make_template
+from rerank.files import new_directory
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.progress import track
@@ -183,20 +182,12 @@ class CorpusCache:
         return _load(entry)
 
     def _store(self, entry: Path, extracted: Extracted, table: Table | None) -> None:
-        try:
-            entry.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=entry.parent))
-            try:
-                extracted.corpus.save(temporary / "corpus")
-                (temporary / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
-                if table is not None:
-                    (temporary / "table").mkdir()
-                    table.save(temporary / "table")
-                temporary.rename(entry)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        except OSError as error:
-            raise RunError(f"cannot write the cache {entry.parent}: {error.strerror or error}") from error
+        with new_directory(entry) as new:
+            extracted.corpus.save(new / "corpus")
+            (new / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
+            if table is not None:
+                (new / "table").mkdir()
+                table.save(new / "table")
 
 
 def _load(entry: Path) -> Extracted:

@@ -19,6 +19,7 @@ from rerank.symbols import SymbolTable, text_hash
 
 # A user's template: from a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
+LARGEST = float(np.finfo(np.float32).max)  # values are float32
 
 
 class ListFeatures(NamedTuple):
@@ -26,6 +27,7 @@ class ListFeatures(NamedTuple):
 
     A value is how often the feature fires in a candidate. Where the list is ``centred``, the feature's most
     frequent value in the list is subtracted: scores move by a constant of the list, and most entries vanish.
+    ``symbols`` is the extractor's own buffer: it holds until the next list is extracted.
     """
 
     hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
@@ -62,7 +64,7 @@ def _origin(values: np.ndarray, row: int, candidates: int, centred: bool) -> tup
         best = np.float32(0)
         return candidates - _count_equal(values, row, candidates, best), best
     trial = 1
-    while 2 * most < candidates and trial < min(candidates, 8):
+    while 2 * most <= candidates and trial < min(candidates, 8):
         value = values[row + trial]
         count = _count_equal(values, row, candidates, value)
         if count > most or (count == most and value < best):
@@ -155,9 +157,16 @@ class Extractor:
         """The features of one list, from its trees and base scores (float64 [N]).
 
         ``candidates`` are needed for users' templates only.
+
+        Raises
+        ------
+        RecipeError: a user's template failed, or gave something that is no finite number.
+        ValueError: not one base score, or (for users' templates) not one candidate, a tree.
         """
         total = trees.first.size - 1
-        forest = self._grower.grow(trees, base)
+        if base.shape != (total,) or (self.user and len(candidates) != total):
+            raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
+        forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64))
         places: dict[tuple[int, int], Places] = {}
         for family in self._families:
             if family.place not in places:
@@ -193,9 +202,11 @@ class Extractor:
             except Exception as error:
                 raise RecipeError(f"template {name} failed on a candidate: {type(error).__name__}: {error}") from error
             for feature, value in pairs:
-                if not np.isfinite(value):
-                    raise RecipeError(f"template {name} gave {feature!r} the value {value}; expected a finite number")
-                hashes.append(int(self.symbols.hashes[self.symbols.intern(feature)]))
+                if not abs(value) <= LARGEST:
+                    message = f"expected a finite number, at most {LARGEST:.3g}"
+                    raise RecipeError(f"template {name} gave {feature!r} the value {value}; {message}")
+                symbol = self.symbols.intern(feature)
+                hashes.append(self.symbols.hashes[symbol])
                 owner.append(y)
                 values.append(value)
         return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float32)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.errors import RecipeError
 from rerank.symbols import SymbolTable
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
-# and the labels it looks for. "*" stands for any label.
+# and the labels it looks for. "*" stands for any label; where nothing is found, the first child is the head.
 Rules = dict[str, list[str]]
 
 _NOUNS = "NN NNS NNP NNPS NX NML"
@@ -76,14 +77,22 @@ class HeadRanks(NamedTuple):
 
 
 class HeadTable:
-    """Head rules compiled to rank matrices over the symbols of a SymbolTable."""
+    """Head rules compiled to rank matrices over the symbols of a SymbolTable.
+
+    Raises
+    ------
+    RecipeError: a step that does not start with a direction.
+    """
 
     def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+        rules = {label: [*steps, *DEFAULT_RULE] for label, steps in rules.items()}
+        for label, step in ((label, step) for label, steps in rules.items() for step in steps):
+            if step.split()[:1] not in (["<"], [">"]):
+                raise RecipeError(f"head rule of {label} has the step {step!r}; expected < or >, then labels")
         labels = sorted({label for steps in rules.values() for step in steps for label in step.split()[1:]} - {"*"})
         self._columns = {label: 1 + i for i, label in enumerate(labels)}
         self._rows = {label: 1 + i for i, label in enumerate(sorted(rules))}
-        steps_most = max(len(steps) for steps in rules.values())
+        steps_most = max(map(len, [DEFAULT_RULE, *rules.values()]))
         self._rank = np.zeros((1 + len(rules), 1 + len(labels)), np.uint8)
         self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
         for label, row in [("", 0), *self._rows.items()]:

@@ -1,6 +1,7 @@
 """Constant symbols of templates: separators, flags, numbers and bins, as hashes with their texts.
 
-A mark's hash is that of its text, so a name is rendered from the same symbols that were hashed.
+A mark's hash is that of its text, so a name is rendered from the same symbols that were hashed. A mark that stands
+where a label or word may stand has brackets in its text, which no label or word of a tree can have.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def mark(text: str) -> np.uint64:
 
 
 ARROW, UP, COLON, STAR, BAR = mark("→"), mark("^"), mark(":"), mark("*"), mark("|")
-OPEN, CLOSE, END, SLASH = mark("("), mark(")"), mark("$"), mark("/")
+OPEN, CLOSE, END, SLASH = mark("("), mark(")"), mark("(end)"), mark("/")
 LEFT, RIGHT = mark("<"), mark(">")
 ROOT, NESTED, CONJUNCT, FREE = mark("root"), mark("nested"), mark("conj"), mark("free")
 SAME, DIFFERENT, LAST, INNER = mark("same"), mark("different"), mark("last"), mark("inner")

@@ -8,7 +8,7 @@ Scopes, from the smallest view to the largest:
 
 * INSIDE: a node and what is below it, and whether it is the head of its parent;
 * UPWARD: that, with the labels and flags of its ancestors up to ``depth``;
-* EDGES: a span with its label and the tagged words beside its two edges;
+* EDGES: a span with its label, its place in the sentence and the tagged words beside its two edges;
 * TREE: a candidate as a whole.
 """
 
@@ -49,11 +49,14 @@ def _upward_key(f: Forest, i: int, depth: int) -> np.uint64:
 
 @kernel
 def hash_edges(f: Forest, edges: np.ndarray) -> None:
-    """Hash of the tagged words around every edge: edge e of candidate y at ``edges[leaf_first[y] + y + e]``."""
+    """Hash of every edge's distance to either end of the sentence and of the tagged words beside it.
+
+    Edge e of candidate y is at ``edges[leaf_first[y] + y + e]``. Candidates may differ in length, by their traces.
+    """
     for y in range(f.first.shape[0] - 1):
         first, last = f.leaf_first[y], f.leaf_first[y + 1]
         for edge in range(first, last + 1):
-            key = np.uint64(edge - first)
+            key = combine(combine(np.uint64(1), np.uint64(edge - first)), np.uint64(last - edge))
             for p in range(max(first, edge - EDGE_REACH), min(last, edge + EDGE_REACH)):
                 key = combine(key, f.inside[f.leaf[p]])
             edges[edge + y] = key

@@ -105,6 +105,7 @@ class FeatureTable:
     about: dict[str, Any]
 
     def __post_init__(self) -> None:
+        self.check()
         index = new_index(self.width)
         fill_index(index, self.hashes)
         object.__setattr__(self, "_index", index)
@@ -147,23 +148,25 @@ class FeatureTable:
                 int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape")
                 for h, word in header["texts"].items()
             }
-            table = FeatureTable(
+            return FeatureTable(
                 **arrays, templates=tuple(header["templates"]), texts=texts, about=dict(header["about"])
             )
-            table.check()
-            return table
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
 
     def check(self) -> None:
         """Raise a ValueError where the arrays do not fit together."""
         D = self.width
-        if self.hashes.dtype != np.uint64 or self.template.shape != (D,) or self.first.shape != (D + 1,):
-            raise ValueError("its arrays differ in length or type")
-        if D and (
+        shapes = {"hashes": (D,), "template": (D,), "first": (D + 1,), "symbols": (self.symbols.size,)}
+        types = {"hashes": np.uint64, "template": np.int32, "first": np.int64, "symbols": np.uint64}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != types[name]:
+                raise ValueError(f"its array {name!r} is {array.dtype} {array.shape}; expected {types[name]} {shape}")
+        if (
             np.any(self.hashes[1:] <= self.hashes[:-1])
-            or self.template.min() < 0
-            or self.template.max() >= len(self.templates)
+            or np.any(self.template < 0)
+            or np.any(self.template >= len(self.templates))
             or self.first[0] != 0
             or np.any(np.diff(self.first) < 0)
             or self.first[-1] != self.symbols.size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -77,7 +78,11 @@ def make_template(spec: Any) -> Template:
         raise RecipeError(
             f"found {spec!r}, expected a template as Name, Name(option=value) or {{Name: {{option: value}}}}"
         )
+    if not isinstance(name, str) or not isinstance(options, dict | None):
+        raise RecipeError(f"found {spec!r}, expected {{Name: {{option: value}}}}")
     cls = templates.get(name)
+    if not (isinstance(cls, type) and issubclass(cls, Template)):
+        raise RecipeError(f"{name} is no template; functions on candidates are named under features.user")
     fields = {f.name: f for f in dataclasses.fields(cls)}
     for key, value in (options or {}).items():
         if key not in fields:
@@ -100,15 +105,16 @@ def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals:
             raise RecipeError(f"found {part!r} in {text!r}, expected option=value")
-        literal: Any = {"True": True, "true": True, "False": False, "false": False}.get(value.strip(), value.strip())
-        if isinstance(literal, str) and literal.lstrip("-").isdigit():
-            literal = int(literal)
-        options[key.strip()] = literal
+        key, value = key.strip(), value.strip()
+        if key in options:
+            raise RecipeError(f"option {key} is set twice in {text!r}")
+        literal: Any = {"True": True, "true": True, "False": False, "false": False}.get(value, value)
+        options[key] = int(value) if re.fullmatch("-?[0-9]+", value) else literal
     return name, options
 
 
 def check_choice(template: str, option: str, value: Any, allowed: dict[str, int] | range) -> None:
     """Raise a RecipeError unless ``value`` is among ``allowed``."""
     if value not in allowed:
-        choices = ", ".join(str(a) for a in allowed)
-        raise RecipeError(f"option {option} of template {template} is {value!r}; expected one of {choices}")
+        choices = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else f"one of {', '.join(allowed)}"
+        raise RecipeError(f"option {option} of template {template} is {value!r}; expected {choices}")

@@ -33,6 +33,19 @@ class EpochStats(NamedTuple):
     nonzero_weights: int  # of the last predictor
 
 
+class VotingRule(NamedTuple):
+    """How predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
+
+    d_k = 1 / (k·l2 + eta·√k), or 1 where eta is 0; the base score weighs base − base_rate·d_k·s_b (l2 = 0).
+    """
+
+    eta: float
+    l1: float
+    l2: float
+    base: float
+    base_rate: float
+
+
 State = Any  # a NamedTuple of arrays, one type a learner
 
 
@@ -44,7 +57,6 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
-    voted: ClassVar[bool] = True
 
     @abstractmethod
     def init(self, columns: int) -> State:
@@ -75,6 +87,10 @@ class Learner(ABC):
     @abstractmethod
     def average(self, state: State) -> Weights:
         """All predictors, weighted by the lists that they survived."""
+
+    @abstractmethod
+    def voting_rule(self) -> VotingRule:
+        """How the predictors follow from the logged updates."""
 
     @abstractmethod
     def updates(self, state: State) -> int:

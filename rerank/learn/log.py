@@ -1,4 +1,4 @@
-"""The updates of a training run, for exact voting: compact, as coefficients of candidates."""
+"""The updates of a training run, for voting and bounds: as coefficients of candidates, and as sparse vectors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.learn.losses import accumulate
 
 
 class LogRoom(NamedTuple):
@@ -68,6 +70,20 @@ class UpdateLog:
         log._parts, log._alive = self._parts[: marks[0]], marks[1]
         return log
 
+    def head(self, updates: int) -> UpdateLog:
+        """The first ``updates`` updates alone."""
+        arrays = self.arrays()
+        first = arrays["first"][: updates + 1]
+        return UpdateLog.from_arrays(
+            {
+                "lists": arrays["lists"][:updates],
+                "first": first,
+                "candidate": arrays["candidate"][: first[-1]],
+                "a": arrays["a"][: first[-1]],
+                "survived": arrays["survived"][: updates + 1],
+            }
+        )
+
     def arrays(self) -> dict[str, np.ndarray]:
         """lists int64 [M], first int64 [M + 1], candidate int64 and a float64 [entries], survived int64 [M + 1]."""
         empty = (
@@ -92,3 +108,99 @@ class UpdateLog:
         log._parts = [(arrays["lists"], entries, arrays["candidate"], arrays["a"], survived[:-1])]
         log._alive = int(survived[-1])
         return log
+
+
+class Votes(NamedTuple):
+    """The updates as vectors: what exact voting needs, without the training corpus; M updates, M + 1 predictors."""
+
+    first: np.ndarray  # int64 [M + 1]: entries of update k are first[k]..first[k + 1]
+    columns: np.ndarray  # int32 [entries]
+    delta: np.ndarray  # float64 [entries]: what is added to s_j
+    base: np.ndarray  # float64 [M]: what is added to the base score's s
+    survived: np.ndarray  # int64 [M + 1]: c_k
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields by name."""
+        return dict(self._asdict())
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> Votes:
+        """The inverse of ``arrays``."""
+        return Votes(**arrays)
+
+
+@kernel
+def expand_counts(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes: np.ndarray) -> None:
+    """Upper limits on the columns of every update: the nonzeros of its candidates."""
+    for k in range(sizes.shape[0]):
+        for e in range(first[k], first[k + 1]):
+            sizes[k] += rows[candidate[e] + 1] - rows[candidate[e]]
+
+
+@kernel
+def expand_updates(
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    corpus_base: np.ndarray,
+    weight: np.ndarray,
+    lists: np.ndarray,
+    entry: np.ndarray,
+    candidate: np.ndarray,
+    a: np.ndarray,
+    base_rate: float,
+    g: np.ndarray,
+    seen: np.ndarray,
+    touched: np.ndarray,
+    first: np.ndarray,
+    out_columns: np.ndarray,
+    out_delta: np.ndarray,
+    out_base: np.ndarray,
+) -> None:
+    """Sum up the subgradient of every update, in the order in which training did."""
+    at = 0
+    for k in range(lists.shape[0]):
+        first[k] = at
+        n = entry[k + 1] - entry[k]
+        who, size = candidate[entry[k] : entry[k + 1]], a[entry[k] : entry[k + 1]]
+        count = accumulate(rows, columns, values, who, size, n, g, seen, k + 1, touched)
+        for r in range(count):
+            j = touched[r]
+            out_columns[at], out_delta[at] = j, weight[lists[k]] * g[j]
+            at += 1
+        total = 0.0
+        for r in range(n):
+            total += size[r] * corpus_base[who[r]]
+        out_base[k] = weight[lists[k]] * (total * base_rate)
+    first[lists.shape[0]] = at
+
+
+def expand(log: UpdateLog, corpus: Corpus, base_rate: float) -> Votes:
+    """The logged updates as vectors over the columns of the training ``corpus``, the base score as base_rate·b(y)."""
+    arrays = log.arrays()
+    M, D = arrays["lists"].size, corpus.width
+    sizes = np.zeros(M, np.int64)
+    expand_counts(corpus.rows, arrays["first"], arrays["candidate"], sizes)
+    room = int(np.minimum(sizes, D).sum())
+    first, base = np.zeros(M + 1, np.int64), np.zeros(M)
+    columns, delta = np.empty(room, np.int32), np.empty(room)
+    expand_updates(
+        corpus.rows,
+        corpus.columns,
+        corpus.values,
+        corpus.base,
+        corpus.weight,
+        arrays["lists"],
+        arrays["first"],
+        arrays["candidate"],
+        arrays["a"],
+        base_rate,
+        np.empty(D),
+        np.full(D, -1, np.int64),
+        np.empty(D, np.int64),
+        first,
+        columns,
+        delta,
+        base,
+    )
+    return Votes(first, columns[: first[-1]].copy(), delta[: first[-1]].copy(), base, arrays["survived"])

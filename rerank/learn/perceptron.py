@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, Weights, learners, require
+from rerank.learn.base import EpochStats, Learner, VotingRule, Weights, learners, require
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import PERCEPTRON, accumulate, coefficients, rivals
 from rerank.learn.scoring import dot
@@ -181,6 +181,10 @@ class Perceptron(Learner):
         if total == 0:
             return Weights(np.zeros(state.w.size), float(self.base))
         return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+
+    def voting_rule(self) -> VotingRule:
+        """See ``Learner.voting_rule``: w = −s."""
+        return VotingRule(eta=0.0, l1=0.0, l2=0.0, base=float(self.base), base_rate=float(self.base_rate))
 
     def updates(self, state: PerceptronState) -> int:
         """See ``Learner.updates``."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, Weights, learners, require, require_choice
+from rerank.learn.base import EpochStats, Learner, VotingRule, Weights, learners, require, require_choice
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOGISTIC, LOSSES, accumulate, coefficients, rivals
 from rerank.learn.workspace import (
@@ -305,6 +305,10 @@ class RDA(Learner):
         if total == 0:
             return Weights(np.zeros(state.s.size), float(self.base))
         return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+
+    def voting_rule(self) -> VotingRule:
+        """See ``Learner.voting_rule``."""
+        return VotingRule(*(float(x) for x in (self.eta, self.l1, self.l2, self.base, self.base_rate)))
 
     def updates(self, state: RDAState) -> int:
         """See ``Learner.updates``."""

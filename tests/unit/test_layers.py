@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "rerank"
 
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
-    {"errors", "compile", "registry", "progress", "__init__"},
+    {"errors", "compile", "registry", "progress", "files", "__init__"},
     {"symbols"},
     {"corpus"},
     {"readers", "features", "metrics"},
@@ -23,6 +23,7 @@ LAYERS = [
     {"extraction", "evaluation", "report"},
     {"reranker", "inspection"},
     {"examples"},
+    {"runs"},
     {"pipeline"},
     {"cli"},
     {"__main__"},

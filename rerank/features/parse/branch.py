@@ -64,7 +64,7 @@ def _fire_right_branch(
 @dataclass(frozen=True)
 class RightBranch(_Shape):
     """How many nonterminals lie on the path from the root to the rightmost word that is no punctuation, and how many
-    do not."""
+    do not. Where all words are punctuation, the path leads to the first."""
 
     kind: ClassVar[str] = "RightBranch"
 

@@ -195,7 +195,7 @@ class LexFunHeads(Template):
 @templates.add("SynSemHeads")
 @dataclass(frozen=True)
 class SynSemHeads(Template):
-    """A nonterminal's label with its syntactic and its semantic head, each as "pos" or "word"."""
+    """A nonterminal's label with its semantic and then its syntactic head, each as "pos" or "word"."""
 
     kind: ClassVar[str] = "SynSemHeads"
     syntactic: str = "pos"
@@ -241,7 +241,11 @@ def _fire_agreement(
 @templates.add("SubjVerbAgr")
 @dataclass(frozen=True)
 class SubjVerbAgr(Template):
-    """The tag of a clause's subject (head of the last noun phrase before the first verb phrase) with the verb's tag."""
+    """The tag of a clause's subject with the tag of its verb.
+
+    The verb is the syntactic head of the clause's first verbal child with a nominal one before it, the subject the
+    semantic head of the last nominal child before that.
+    """
 
     kind: ClassVar[str] = "SubjVerbAgr"
 

@@ -18,7 +18,7 @@ from rerank.features.template import Template, check_choice, templates
 
 @kernel
 def _put_leaves(sink: Sink, h: np.uint64, f: Forest, tree: int, first: int, last: int, words: int) -> np.uint64:
-    """Tags (or words) at positions first..last - 1 of a tree, ``$`` beyond the sentence."""
+    """Tags (or words) at positions first..last - 1 of a tree, ``(end)`` beyond the sentence."""
     offset, length = f.leaf_first[tree], f.leaf_first[tree + 1] - f.leaf_first[tree]
     for position in range(first, last):
         if 0 <= position < length:
@@ -134,7 +134,7 @@ def _fire_heavy(
 @dataclass(frozen=True)
 class Heavy(Template):
     """A label with its binned length, its binned distance to the sentence's end, and what follows: punctuation, a
-    conjunction, something else (free) or the end ($)."""
+    conjunction, something else (free) or the sentence's end."""
 
     kind: ClassVar[str] = "Heavy"
 

@@ -27,8 +27,8 @@ class LocalTree(Template):
 
     ancestors: labels of so many ancestors; root: mark nodes outside of the root clause; conj: mark children of a
     coordination; mark_head: mark the head child; words: add the word of preterminal children ("none", those with a
-    "function" tag, "all"); head, nonhead: annotate head and other nonterminal children with their head's "pos" or
-    "word"; heads: which heads ("syntactic" or "semantic").
+    "function" tag, "all"); head, nonhead: annotate the head child and the other children, where their word is not
+    added, with the "pos" or "word" of their head; heads: which heads ("syntactic" or "semantic").
     """
 
     ancestors: int = 0

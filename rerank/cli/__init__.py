@@ -1,0 +1,44 @@
+"""The command line: ``rerank COMMAND``; see ``rerank --help``.
+
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong usage, recipe,
+model or data.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.markup import escape
+
+from rerank.cli.application import app
+from rerank.errors import RerankError
+from rerank.progress import console
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; every error of the user's making is one message without a traceback."""
+    # Importing the command modules registers them.
+    from rerank.cli import inspecting, lists, running  # noqa: F401
+
+    try:
+        app(standalone_mode=True)
+    except RerankError as error:
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("interrupted; finished stages are kept: the same command with --resume goes on from there", 1)
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing more to say, and nothing must be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _fail("out of memory; fewer lists (or features.min_lists: a larger cut) need less", 1)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error), 1)
+
+
+def _fail(message: str, code: int) -> None:
+    console.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True, highlight=False)
+    raise SystemExit(code)

@@ -1,0 +1,68 @@
+"""The application object that the command modules add to, and the options that they share."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from rerank import __version__
+from rerank.progress import console
+
+app = typer.Typer(
+    name="rerank",
+    help="Rerank N-best lists with sparse linear models: extract features, train, predict, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+out = Console(highlight=False, soft_wrap=True)
+
+OnBadList = Annotated[
+    Literal["error", "skip"],
+    typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
+]
+Predictor = Annotated[
+    Literal["last", "average", "voted"], typer.Option("--predictor", help="Which predictor of the model decides.")
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
+]
+
+
+def set_logging(level: str) -> None:
+    """Messages to stderr: rich on a terminal, plain lines elsewhere."""
+    handler: logging.Handler = (
+        RichHandler(console=console, show_path=False) if console.is_terminal else logging.StreamHandler(sys.stderr)
+    )
+    if not console.is_terminal:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("rerank")
+    logger.handlers[:] = [handler]
+    logger.setLevel(level.upper())
+    logger.propagate = False
+
+
+def _version(value: bool) -> None:
+    if value:
+        out.print(f"rerank {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(help="How much to say on stderr.")
+    ] = "info",
+    version: Annotated[  # noqa: ARG001 - its callback acts
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options of all commands."""
+    set_logging(log_level)

@@ -1,0 +1,135 @@
+"""Commands that look into models: inspect and explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table as RichTable
+
+from rerank import pipeline
+from rerank.cli.application import Predictor, app, out
+from rerank.errors import DataError, RecipeError
+from rerank.extraction import make_metric
+from rerank.inspection import ablate as ablation
+from rerank.inspection import find_features, shares
+from rerank.model import Model
+from rerank.oracle import oracle as best_gain
+from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.pairs import read_pairs
+from rerank.readers.trees import Trees
+from rerank.reranker import Reranker, rank
+
+ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
+
+
+@app.command()
+def inspect(
+    model: ModelDirectory,
+    top: Annotated[int, typer.Option(min=0, help="So many features of every template.")] = 3,
+    feature: Annotated[
+        str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
+    ] = None,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="The dev score without each template (its weights set to zero).")
+    ] = False,
+    predictor: Predictor = "average",
+) -> None:
+    """The strongest weights of a model, and the share of each template."""
+    if predictor == "voted":
+        raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
+    loaded = Model.load(model)
+    if feature is not None:
+        table = RichTable("feature", "weight")
+        for name, weight in find_features(loaded, predictor, feature):
+            table.add_row(name, f"{weight:+.5g}")
+        out.print(table)
+        return
+    weights = loaded.weights[predictor]
+    counts = loaded.table.about
+    nonzero = np.count_nonzero(weights.w)
+    out.print(
+        f"{loaded.about.get('learner', '')}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
+        f"base score × {weights.base:.4g}; features seen {counts.get('seen', 0):,}, kept {counts.get('kept', 0):,}"
+    )
+    _print_shares(loaded, model, predictor, top, ablate)
+
+
+def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
+    without: dict[str, float] = {}
+    heads = ["template", "columns", "nonzero", "share"]
+    if ablate:
+        corpus, metric = pipeline.dev_corpus(model, directory.parent)
+        whole, without = ablation(model, predictor, corpus, metric)
+        heads += ["dev without", "loss"]
+        out.print(f"dev {metric.primary}: {100 * whole:.2f} ({metric.signature})", markup=False)
+    table = RichTable(*heads, "strongest features")
+    for entry in shares(model, predictor, top):
+        cells = [entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
+        if ablate:
+            score = without[entry.template]
+            cells += [f"{100 * score:.2f}", f"{100 * (whole - score):+.2f}"]
+        strongest = [f"{weight:+.4g}  {name.partition('|')[2]}" for name, weight in entry.strongest]
+        table.add_row(*cells, "\n".join(strongest))
+    out.print(table)
+
+
+@app.command()
+def explain(
+    model: ModelDirectory,
+    nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
+    list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
+    gold: Annotated[
+        str | None, typer.Option(help="Gold trees, to compare with the oracle too.", show_default=False)
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="So many features.")] = 15,
+    predictor: Predictor = "average",
+) -> None:
+    """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
+    reranker = Reranker(Model.load(model), predictor)
+    found, best = _find(reranker, nbest, gold, list_id)
+    (ranked,) = list(reranker.rank([found]))
+    if isinstance(ranked, BadList) or not len(found[0]):
+        raise DataError("the list has no candidates", path=nbest, list_id=list_id)
+    winner = int(ranked.order[0])
+    base = int(rank(found[0].base, found[0].base)[0])
+    places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
+    table = RichTable("", "candidate", "score", "base score", "text")
+    for name, y in places:
+        text = found[0].texts[y].decode("utf-8", "replace")
+        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found[0].base[y]:.4f}", text)
+    out.print(table)
+    for name, other in places[1:]:
+        if other == winner:
+            out.print(f"the winner is the {name}")
+            continue
+        parts = reranker.explain(*found, winner, other)
+        table = RichTable("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
+        for part in parts[:top]:
+            table.add_row(
+                part.feature, f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
+            )
+        rest = parts[top:]
+        if rest:
+            table.add_row(f"{len(rest)} more", "", "", "", f"{sum(part.amount for part in rest):+.4f}")
+        table.add_row("all", "", "", "", f"{sum(part.amount for part in parts):+.4f}")
+        out.print(table)
+
+
+def _find(reranker: Reranker, nbest: str, gold: str | None, list_id: str) -> tuple[tuple[NBestList, Trees], int]:
+    """The list called ``list_id`` with its trees, and its oracle (-1 without gold trees)."""
+    count = SkipCount("skip")
+    if gold is None:
+        for item in reranker.read(reranker.reader, nbest, count):
+            if not isinstance(item, BadList) and item[0].id == list_id:
+                return item, -1
+    else:
+        metric = make_metric(reranker.model.settings["metric"])
+        for found, trees, reference in read_pairs(reranker.reader, nbest, gold, reranker.symbols, count=count):
+            if found.id == list_id:
+                own, stats = metric.stats(reference, trees, reranker.symbols)
+                gain = metric.gain(stats, np.broadcast_to(own, (len(found), own.size)))
+                return (found, trees), int(best_gain(np.array([0, len(found)]), gain, found.base)[0])
+    raise DataError(f"no usable list {list_id!r} in the file", path=nbest)

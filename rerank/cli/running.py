@@ -1,0 +1,140 @@
+"""Commands that carry out recipes: run, extract, train, test, compare, list."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table as RichTable
+
+from rerank import pipeline
+from rerank.cli.application import Sets, app, out
+from rerank.errors import RecipeError
+from rerank.features.sets import SETS
+from rerank.features.template import templates
+from rerank.learn.base import learners
+from rerank.learn.losses import LOSSES
+from rerank.metrics.base import metrics
+from rerank.readers.base import readers
+from rerank.recipe import Recipe, load_recipe
+from rerank.report.table import results_table
+
+RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
+
+
+def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Recipe, Path]:
+    recipe = load_recipe(path, sets)
+    return recipe, output if output is not None else Path("runs") / recipe.name
+
+
+@app.command()
+def run(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
+    """Extract, train, test and report, as the recipe says."""
+    settings, directory = _recipe(recipe, set_, output)
+    result = pipeline.run(settings, directory, resume=resume)
+    _print_results(settings, result)
+    out.print(f"report: {directory / 'report.html'}")
+
+
+@app.command()
+def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
+    """Build and cache the corpora of a recipe, and say what is in them."""
+    settings, directory = _recipe(recipe, set_, output)
+    table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped")
+    for split, counts in pipeline.extract(settings, directory).items():
+        skipped = sum(counts["skipped"].values())
+        numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
+        table.add_row(split, *numbers, f"{skipped:,}")
+    out.print(table)
+
+
+@app.command()
+def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
+    """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
+    settings, directory = _recipe(recipe, set_, output)
+    result = pipeline.run(settings, directory, resume=resume, stages=("train",))
+    training = result["training"]
+    out.print(f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights")
+    out.print(f"model: {directory / 'model'}")
+
+
+@app.command("test")
+def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
+    """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
+    settings, directory = _recipe(recipe, set_, output)
+    result = pipeline.run(settings, directory, resume=True, stages=("test",))
+    _print_results(settings, result)
+    out.print(f"report: {directory / 'report.html'}")
+
+
+def _print_results(recipe: Recipe, result: dict[str, object]) -> None:
+    for split in dict.fromkeys(recipe.data.tests):
+        out.print(results_table(result, split))
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.")],
+    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="That of another run over the same test lists.")],
+    predictor: Annotated[
+        Literal["base", "oracle", "last", "average", "voted"], typer.Option(help="Which selection of either run.")
+    ] = "average",
+    test_: Annotated[
+        Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
+        typer.Option("--test", help="The significance test."),
+    ] = "approximate_randomization",
+    samples: Annotated[int, typer.Option(min=100, help="Samples of the resampling tests.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling tests.")] = 1,
+) -> None:
+    """Paired significance between two runs, on every test split that both have."""
+    table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "p")
+    for split, found in pipeline.compare_runs(run_a, run_b, predictor, test_, samples, seed):
+        low, high = found["interval"]
+        shown = [f"{100 * found[key]:.2f}" for key in ("a", "b")] + [f"{100 * found['difference']:+.2f}"]
+        table.add_row(split, found["measure"], *shown, f"[{100 * low:+.2f}, {100 * high:+.2f}]", f"{found['p']:.4f}")
+    out.print(table)
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[
+        Literal["readers", "templates", "metrics", "learners", "losses", "recipes"] | None,
+        typer.Argument(help="What to list; everything by default."),
+    ] = None,
+) -> None:
+    """List the parts that a recipe can name, with their settings."""
+    kinds = [kind] if kind else ["readers", "templates", "metrics", "learners", "losses", "recipes"]
+    for each in kinds:
+        if len(kinds) > 1:
+            out.print(f"[bold]{each}[/]")
+        for line in _parts(each):
+            out.print(line, markup=False)
+
+
+def _parts(kind: str) -> list[str]:
+    if kind == "recipes":
+        return [str(path) for path in sorted(Path("recipes").rglob("*.yaml"))] or ["(none below ./recipes)"]
+    if kind == "losses":
+        return sorted(LOSSES)
+    if kind == "templates":
+        sets = [f"set {name}: {len(members)} templates" for name, members in SETS.items()]
+        return [*(describe(name, part) for name, part in templates), *sets]
+    for name, registry in (("readers", readers), ("metrics", metrics), ("learners", learners)):
+        if name == kind:
+            return [describe(part, cls) for part, cls in registry]
+    raise RecipeError(f"nothing of the kind {kind!r} to list")
+
+
+def describe(name: str, part: type) -> str:
+    """A part with its settings and their defaults, and the first line of its documentation."""
+    fields = [
+        f.name if f.default is dataclasses.MISSING else f"{f.name}={f.default!r}" for f in dataclasses.fields(part)
+    ]
+    first = (part.__doc__ or "").strip().splitlines()[0]
+    return f"{name}({', '.join(fields)})  {first}"

@@ -1,0 +1,67 @@
+"""Lists to show in a report: where the model's choice differs from the base choice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.corpus import Corpus
+from rerank.extraction import Extracted
+from rerank.model import Model
+from rerank.readers.base import BadList
+from rerank.readers.brackets import read_trees
+from rerank.recipe import Recipe
+from rerank.report.data import Contribution, Example
+from rerank.reranker import Reranker
+
+FEATURES_SHOWN = 10
+
+
+def choose_examples(corpus: Corpus, base: np.ndarray, chosen: np.ndarray, number: int, seed: int) -> list[int]:
+    """Lists whose choice changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
+
+    base, chosen: int64 [L], candidates.
+    """
+    changed = np.flatnonzero((chosen >= 0) & (chosen != base))
+    difference = corpus.gain[chosen[changed]] - corpus.gain[base[changed]]
+    better, worse = changed[difference > 0], changed[difference < 0]
+    rng = np.random.default_rng(seed)
+    first = min(len(better), max(number - number // 3, number - len(worse)))
+    picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
+    return sorted(int(i) for i in picked)
+
+
+def make_examples(
+    recipe: Recipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
+) -> list[Example]:
+    """Examples of a split, their texts read again from its files."""
+    corpus = extracted.corpus
+    picked = choose_examples(corpus, base, chosen, recipe.examples, recipe.seed)
+    wanted = {extracted.ids[i]: i for i in picked}
+    if not wanted:
+        return []
+    reranker = Reranker(model, recipe.training.predictor)
+    golds = read_trees(recipe.data.path("gold", split))
+    found: dict[int, Example] = {}
+    # Gold trees go by the order of the file, skipped lists included: so lists are read without skipping.
+    for nbest, (gold, _) in zip(reranker.reader.read(recipe.data.path("nbest", split)), golds, strict=False):
+        i = wanted.get(nbest.id)
+        if i is None or i in found or isinstance(nbest, BadList):
+            continue
+        first = int(corpus.lists[i])
+        places = int(base[i]) - first, int(chosen[i]) - first
+        parts = reranker.explain(nbest, nbest.trees(reranker.symbols), places[1], places[0])
+        found[i] = Example(
+            split=split,
+            list_id=nbest.id,
+            gold=gold.decode("utf-8", "replace"),
+            base=nbest.texts[places[0]].decode("utf-8", "replace"),
+            chosen=nbest.texts[places[1]].decode("utf-8", "replace"),
+            base_gain=float(corpus.gain[base[i]]),
+            chosen_gain=float(corpus.gain[chosen[i]]),
+            oracle_gain=float(corpus.gain[first : int(corpus.lists[i + 1])].max()),
+            contributions=[
+                Contribution(part.feature, part.weight, part.value - part.other, part.amount)
+                for part in parts[:FEATURES_SHOWN]
+            ],
+        )
+    return [found[i] for i in sorted(found)]

@@ -1,0 +1,73 @@
+"""What a model holds: its strongest weights, the share of each template, and what each is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rerank.corpus import Corpus
+from rerank.learn.base import Weights
+from rerank.learn.scoring import best, scores
+from rerank.metrics.base import Metric, chosen_rows
+from rerank.model import Model
+
+
+@dataclass(frozen=True)
+class TemplateShare:
+    """One template in a model: its columns, those with a weight, and its share of the weights' absolute sum."""
+
+    template: str
+    columns: int
+    nonzero: int
+    share: float
+    strongest: list[tuple[str, float]]
+    score_without: float | None = None  # primary measure of a corpus with the template's weights set to zero
+
+
+def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
+    """Every template with its ``top`` strongest features, the largest share first."""
+    w = model.weights[predictor].w
+    total = float(np.abs(w).sum())
+    found = []
+    for name, columns in _columns_by_template(model):
+        own = np.abs(w[columns])
+        order = columns[np.argsort(-own, kind="stable")[:top]]
+        strongest = [(model.table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
+        share = float(own.sum()) / total if total else 0.0
+        found.append(TemplateShare(name, columns.size, int(np.count_nonzero(own)), share, strongest))
+    return sorted(found, key=lambda entry: (-entry.share, entry.template))
+
+
+def ablate(model: Model, predictor: str, corpus: Corpus, metric: Metric) -> tuple[float, dict[str, float]]:
+    """(score of the model on ``corpus``, score without each template): its weights are set to zero, nothing is
+    trained again."""
+    weights = model.weights[predictor]
+
+    def score(w: np.ndarray) -> float:
+        chosen = best(corpus, scores(corpus, Weights(w, weights.base)))
+        rows = chosen_rows(corpus.stats, chosen).sum(axis=0)
+        return float(metric.scores(rows, corpus.reference.sum(axis=0)))
+
+    without = {}
+    for name, columns in _columns_by_template(model):
+        w = weights.w.copy()
+        w[columns] = 0.0
+        without[name] = score(w)
+    return score(weights.w), without
+
+
+def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str, float]]:
+    """Name and weight of every feature whose name contains ``pattern``, strongest first."""
+    w = model.weights[predictor].w
+    names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
+    return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
+
+
+def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
+    """Templates with their columns; a hashed table is one group."""
+    table = model.table
+    numbers = getattr(table, "template", None)
+    if numbers is None:
+        return [("hashed", np.arange(table.width))]
+    return [(name, np.flatnonzero(numbers == i)) for i, name in enumerate(table.templates)]

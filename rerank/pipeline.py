@@ -1,0 +1,323 @@
+"""From a recipe to results: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rerank import __version__
+from rerank.corpus import Corpus
+from rerank.errors import DataError, ModelError, RecipeError, RunError
+from rerank.evaluation import Selections, compare_selections
+from rerank.examples import make_examples
+from rerank.extraction import CorpusCache, Extracted, file_digest, make_metric
+from rerank.features.table import Table
+from rerank.files import write_text
+from rerank.metrics.base import Metric
+from rerank.metrics.significance import TestName
+from rerank.model import Model
+from rerank.oracle import ListStatistics
+from rerank.readers.base import SkipCount
+from rerank.readers.streams import open_output
+from rerank.recipe import Recipe, load_recipe
+from rerank.report.data import Report
+from rerank.report.html import write_report
+from rerank.reranker import Reranker
+from rerank.runs import Run, train_run
+
+log = logging.getLogger("rerank")
+Metrics = dict[str, Any]
+
+
+def cache_of(directory: Path) -> CorpusCache:
+    """The cache that runs below one directory share."""
+    return CorpusCache(directory.parent / ".cache")
+
+
+@dataclasses.dataclass
+class Data:
+    """The corpora of a recipe: its training split, table, and the other splits by name."""
+
+    training: Extracted
+    table: Table
+    key: str
+    others: dict[str, Extracted]
+
+    @staticmethod
+    def load(recipe: Recipe, directory: Path, splits: tuple[str, ...]) -> Data:
+        """Extract, or take from the cache, the training split and ``splits``."""
+        store = cache_of(directory)
+        training, table, key = store.training(recipe)
+        others = {
+            split: training if split == recipe.data.train else store.split(recipe, split, table, key)
+            for split in splits
+        }
+        return Data(training, table, key, others)
+
+    def counts(self, recipe: Recipe, metric: Metric) -> dict[str, Any]:
+        """What metrics.json says of every split."""
+        found = {}
+        for split, extracted in {recipe.data.train: self.training, **self.others}.items():
+            corpus = extracted.corpus
+            found[split] = {
+                "lists": corpus.list_count,
+                "candidates": corpus.candidate_count,
+                "nonzeros": corpus.nonzeros,
+                "columns": corpus.width,
+                "seconds": extracted.about["seconds"],
+                "skipped": extracted.about["skipped"],
+                "duplicates": extracted.about["duplicates"],
+                "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
+            }
+        return found
+
+
+def extract(recipe: Recipe, directory: Path) -> dict[str, Any]:
+    """Build and cache all corpora of a recipe; returns their counts."""
+    data = Data.load(recipe, directory, recipe.data.splits[1:])
+    return data.counts(recipe, make_metric(recipe.metric))
+
+
+def run(
+    recipe: Recipe, directory: Path, *, resume: bool = False, stages: tuple[str, ...] = ("train", "test")
+) -> Metrics:
+    """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
+
+    stages: "train" leaves the trained runs and the model, "test" evaluates them. resume: keep the runs that an
+    interrupted call has finished.
+
+    Raises
+    ------
+    RerankError: see its subclasses.
+    """
+    start = time.monotonic()
+    _prepare(recipe, directory, resume)
+    with _log_file(directory):
+        metric = make_metric(recipe.metric)
+        tests = recipe.data.tests if "test" in stages else ()
+        splits = (*([recipe.data.dev] if recipe.data.dev else []), *tests)
+        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)))
+        runs = _train_all(recipe, directory, data, metric, only_load=stages == ("test",))
+        chosen = max(runs, key=lambda each: (each.dev_score, -runs.index(each)))
+        if len(runs) > 1:
+            log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
+        model = _model(recipe, chosen, data)
+        model.save(directory / "model")
+        metrics = _metrics(recipe, data, metric, runs, chosen, tests)
+        if "test" in stages:
+            _write_predictions(recipe, directory, model, tests)
+            _save_selections(directory, chosen, tests)
+            _write_report(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
+            shutil.rmtree(directory / "runs", ignore_errors=True)
+        metrics["seconds"] = round(time.monotonic() - start, 3)
+        write_text(directory / "metrics.json", json.dumps(metrics, indent=1) + "\n")
+    return metrics
+
+
+def _prepare(recipe: Recipe, directory: Path, resume: bool) -> None:
+    """Make the output directory and write the resolved recipe; refuse to resume another recipe's run."""
+    resolved = recipe.as_yaml()
+    stored = directory / "recipe.yaml"
+    if resume and stored.exists() and stored.read_text(encoding="utf-8") != resolved:
+        message = "the directory holds a run of other settings; use another --output, or leave out --resume"
+        raise RecipeError(message, path=str(stored))
+    try:
+        if not resume:
+            for name in ("runs", "metrics.json", "history.jsonl", "report.html", "predictions"):
+                path = directory / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        (directory / "predictions").mkdir(parents=True, exist_ok=True)
+        write_text(stored, resolved)
+    except OSError as error:
+        raise RunError(f"cannot write {directory}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _log_file(directory: Path) -> Iterator[None]:
+    """Everything that is logged goes to log.txt too."""
+    handler = logging.FileHandler(directory / "log.txt", mode="a", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+
+
+def _train_all(recipe: Recipe, directory: Path, data: Data, metric: Metric, *, only_load: bool) -> list[Run]:
+    """All runs of the recipe, those that are stored already from disk."""
+    runs = []
+    expanded = recipe.expand()
+    for number, (name, single) in enumerate(expanded):
+        stored = directory / "runs" / f"{number:04d}"
+        if stored.exists():
+            run_ = Run.load(stored, name, single)
+        elif only_load:
+            raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
+        else:
+            log.info("run %d of %d: %s, seed %d", number + 1, len(expanded), name, single.seed)
+            dev = data.others[single.data.dev] if single.data.dev else None
+            run_ = train_run(name, single, data.training.corpus, dev.corpus if dev else None, metric)
+            run_.save(stored)
+        runs.append(run_)
+    lines = [json.dumps({"run": each.name, "seed": each.recipe.seed, **line}) for each in runs for line in each.history]
+    write_text(directory / "history.jsonl", "".join(line + "\n" for line in lines))
+    return runs
+
+
+def _model(recipe: Recipe, chosen: Run, data: Data) -> Model:
+    """The chosen run as a model."""
+    about = {
+        "learner": chosen.training["learner"],
+        "epochs": chosen.training["epochs"],
+        "seed": chosen.recipe.seed,
+        "run": chosen.name,
+        "training_data": data.key,
+        "files": {kind: file_digest(recipe.data.path(kind, recipe.data.train)) for kind in ("nbest", "gold")},
+        "version": __version__,
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    settings = chosen.recipe.model_dump(mode="json")
+    votes = chosen.votes(data.training.corpus)
+    return Model(settings, about, data.table, chosen.weights, chosen.state, votes.arrays() if votes else {})
+
+
+def _metrics(
+    recipe: Recipe, data: Data, metric: Metric, runs: list[Run], chosen: Run, tests: tuple[str, ...]
+) -> Metrics:
+    """The content of metrics.json; evaluates every run on the test splits."""
+    for each in runs:
+        for split in tests:
+            each.evaluate(split, data.others[split].corpus, data.others[split].ids, data.training.corpus, metric)
+    entries = [each.entry() for each in runs]
+    own = chosen.entry()
+    return {
+        "schema": 1,
+        "task": recipe.task,
+        "name": recipe.name,
+        "seed": chosen.recipe.seed,
+        "version": __version__,
+        "metric": metric.signature,
+        "corpora": data.counts(recipe, metric),
+        "features": {key: value for key, value in data.table.about.items() if key != "templates"},
+        "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
+        "training": own["training"],
+        "splits": own["splits"],
+        "significance": own["significance"],
+        "runs": entries,
+    }
+
+
+def _save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
+    for split in tests:
+        chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
+
+
+def _write_predictions(recipe: Recipe, directory: Path, model: Model, tests: tuple[str, ...]) -> None:
+    """Every test split in the input's own format, candidates in the model's order."""
+    for split in tests:
+        reranker = Reranker(model, recipe.training.predictor)
+        source = recipe.data.path("nbest", split)
+        with open_output(directory / "predictions" / f"{split}.nbest.gz") as out:
+            for ranked in reranker.rank(reranker.read(reranker.reader, source, SkipCount(recipe.data.on_bad_list))):
+                if isinstance(ranked, tuple):
+                    order = [int(y) for y in ranked.order]
+                    reranker.reader.write(out, ranked.nbest, order, ranked.scores)
+
+
+def _write_report(
+    recipe: Recipe,
+    directory: Path,
+    data: Data,
+    model: Model,
+    runs: list[Run],
+    chosen: Run,
+    metrics: Metrics,
+    seconds: float,
+) -> None:
+    examples = []
+    for split in recipe.data.tests:
+        choices = chosen.choices[split]
+        extracted = data.others[split]
+        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.training.predictor])
+    write_report(
+        directory / "report.html",
+        Report(
+            metrics=metrics,
+            recipe=recipe.as_yaml(),
+            date=datetime.now().astimezone(),
+            seconds=seconds,
+            curves=[each.curve() for each in runs],
+            examples=examples,
+            environment=environment(),
+        ),
+    )
+
+
+def environment() -> list[str]:
+    """Lines on machine, Python and libraries."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
+    return [
+        f"rerank {__version__}",
+        f"Python {platform.python_version()}, {libraries}",
+        f"{platform.system()} {platform.machine()}",
+    ]
+
+
+def compare_runs(
+    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+
+    Raises
+    ------
+    DataError: a directory without results, or runs over other lists.
+    """
+    settings = [_read_json(path / "metrics.json") for path in (a, b)]
+    splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
+    if not splits:
+        raise DataError(
+            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
+        )
+    metric = make_metric(load_recipe(a / "recipe.yaml").metric)
+    results = []
+    for split in splits:
+        own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
+        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
+        scores_of = [settings[i]["splits"][split][predictor][metric.primary] for i in (0, 1)]
+        results.append((split, {"measure": metric.primary, "a": scores_of[0], "b": scores_of[1], **result}))
+    return results
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise DataError(f"no results of a run here: {error}", path=str(path)) from None
+
+
+def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:
+    """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
+
+    Raises
+    ------
+    RecipeError: it had none.
+    """
+    recipe = Recipe.model_validate(model.settings)
+    if recipe.data.dev is None:
+        raise RecipeError("the model was trained without a dev split", key="data.dev")
+    data = Data.load(recipe, directory, (recipe.data.dev,))
+    if data.table.width != model.table.width:
+        raise ModelError("the training data have changed since the model was trained")
+    return data.others[recipe.data.dev].corpus, make_metric(recipe.metric)

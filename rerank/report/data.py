@@ -1,0 +1,93 @@
+"""What a report is made of; the pipeline fills these, everything in this package reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One feature's part in the choice of a candidate over the base candidate.
+
+    ``difference`` is the feature's value on the chosen candidate minus its value on the base candidate;
+    ``contribution`` = weight · difference is what it adds to the score of the chosen one over the base one.
+    """
+
+    feature: str
+    weight: float
+    difference: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Example:
+    """One list of a split, shown in full.
+
+    ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
+    for the task ``parse``, plain text for others. The gains are sentence-level qualities as the corpus holds them
+    (fractions). ``contributions``: the strongest ones first.
+    """
+
+    split: str
+    list_id: str
+    gold: str
+    base: str
+    chosen: str
+    base_gain: float
+    chosen_gain: float
+    oracle_gain: float
+    contributions: Sequence[Contribution] = ()
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one run went: what had happened when ``samples[i]`` lists had been processed (counted over all epochs).
+
+    ``mistakes`` (cumulative) and ``nonzero_weights`` belong to ``samples``; ``dev_scores``, the metric's primary
+    measure on the dev split, to ``dev_samples`` (one an epoch).
+
+    Raises
+    ------
+    ValueError: sequences that belong together differ in length.
+    """
+
+    run: str
+    seed: int
+    samples: Sequence[int]
+    mistakes: Sequence[int]
+    nonzero_weights: Sequence[int]
+    dev_samples: Sequence[int] = ()
+    dev_scores: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.samples), len(self.mistakes), len(self.nonzero_weights)}
+        if len(lengths) > 1 or len(self.dev_samples) != len(self.dev_scores):
+            raise ValueError(f"run {self.run}, seed {self.seed}: a curve needs one value for every sample")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that one report shows.
+
+    Parameters
+    ----------
+    metrics: the content of metrics.json; ``runs`` holds all runs of the recipe, the top level the chosen one. A run's
+        name and seed identify it; runs of one name and one learner are taken for the same run under several seeds.
+        ``dev_split`` names the split that runs are chosen on, if that is not "dev"; a run's ``dev`` is its score there.
+    recipe: the resolved recipe, as YAML.
+    date: when the run ended; ``seconds``: how long it took.
+    curves: one for every run that kept a history.
+    examples: in the order they are shown.
+    environment: lines on machine, Python and libraries.
+    """
+
+    metrics: dict[str, Any]
+    recipe: str
+    date: datetime
+    seconds: float
+    curves: Sequence[Curve] = ()
+    examples: Sequence[Example] = ()
+    environment: Sequence[str] = ()

@@ -1,0 +1,100 @@
+"""The report of a run as one self-contained HTML page: no scripts, nothing from a network."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rerank.errors import RunError
+from rerank.report import figures, sections, summary
+from rerank.report.data import Report
+from rerank.report.measures import duration, measures_of, primary_of
+from rerank.report.rows import runs_of
+
+# Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def render(report: Report) -> str:
+    """The page; the same report gives the same text.
+
+    Raises
+    ------
+    DataError: an example of the task ``parse`` is not a bracketed tree.
+    """
+    environment = Environment(
+        loader=PackageLoader("rerank.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+        keep_trailing_newline=True,
+    )
+    page = environment.get_template("report.html.j2").render(_content(report))
+    return _FORBIDDEN.sub("\ufffd", page)
+
+
+def write_report(path: Path | str, report: Report) -> None:
+    """Write the page to ``path``; it appears under its name only when complete.
+
+    Raises
+    ------
+    DataError: as ``render``.
+    RunError: the file cannot be written.
+    """
+    target, page = Path(path), render(report)
+    temporary = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            temporary.write_text(page, encoding="utf-8", newline="\n")
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot write the report {target}: {error.strerror or error}") from error
+
+
+def _content(report: Report) -> dict[str, Any]:
+    metrics = report.metrics
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    legend = figures.legend(report.curves, metrics)
+    ended = report.date.strftime("%Y-%m-%d %H:%M %Z").strip()
+    runs = len(runs_of(metrics))
+    examples = [sections.example(shown, task, measure) for shown in report.examples]
+    titles = ["Results", "Training", "Data", *(["Examples"] if examples else []), "Settings"]
+    return {
+        "title": str(metrics.get("name") or "Unnamed run"),
+        "task": task,
+        "facts": [ended, f"{runs} run{'s' if runs > 1 else ''}", duration(report.seconds)],
+        "sections": [{"id": title.lower(), "title": title} for title in titles],
+        "summary": summary.summary(metrics),
+        "measures": [m.heading for m in measures_of(metrics)],
+        "primary": measure.heading,
+        "results": summary.results(metrics),
+        "notes": summary.notes(metrics),
+        "signature": metrics.get("metric"),
+        "legend": legend,
+        "curves": sections.curves(report, legend),
+        "sweep": sections.sweep(metrics),
+        "training": sections.training(metrics),
+        "bound": sections.bound(metrics),
+        "corpora": sections.corpora(metrics),
+        "skipped": sections.skipped(metrics),
+        "lists": sections.lists(metrics),
+        "choices": sections.choices(metrics),
+        "ranks": sections.ranks(metrics),
+        "examples": examples,
+        "has_trees": any(shown["drawings"] for shown in examples),
+        "recipe": report.recipe.rstrip("\n"),
+        "provenance": [
+            ("finished", ended),
+            ("duration", duration(report.seconds)),
+            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
+            ("seed", str(metrics.get("seed", "–"))),
+        ],
+        "environment": list(report.environment),
+    }

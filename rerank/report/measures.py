@@ -1,0 +1,141 @@
+"""Which measures a run has, and how numbers are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NONE = "–"  # what is shown for a number that there is not
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a metric's report: its key in metrics.json, its heading, and 100 for fractions shown in percent."""
+
+    key: str
+    heading: str
+    name: str
+    scale: float = 100.0
+    lower_is_better: bool = False
+
+    def text(self, value: float | None) -> str:
+        """``value`` with two digits, in percent where it is a fraction."""
+        return fixed(None if value is None else self.scale * value)
+
+    def signed(self, value: float | None) -> str:
+        """A difference, with its sign."""
+        return signed(None if value is None else self.scale * value)
+
+    def better(self, value: float) -> float:
+        """``value``, or its negative where lower is better."""
+        return -value if self.lower_is_better else value
+
+
+# In the order of the columns.
+MEASURES = (
+    Measure("precision", "P", "precision (%)"),
+    Measure("recall", "R", "recall (%)"),
+    Measure("f1", "F", "F (%)"),
+    Measure("exact_match", "exact match", "exact match (%)"),
+    Measure("bleu", "BLEU", "BLEU", scale=1.0),
+    Measure("chrf", "chrF", "chrF", scale=1.0),
+    Measure("ter", "TER", "TER", scale=1.0, lower_is_better=True),
+    Measure("accuracy", "accuracy", "accuracy (%)"),
+    Measure("error", "error", "error (%)", lower_is_better=True),
+    Measure("wer", "WER", "word error rate (%)", lower_is_better=True),
+    Measure("ndcg", "NDCG", "NDCG (%)"),
+    Measure("mrr", "MRR", "MRR (%)"),
+)
+# The first of these that a report has is the one that runs are chosen by.
+_PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "ndcg", "mrr")
+
+
+def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
+    """The measures that the systems of ``metrics`` (metrics.json) are reported with, in the order of the columns."""
+    found = {key for systems in metrics.get("splits", {}).values() for report in systems.values() for key in report}
+    return tuple(measure for measure in MEASURES if measure.key in found)
+
+
+def primary_of(metrics: Mapping[str, Any]) -> Measure:
+    """The measure that runs are compared by; F where there is none at all."""
+    present = {measure.key: measure for measure in measures_of(metrics)}
+    return next((present[key] for key in _PRIMARY if key in present), MEASURES[2])
+
+
+def fixed(value: float | None, digits: int = 2) -> str:
+    """``value`` with so many digits after the point.
+
+    >>> fixed(83.751), fixed(None), fixed(float("nan"))
+    ('83.75', '–', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
+
+
+def signed(value: float | None) -> str:
+    """``value`` with its sign, a true minus, and two digits; 0.00 has none.
+
+    >>> signed(1.429), signed(-0.5), signed(-0.001)
+    ('+1.43', '−0.50', '0.00')
+    """
+    text = fixed(value)
+    if text == NONE or float(text) == 0:
+        return text.removeprefix("-")
+    return text.replace("-", "−") if text.startswith("-") else f"+{text}"
+
+
+def count(value: float | None) -> str:
+    """A count with thousands separated.
+
+    >>> count(372254), count(None)
+    ('372,254', '–')
+    """
+    return NONE if value is None or not math.isfinite(value) else f"{value:,.0f}"
+
+
+def number(value: Any) -> str:
+    """A number of any kind: counts with thousands separated, others with four significant digits; texts as they are.
+
+    >>> number(12500), number(0.000012345), number(3.5), number(True), number("Theorem 2")
+    ('12,500', '1.234e-05', '3.5', 'yes', 'Theorem 2')
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return NONE
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return NONE if value is None else str(value)
+
+
+def p_value(p: float | None) -> str:
+    """A p-value with three digits.
+
+    >>> p_value(0.0001), p_value(0.0123), p_value(1.0), p_value(None)
+    ('< .001', '.012', '> .999', '–')
+    """
+    if p is None or not math.isfinite(p):
+        return NONE
+    if p < 0.001:
+        return "< .001"
+    return "> .999" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def duration(seconds: float | None) -> str:
+    """A time span.
+
+    >>> duration(0.421), duration(42), duration(187), duration(7265)
+    ('0.42 s', '42.0 s', '3 min 07 s', '2 h 01 min')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    minutes = round(whole / 60)
+    return f"{minutes // 60} h {minutes % 60:02d} min"

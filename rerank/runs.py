@@ -1,0 +1,288 @@
+"""One run of a recipe: trained, kept on disk, evaluated."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.corpus import Corpus
+from rerank.errors import DataError
+from rerank.evaluation import Selections
+from rerank.files import new_directory
+from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.log import UpdateLog, Votes, expand
+from rerank.learn.losses import LOSSES, PAIRWISE
+from rerank.learn.scoring import best, scores
+from rerank.learn.trainer import Training, train
+from rerank.learn.voting import vote
+from rerank.metrics.base import Metric, chosen_rows
+from rerank.model import Model
+from rerank.oracle import base_choice, corpus_oracle, oracle
+from rerank.recipe import Recipe, SelectSettings, Settings
+from rerank.registry import build
+from rerank.report.data import Curve
+
+log = logging.getLogger("rerank")
+PREDICTORS = ("last", "average")
+
+
+@dataclass
+class Run:
+    """A trained run: its recipe (one learner, one seed), predictors, history, and what was evaluated."""
+
+    name: str
+    recipe: Recipe
+    weights: dict[str, Weights]
+    state: dict[str, np.ndarray]
+    log: dict[str, np.ndarray]  # UpdateLog.arrays, empty where nothing was kept
+    columns: np.ndarray | None  # bool [D]: the columns that a selection left, None for all
+    training: dict[str, Any]
+    history: list[dict[str, Any]]
+    points: dict[str, list[int]]
+    splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    significance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    selections: dict[str, Selections] = field(default_factory=dict)
+    choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    _votes: Votes | None = None
+
+    @property
+    def learner(self) -> Learner:
+        """The learner with its parameters."""
+        return build(learners, self.recipe.learner, "learner")
+
+    @property
+    def dev_score(self) -> float:
+        """The dev score of the epoch that was kept; −∞ without a dev split."""
+        line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
+        return float(line.get("dev", -np.inf))
+
+    def votes(self, corpus: Corpus) -> Votes | None:
+        """The logged updates as vectors, summed up from the training corpus; None where they were not kept."""
+        if self._votes is None and self.log and self.recipe.training.vote:
+            kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
+            rate = self.learner.voting_rule().base_rate
+            self._votes = expand(UpdateLog.from_arrays(self.log), kept, rate)
+        return self._votes
+
+    def evaluate(self, split: str, corpus: Corpus, ids: list[str], training: Corpus, metric: Metric) -> None:
+        """Score base, oracle and all predictors on a split, and test the predictors against the base."""
+        choices = {
+            "base": base_choice(corpus.lists, corpus.base),
+            "oracle": oracle(corpus.lists, corpus.gain, corpus.base),
+            **{name: best(corpus, scores(corpus, weights)) for name, weights in self.weights.items()},
+        }
+        votes = self.votes(training)
+        if votes is not None:
+            start = time.perf_counter()
+            choices["voted"] = best(corpus, vote(votes, self.learner.voting_rule(), corpus))
+            self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
+        selections = Selections.of(corpus, ids, metric, choices)
+        settings = self.recipe.significance
+        pairs = [(name, "base") for name in choices if name not in ("base", "oracle", "last")]
+        self.choices[split], self.selections[split] = choices, selections
+        self.splits[split] = selections.reports(metric)
+        self.significance[split] = selections.significance(
+            metric, pairs, settings.test, settings.samples, self.recipe.seed
+        )
+
+    def entry(self) -> dict[str, Any]:
+        """The run in metrics.json."""
+        return {
+            "name": self.name,
+            "seed": self.recipe.seed,
+            "learner": self.recipe.learner,
+            "dev": self.dev_score if np.isfinite(self.dev_score) else None,
+            "training": self.training,
+            "splits": self.splits,
+            "significance": self.significance,
+        }
+
+    def curve(self) -> Curve:
+        """Mistakes, nonzero weights and dev scores over the lists seen."""
+        lists = self.training["lists"]
+        scored = [line for line in self.history if "dev" in line]
+        return Curve(
+            run=self.name,
+            seed=self.recipe.seed,
+            samples=self.points["samples"],
+            mistakes=self.points["mistakes"],
+            nonzero_weights=self.points["nonzero_weights"],
+            dev_samples=[line["epoch"] * lists for line in scored],
+            dev_scores=[line["dev"] for line in scored],
+        )
+
+    def save(self, directory: Path) -> None:
+        """Keep the run for ``--resume`` and for the stage ``test``; it appears only when complete.
+
+        Raises
+        ------
+        RunError: cannot be written.
+        """
+        arrays = {name: weights.w for name, weights in self.weights.items()}
+        arrays |= {f"state_{name}": array for name, array in self.state.items()}
+        arrays |= {f"log_{name}": array for name, array in self.log.items()}
+        if self.columns is not None:
+            arrays["columns"] = self.columns
+        header = {
+            "training": self.training,
+            "history": self.history,
+            "points": self.points,
+            "base": {name: weights.base for name, weights in self.weights.items()},
+        }
+        with new_directory(directory) as new:
+            for name, array in arrays.items():
+                np.save(new / f"{name}.npy", array, allow_pickle=False)
+            (new / "run.json").write_text(json.dumps(header))
+
+    @staticmethod
+    def load(directory: Path, name: str, recipe: Recipe) -> Run:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        DataError: damaged.
+        """
+        try:
+            header = json.loads((directory / "run.json").read_text())
+            arrays = {path.stem: np.load(path, allow_pickle=False) for path in directory.glob("*.npy")}
+            weights = {key: Weights(arrays[key], float(header["base"][key])) for key in PREDICTORS}
+            state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
+            logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
+            training, history, points = (header[key] for key in ("training", "history", "points"))
+            return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"a stored run is damaged ({error}); run again without --resume", path=str(directory)
+            ) from None
+
+
+def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, metric: Metric) -> Run:
+    """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev."""
+    columns: np.ndarray | None = None
+    selected: dict[str, Any] = {}
+    if recipe.training.select is not None:
+        columns, selected = _select(recipe, recipe.training.select, corpus, dev, metric)
+        corpus = corpus.keep_columns(columns)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric)
+    updates = training.log.arrays() if training.log is not None else {}
+    about = _about(recipe, training, corpus) | selected
+    about["bound"] = _bounds(training, corpus)
+    points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    kept = updates if recipe.training.vote else {}
+    return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points)
+
+
+def _bounds(training: Training, corpus: Corpus) -> Bounds:
+    """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
+    learner = training.learner
+    loss = getattr(learner, "loss", "perceptron")
+    if training.log is None or LOSSES[loss] not in PAIRWISE or getattr(learner, "update", "mistakes") != "mistakes":
+        return {}
+    rule = learner.voting_rule()
+    first = expand(training.log.head(training.history[0]["updates"]), corpus, rule.base_rate)
+    return bounds(first, rule, training.weights["average"], corpus, hinge=loss == "hinge")
+
+
+def _targets(recipe: Recipe, corpus: Corpus, metric: Metric) -> np.ndarray:
+    """The oracles that training aims at (int64 [L])."""
+    if recipe.oracle.level == "corpus":
+        return corpus_oracle(corpus, metric)
+    return oracle(corpus.lists, corpus.gain, corpus.base)
+
+
+def _train(
+    recipe: Recipe, learner: Settings, epochs: int, corpus: Corpus, dev: Corpus | None, metric: Metric
+) -> Training:
+    settings = recipe.training
+
+    def score(split: Corpus, weights: Weights) -> float:
+        rows = chosen_rows(split.stats, best(split, scores(split, weights))).sum(axis=0)
+        value = float(metric.scores(rows, split.reference.sum(axis=0)))
+        return -value if metric.lower_is_better else value
+
+    def say(line: dict[str, Any]) -> None:
+        shown = "".join(f", {key} {100 * line[key]:.2f}" for key in ("train", "dev") if key in line)
+        log.info(
+            "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s",
+            line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
+            line["nonzeros_per_second"] / 1e6,
+        )  # fmt: skip
+
+    return train(
+        build(learners, learner, "learner"),
+        corpus,
+        _targets(recipe, corpus, metric),
+        epochs=epochs,
+        seed=recipe.seed,
+        shuffle=settings.shuffle,
+        any_ties=recipe.oracle.ties == "any",
+        predictor=settings.predictor,
+        patience=settings.patience,
+        evaluate_train=lambda weights: score(corpus, weights),
+        evaluate_dev=None if dev is None else lambda weights: score(dev, weights),
+        warm=_warm(settings.warm_start, learner, corpus.width),
+        keep_log=True,
+        on_epoch=say,
+    )
+
+
+def _warm(path: str | None, learner: Settings, width: int) -> tuple[Any, int] | None:
+    """The state of the model at ``path`` and the epochs behind it."""
+    if path is None:
+        return None
+    model = Model.load(path)
+    fresh = build(learners, learner, "learner").init(width)
+    names = fresh._fields
+    fits = set(names) == set(model.state) and all(model.state[key].shape == getattr(fresh, key).shape for key in names)
+    if not fits or model.settings["learner"] != learner:
+        raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)
+    return type(fresh)(*(model.state[key] for key in names)), int(model.about["epochs"])
+
+
+def _select(
+    recipe: Recipe, settings: SelectSettings, corpus: Corpus, dev: Corpus | None, metric: Metric
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The columns (bool [D]) that a first training leaves."""
+    log.info("selecting features with %s", settings.learner)
+    first = _train(recipe, settings.learner, settings.epochs or recipe.training.epochs, corpus, dev, metric)
+    size = np.abs(first.weights["average"].w)
+    columns = size > 0
+    if settings.keep is not None:
+        most = int(settings.keep * corpus.width) if settings.keep < 1 else int(settings.keep)
+        if np.count_nonzero(columns) > most:
+            order = np.lexsort((np.arange(size.size), -size))
+            columns = np.zeros(size.size, np.bool_)
+            columns[order[:most]] = True
+    log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{corpus.width:,}")
+    return columns, {"selected_columns": int(np.count_nonzero(columns))}
+
+
+def _about(recipe: Recipe, training: Training, corpus: Corpus) -> dict[str, Any]:
+    """What metrics.json says of a training."""
+    seconds = sum(line["seconds"] for line in training.history)
+    processed = corpus.nonzeros * len(training.history)
+    weights = training.weights[recipe.training.predictor]
+    return {
+        "learner": recipe.learner["name"],
+        "loss": getattr(training.learner, "loss", "perceptron"),
+        "settings": dict(recipe.learner),
+        "lists": corpus.list_count,
+        "epochs": training.epoch,
+        "epochs_run": len(training.history),
+        "mistakes": [line["mistakes"] for line in training.history],
+        "updates": training.learner.updates(training.state),
+        "nonzero_weights": int(np.count_nonzero(weights.w)),
+        "nonzero_weights_last": int(np.count_nonzero(training.weights["last"].w)),
+        "base_weight": weights.base,
+        "radius": training.radius,
+        "seconds": round(seconds, 3),
+        "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
+    }
