@@ -1,0 +1,280 @@
+"""A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, six sentences."""
+
+from datetime import UTC, datetime
+
+from rerank.metrics.parseval import Parseval
+from rerank.readers.trees import parse_brackets
+from rerank.report.data import Contribution, Curve, Example, Report
+from rerank.symbols import SymbolTable
+
+SIGNATURE = (
+    "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:1"
+)
+
+RECIPE = """\
+name: parse-demo
+task: parse
+seed: 1
+seeds: [1, 2]
+data:
+  train: train
+  dev: dev
+  tests: [test]
+  nbest: "{root}/{split}.nbest.gz"   # <pattern> & more
+features: {set: cj2005, min_lists: 5}
+learner: {name: vrda, loss: hinge, eta: 0.1, l1: 1.0e-05}
+training: {epochs: 10, vote: true}
+"""
+
+# Per sentence: gold, base, chosen. The second has 35 words; in the fifth, base and chosen are the same.
+SENTENCES = [
+    (
+        """(S1 (S (NP-SBJ (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap)
+        (NN telescope)))) (. .)))""",
+        """(S1 (S (NP (PRP She)) (VP (VBD watched) (NP (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap)
+        (NN telescope))))) (. .)))""",
+        """(S1 (S (NP (PRP She)) (VP (VBD watched) (NP (DT the) (NN heron)) (PP (IN through) (NP (DT a) (JJ cheap) (NN
+        telescope)))) (. .)))""",
+    ),
+    (
+        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
+        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
+        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NNP March))) (S
+        (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NP (NNS repairs)) (SBAR (WHNP (WDT that)) (S (VP
+        (MD would) (VP (VB last) (PP (IN until) (NP (NP (DT the) (NN end)) (PP (IN of) (NP (JJ next) (NN
+        year))))))))))))))) (. .)))""",
+        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
+        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
+        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NP (NNP March))
+        (S (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NNS repairs))) (SBAR (IN that) (S (VP (MD
+        would) (VP (VB last) (PP (IN until) (NP (DT the) (NN end))) (PP (IN of) (NP (JJ next) (NN year)))))))))))))
+        (. .)))""",
+        """(S1 (S (SBAR (IN Although) (S (NP (NP (DT the) (NNS engineers)) (SBAR (WHNP (WP who)) (S (VP (VBD designed)
+        (NP (DT the) (JJ old) (NN bridge)))))) (VP (AUX had) (VP (ADVP (RB repeatedly)) (VBN warned) (NP (DT the)
+        (NN city)))))) (, ,) (NP (DT the) (NN city) (NN council)) (VP (VBD decided) (PP (IN in) (NP (NNP March))) (S
+        (VP (TO to) (VP (VB close) (NP (PRP it)) (PP (IN for) (NP (NNS repairs))) (SBAR (WHNP (WDT that)) (S (VP (MD
+        would) (VP (VB last) (PP (IN until) (NP (NP (DT the) (NN end)) (PP (IN of) (NP (JJ next) (NN
+        year))))))))))))) (. .)))""",
+    ),
+    (
+        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NP (NNS loans)) (PP
+        (IN above) (NP (NNP 'X'>Y)))))) (. .)))""",
+        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (SYM <) (CD 5) (NN %)) (PP (IN on) (NP (NNS loans))) (PP (IN
+        above) (NP (NNP 'X'>Y)))) (. .)))""",
+        """(S1 (S (NP (NNP AT&T)) (VP (VBZ pays) (NP (QP (SYM <) (CD 5)) (NN %)) (PP (IN on) (NP (NNS loans))) (PP (IN
+        above) (NP (NNP 'X'>Y)))) (. .)))""",
+    ),
+    (
+        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PRT (RP off)) (NP (PRP$ their) (NNS hats)))
+        (. .)))""",
+        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (ADVP (RB off)) (NP (PRP$ their) (NNS hats))) (.
+        .)))""",
+        """(S1 (S (ADVP (RB Maybe)) (NP (PRP they)) (VP (VBD took) (PP (IN off) (NP (PRP$ their) (NNS hats))))
+        (. .)))""",
+    ),
+    (
+        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
+        red) (NN wine)))) (. .)))""",
+        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
+        red) (NN wine))) (. .)))""",
+        """(S1 (NP (NP (NNS bread)) (, ,) (NP (NN cheese)) (CC and) (NP (CD two) (NNS bottles)) (PP (IN of) (NP (JJ
+        red) (NN wine))) (. .)))""",
+    ),
+    (
+        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
+        (VP (AUX be) (ADJP (JJ out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
+        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
+        (VP (AUX be) (PP (IN out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
+        """(S1 (SBARQ (WHADVP (WRB How)) (SQ (MD can) (NP (NP (DT a) (NN map)) (PP (IN of) (NP (DT the) (NNS roads))))
+        (VP (AUX be) (ADJP (JJ out) (PP (IN of) (NP (NN date)))))) (. ?)))""",
+    ),
+]
+
+FEATURES = [
+    ("LogP", 0.412, -0.83),
+    ("Rule|VP → VBD NP PP|^S", 0.0873, 1.0),
+    ("NGramTree|(VP (NP NN) (PP IN))", 0.0641, 1.0),
+    ("Heads|(VBD watched) (IN through)|semantic", 0.0517, 1.0),
+    ("WordEdges|NP|5+|_ the _ .", -0.0388, -1.0),
+    ("Heavy|NP|5+|0|.", -0.0211, -1.0),
+    ("RightBranch", 0.0143, -2.0),
+]
+
+
+def quality(f1, exact=0.35):
+    """A report of parseval."""
+    return {"f1": f1, "precision": f1 + 0.0007, "recall": f1 - 0.0007, "exact_match": exact}
+
+
+def gain(gold, tree):
+    """Sentence F."""
+    symbols = SymbolTable()
+    metric = Parseval()
+    reference, rows = metric.stats(*(parse_brackets([text.encode()], symbols) for text in (gold, tree)), symbols)
+    return float(metric.gain(rows, reference)[0])
+
+
+def make_run(name, seed, learner, dev, test, nonzero, voted=True):
+    """One entry of ``runs``."""
+    splits = {}
+    for split, f1, base, oracle in (("dev", dev, 0.8263, 0.9125), ("test", test, 0.8232, 0.9135)):
+        splits[split] = {
+            "base": quality(base, 0.346),
+            "oracle": quality(oracle, 0.601),
+            "last": quality(f1 - 0.0061, 0.352),
+            "average": quality(f1, 0.371),
+        }
+        if voted:
+            splits[split]["voted"] = quality(f1 + 0.0004, 0.372)
+    significance = {}
+    for split, systems in splits.items():
+        significance[split] = {}
+        for predictor in ("average", "voted") if voted else ("average",):
+            gap = systems[predictor]["f1"] - systems["base"]["f1"]
+            significance[split][f"{predictor}_vs_base"] = {
+                "test": "approximate_randomization",
+                "difference": gap,
+                "p": 0.0001 if gap > 0.01 else 0.0312,
+                "interval": [gap - 0.0055, gap + 0.0054],
+            }
+    mistakes = [int(6120 * 0.84**epoch) + 40 * seed for epoch in range(10)]
+    return {
+        "name": name,
+        "seed": seed,
+        "learner": learner,
+        "training": {
+            "learner": learner["name"],
+            "loss": "hinge",
+            "epochs": 10,
+            "mistakes": mistakes,
+            "updates": sum(mistakes),
+            "nonzero_weights": nonzero,
+            "seconds": 41.3 + seed,
+            "nonzeros_per_second": 61_400_000.0,
+            "bound": {"source": "Theorem 2", "mistakes": sum(mistakes), "bound": 88_412.3, "largest_norm": 61.25},
+        },
+        "splits": splits,
+        "significance": significance,
+    }
+
+
+def make_curve(run):
+    """How a run of ``make_run`` went."""
+    samples = list(range(0, 95_001, 500))
+    epochs = len(run["training"]["mistakes"])
+    total, nonzero, best = 0.0, run["training"]["nonzero_weights"], run["splits"]["dev"]["average"]["f1"]
+    mistakes = []
+    for sample in samples:
+        mistakes.append(int(total))
+        total += 500 / 9500 * run["training"]["mistakes"][min(sample // 9500, epochs - 1)]
+    return Curve(
+        run=run["name"],
+        seed=run["seed"],
+        samples=samples,
+        mistakes=mistakes,
+        nonzero_weights=[int(nonzero * (1 - 0.5 ** (sample / 9500))) for sample in samples],
+        dev_samples=[9500 * (epoch + 1) for epoch in range(epochs)],
+        dev_scores=[best - 0.008 * 0.6**epoch + 0.0004 * ((epoch + run["seed"]) % 2) for epoch in range(epochs)],
+    )
+
+
+def make_corpus(lists, candidates, skipped):
+    """One entry of ``corpora``."""
+    return {
+        "lists": lists,
+        "candidates": candidates,
+        "nonzeros": 212 * candidates,
+        "columns": 372_254,
+        "seconds": 187.2 * lists / 9507,
+        "skipped": skipped,
+        "statistics": {
+            "lists": lists,
+            "candidates": candidates,
+            "smallest": 1,
+            "mean": candidates / lists,
+            "median": 50.0,
+            "largest": 50,
+            "empty": 0,
+            "singletons": 31,
+            "unique_oracle": 0.612,
+            "oracle_ranks": [int(0.46 * lists), *(int(lists * 0.11 / (rank + 0.6)) for rank in range(1, 50))],
+            "base": quality(0.8232),
+            "oracle": quality(0.9135),
+            "corpus_oracle": quality(0.9141),
+            "anti_oracle": quality(0.6312, 0.04),
+            "random": quality(0.7760, 0.16),
+        },
+    }
+
+
+def make_examples():
+    """One example a sentence."""
+    found = []
+    for number, texts in enumerate(SENTENCES, start=1):
+        gold, base, chosen = (" ".join(text.split()) for text in texts)
+        parts = [Contribution(name, weight, value, weight * value) for name, weight, value in FEATURES]
+        parts.sort(key=lambda part: -abs(part.contribution))
+        found.append(
+            Example(
+                split="test",
+                list_id=f"demo_news_bridge-{number}",
+                gold=gold,
+                base=base,
+                chosen=chosen,
+                base_gain=gain(gold, base),
+                chosen_gain=gain(gold, chosen),
+                oracle_gain=1.0,
+                contributions=() if base == chosen else parts,
+            )
+        )
+    return found
+
+
+def make_metrics(runs, chosen):
+    """metrics.json of these runs."""
+    top = {key: runs[chosen][key] for key in ("training", "splits", "significance")}
+    corpora = {
+        "train": make_corpus(9507, 447_925, {"gold and candidates have different words": 12, "no candidates": 3}),
+        "dev": make_corpus(1553, 73_278, {}),
+        "test": make_corpus(1447, 69_508, {"gold and candidates have different words": 1}),
+    }
+    about = {"schema": 1, "task": "parse", "name": "parse-demo", "seed": 1, "version": "0.1.0", "metric": SIGNATURE}
+    return {**about, "corpora": corpora, **top, "runs": runs}
+
+
+def make_runs():
+    """Three learners with two seeds each; the perceptron has no voted predictor."""
+    vrda = {"name": "vrda", "eta": 0.1, "l1": 1e-05}
+    return [
+        make_run("perceptron", 1, {"name": "perceptron"}, 0.8362, 0.8363, 300_072, voted=False),
+        make_run("perceptron", 2, {"name": "perceptron"}, 0.8365, 0.8370, 301_554, voted=False),
+        make_run("voted RDA", 1, vrda, 0.8391, 0.8379, 41_870),
+        make_run("voted RDA", 2, vrda, 0.8394, 0.8384, 42_115),
+        make_run("AROW", 1, {"name": "arow", "r": 10.0, "covariance": "diagonal"}, 0.8377, 0.8371, 352_408),
+        make_run("AROW", 2, {"name": "arow", "r": 10.0, "covariance": "diagonal"}, 0.8380, 0.8366, 352_001),
+    ]
+
+
+def make_report():
+    """The whole report."""
+    runs = make_runs()
+    return Report(
+        metrics=make_metrics(runs, 3),
+        recipe=RECIPE,
+        date=datetime(2024, 5, 17, 14, 3, tzinfo=UTC),
+        seconds=1284.0,
+        curves=[make_curve(run) for run in runs],
+        examples=make_examples(),
+        environment=["Linux x86_64, 8 cores, 16 GiB", "Python 3.12.3, numpy 2.1.0, numba 0.61.0"],
+    )
+
+
+def make_sweep():
+    """A report whose runs are a grid over λ."""
+    grid = [(1e-6, 0.8388, 181_000), (3e-6, 0.8391, 96_400), (1e-5, 0.8394, 42_115), (3e-5, 0.8372, 12_300)]
+    runs = [
+        make_run(f"voted RDA l1={l1:g}", 1, {"name": "vrda", "eta": 0.1, "l1": l1}, f1, f1 - 0.001, nonzero)
+        for l1, f1, nonzero in [*grid, (1e-4, 0.8305, 1_930)]
+    ]
+    full = make_report()
+    return Report(make_metrics(runs, 2), RECIPE, full.date, 600.0, [make_curve(run) for run in runs])
