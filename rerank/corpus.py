@@ -186,12 +186,14 @@ class Corpus:
         try:
             header = json.loads((source / "header.json").read_text())
             if header["version"] != FORMAT_VERSION:
-                raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(source))
+                raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
             mode: Literal["r"] | None = "r" if mmap else None
             arrays = {name: np.load(source / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in _DTYPES}
             if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
-                raise DataError("an array has another type than the format says", path=str(source))
+                raise DataError("an array has another type than the format says")
             return Corpus(**arrays, width=int(header["width"]), about=dict(header["about"]))
+        except DataError as error:
+            raise DataError(error.message, path=str(source)) from None
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
 

@@ -211,6 +211,7 @@ def _metrics(
         "metric": metric.signature,
         "corpora": data.counts(recipe, metric),
         "features": {key: value for key, value in data.table.about.items() if key != "templates"},
+        "dev_split": recipe.data.dev,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
         "training": own["training"],
         "splits": own["splits"],

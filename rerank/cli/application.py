@@ -21,7 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-out = Console(highlight=False, soft_wrap=True)
+# Without a terminal there is no width to fit: tables keep their natural one.
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 OnBadList = Annotated[
     Literal["error", "skip"],

@@ -59,21 +59,26 @@ def inspect(
 
 def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
     without: dict[str, float] = {}
+    whole = 0.0
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
         corpus, metric = pipeline.dev_corpus(model, directory.parent)
         whole, without = ablation(model, predictor, corpus, metric)
-        heads += ["dev without", "loss"]
+        heads += ["dev without", "lost"]
         out.print(f"dev {metric.primary}: {100 * whole:.2f} ({metric.signature})", markup=False)
-    table = RichTable(*heads, "strongest features")
-    for entry in shares(model, predictor, top):
+    table = RichTable(*heads)
+    entries = shares(model, predictor, top)
+    for entry in entries:
         cells = [entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         if ablate:
             score = without[entry.template]
             cells += [f"{100 * score:.2f}", f"{100 * (whole - score):+.2f}"]
-        strongest = [f"{weight:+.4g}  {name.partition('|')[2]}" for name, weight in entry.strongest]
-        table.add_row(*cells, "\n".join(strongest))
+        table.add_row(*cells)
     out.print(table)
+    for entry in entries if top else []:
+        out.print(f"\n{entry.template}", markup=False)
+        for name, weight in entry.strongest:
+            out.print(f"  {weight:+9.4g}  {name.partition('|')[2]}", markup=False)
 
 
 @app.command()

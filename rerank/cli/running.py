@@ -19,7 +19,7 @@ from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 from rerank.recipe import Recipe, load_recipe
-from rerank.report.table import results_table
+from rerank.report.table import plain_text, results_table
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
 Output = Annotated[
@@ -73,9 +73,10 @@ def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None)
     out.print(f"report: {directory / 'report.html'}")
 
 
-def _print_results(recipe: Recipe, result: dict[str, object]) -> None:
+def _print_results(recipe: Recipe, result: pipeline.Metrics) -> None:
     for split in dict.fromkeys(recipe.data.tests):
-        out.print(results_table(result, split))
+        table = results_table(result, split)
+        out.print(table if out.is_terminal else plain_text(table), markup=False)
 
 
 @app.command()

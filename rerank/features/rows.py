@@ -77,7 +77,8 @@ class RowBuilder:
         candidate, value = features.candidate, features.value
         if base.size <= 1 << 16:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
-        small = value.astype(np.int8)
+        with np.errstate(invalid="ignore"):  # values beyond int8 are kept as they are
+            small = value.astype(np.int8)
         if np.array_equal(small, value):
             value = small
         self._lists.append(_Spooled(ids, np.diff(features.first).astype(np.int32), candidate, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -107,7 +107,7 @@ def require(name: str, value: float, *, low: float, strict: bool = False) -> Non
     ------
     RecipeError: names parameter, value and allowed range.
     """
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if not number or value < low or (strict and value == low):
         raise RecipeError(
             f"found {value!r}; expected a finite number {'above' if strict else 'from'} {low:g}", key=name

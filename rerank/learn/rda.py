@@ -176,22 +176,22 @@ def update(
     """s ← s + weight·g, k ← k + 1; what a coordinate has weighed so far goes into the total just before it changes."""
     k = state.counts[K]
     touched = accumulate(data.rows, data.columns, data.values, t.who, t.a, n, t.g, t.seen, k + 1, t.touched)
-    norm = 0.0
+    norm, size = 0.0, 1.0
+    if q.loss <= LOGISTIC and t.a[1] != 0.0:
+        size = t.a[1]  # the radius is of z = φ(y*) − φ(y') itself; its square may be 0
     for r in range(touched):
         j = t.touched[r]
         if state.s[j] != 0.0:
             state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
         prefix.since[j] = k + 1
         state.s[j] += weight * t.g[j]
-        norm += t.g[j] * t.g[j]
+        norm += (t.g[j] / size) ** 2
     g_base = 0.0
     for r in range(n):
         g_base += t.a[r] * data.base[t.who[r]]
     g_base *= q.base_rate
     state.base[DUAL] += weight * g_base
-    norm += g_base * g_base
-    if q.loss <= LOGISTIC and t.a[1] != 0.0:
-        norm /= t.a[1] * t.a[1]  # of z = φ(y*) − φ(y') itself
+    norm += (g_base / size) ** 2
     tally[RADIUS] = max(tally[RADIUS], norm)
     tally[UPDATES] += 1
     state.counts[K] = k + 1
