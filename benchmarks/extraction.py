@@ -1,6 +1,6 @@
 """Reading, features and PARSEVAL of whole lists: CPU seconds and peak memory, in a process of its own.
 
-    python benchmarks/extraction.py --root ../shared/data/parse/gum [--split train] [--set cj2005]
+python benchmarks/extraction.py --root ../shared/data/parse/gum [--split train] [--set cj2005]
 """
 
 from __future__ import annotations
