@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +75,7 @@ class Selections:
                 return Selections(list(header["ids"]), str(header["signature"]), stored["reference"], rows)
         except FileNotFoundError:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from rerank.corpus import Corpus
 from rerank.errors import DataError, RecipeError, RerankError
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.extract import Extractor, UserTemplate
+from rerank.features.heads import Rules
 from rerank.features.rows import RowBuilder
 from rerank.features.sets import SETS
 from rerank.features.table import CollisionCount, HashedTable, Table, TableBuilder, load_table
@@ -59,6 +61,7 @@ def make_extractor(settings: FeatureSettings, symbols: SymbolTable, *, centred: 
         [make_template(spec) for spec in specs],
         symbols,
         user=user,
+        heads=cast(dict[str, Rules], settings.heads),
         centred=settings.centred if centred is None else centred,
         bits=settings.hash_bits or 64,
     )
@@ -172,7 +175,7 @@ class CorpusCache:
             extracted, table = extract_training(recipe)
             self._store(entry, extracted, table)
             del extracted
-        return _load(entry), load_table(entry / "table"), key
+        return _load(entry), _load_table(entry), key
 
     def split(self, recipe: Recipe, split: str, table: Table, training: str) -> Extracted:
         """Another split with the columns of the training split ``training`` (its digest)."""
@@ -193,9 +196,19 @@ class CorpusCache:
 def _load(entry: Path) -> Extracted:
     try:
         header = json.loads((entry / "split.json").read_text())
-        return Extracted(Corpus.load(entry / "corpus"), list(header["ids"]), dict(header["about"]))
+        found = Extracted(Corpus.load(entry / "corpus"), list(header["ids"]), dict(header["about"]))
+        if len(found.ids) != found.corpus.list_count:
+            raise ValueError(f"{len(found.ids)} ids for {found.corpus.list_count} lists")
+        return found
     except (OSError, ValueError, KeyError, TypeError, RerankError) as error:
         raise DataError(f"the cached corpus is damaged ({error}); remove it and run again", path=str(entry)) from None
+
+
+def _load_table(entry: Path) -> Table:
+    try:
+        return load_table(entry / "table")
+    except RerankError as error:
+        raise DataError(f"the cached table is damaged ({error}); remove it and run again", path=str(entry)) from None
 
 
 @cache
@@ -209,6 +222,17 @@ def code_digest() -> str:
     for source in sources:
         digest.update(source.read_bytes())
     return digest.hexdigest()
+
+
+def user_digest(settings: FeatureSettings) -> dict[str, str]:
+    """Digest of the source files that hold users' templates, by name of the template."""
+    found = {}
+    for name, path in settings.user.items():
+        function = user_templates.get(path)
+        file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
+        source = Path(file).read_bytes() if file else b""
+        found[name] = hashlib.sha256(source).hexdigest()
+    return found
 
 
 def file_digest(path: str) -> str:
@@ -225,6 +249,7 @@ def _digest(recipe: Recipe, split: str, training: str | None) -> str:
     data = recipe.data
     parts = {
         "code": code_digest(),
+        "user": user_digest(recipe.features),
         "files": [file_digest(data.path("nbest", split)), file_digest(data.path("gold", split))],
         "reader": data.reader,
         "on_bad_list": data.on_bad_list,

@@ -21,20 +21,24 @@ def new_directory(target: Path | str) -> Iterator[Path]:
     RunError: something cannot be written; what was written is removed.
     """
     path = Path(target)
-    temporary = None
+    temporary, old = None, None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
         yield temporary
         temporary.chmod(0o777 & ~_umask())
-        if path.is_dir():
-            shutil.rmtree(path)
+        if path.is_dir():  # moved aside first: at no time is half of it there
+            old = temporary.with_name(f"{temporary.name}-old")
+            path.rename(old)
         temporary.rename(path)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
+        if old is not None and not path.exists():
+            old.rename(path)
+        for rest in (temporary, old):
+            if rest is not None:
+                shutil.rmtree(rest, ignore_errors=True)
 
 
 @contextmanager

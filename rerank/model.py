@@ -1,6 +1,6 @@
 """Models: weights, feature table and provenance in one directory of plain files.
 
-Layout: ``model.json`` (version, settings, provenance, SHA-256 of every other file), ``{last,average}.npy``,
+Layout: ``model.json`` (version, settings, provenance, SHA-256 of every other file and of itself), ``{last,average}.npy``,
 ``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
 ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
 """
@@ -64,6 +64,7 @@ class Model:
             "base": {name: weights.base for name, weights in self.weights.items()},
             "files": {path.name: _digest(path) for path in sorted(directory.iterdir())},
         }
+        header["digest"] = _header_digest(header)
         (directory / "model.json").write_text(json.dumps(header, indent=1))
 
     @staticmethod
@@ -80,6 +81,11 @@ class Model:
             if header["version"] != FORMAT_VERSION:
                 message = f"format version {header['version']}; this program reads {FORMAT_VERSION}"
                 raise ModelError(message, path=str(source))
+            if header["digest"] != _header_digest(header):
+                raise ModelError(
+                    "the file is not the one that was saved; copy or train the model again",
+                    path=str(source / "model.json"),
+                )
             for name, digest in header["files"].items():
                 if Path(name).name != name or _digest(source / name) != digest:
                     raise ModelError(
@@ -99,8 +105,14 @@ class Model:
             return Model(dict(header["settings"]), dict(header["about"]), table, weights, state, votes)
         except FileNotFoundError as error:
             raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=str(source)) from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"not a readable model: {type(error).__name__}: {error}", path=str(source)) from None
+
+
+def _header_digest(header: dict[str, Any]) -> str:
+    """Digest of a header without its own digest, however its JSON is laid out."""
+    content = {key: value for key, value in header.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:

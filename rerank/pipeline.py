@@ -15,33 +15,40 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rerank import __version__
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError, RunError
 from rerank.evaluation import Selections, compare_selections
 from rerank.examples import make_examples
-from rerank.extraction import CorpusCache, Extracted, file_digest, make_metric
-from rerank.features.table import Table
+from rerank.extraction import CorpusCache, Extracted, file_digest, make_extractor, make_metric, make_reader
+from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.files import write_text
+from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.metrics.significance import TestName
 from rerank.model import Model
 from rerank.oracle import ListStatistics
 from rerank.readers.base import SkipCount
-from rerank.readers.streams import open_output
+from rerank.readers.streams import open_output, open_stream
 from rerank.recipe import Recipe, load_recipe
+from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
-from rerank.reranker import Reranker
+from rerank.reranker import Reranker, write_ranked
 from rerank.runs import Run, train_run
+from rerank.symbols import SymbolTable
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]
+RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what a new run starts without
 
 
 def cache_of(directory: Path) -> CorpusCache:
     """The cache that runs below one directory share."""
-    return CorpusCache(directory.parent / ".cache")
+    return CorpusCache(directory.absolute().parent / ".cache")
 
 
 @dataclasses.dataclass
@@ -84,6 +91,7 @@ class Data:
 
 def extract(recipe: Recipe, directory: Path) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
+    check(recipe)
     data = Data.load(recipe, directory, recipe.data.splits[1:])
     return data.counts(recipe, make_metric(recipe.metric))
 
@@ -101,15 +109,19 @@ def run(
     RerankError: see its subclasses.
     """
     start = time.monotonic()
+    check(recipe)
+    if "train" not in stages and not (directory / RUNS).exists():
+        message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
+        raise DataError(message, path=str(directory))
     _prepare(recipe, directory, resume)
     with _log_file(directory):
         metric = make_metric(recipe.metric)
         tests = recipe.data.tests if "test" in stages else ()
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tests)
         data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)))
-        runs = _train_all(recipe, directory, data, metric, only_load=stages == ("test",))
-        chosen = max(runs, key=lambda each: (each.dev_score, -runs.index(each)))
-        if len(runs) > 1:
+        runs = _train_all(recipe, directory, data, metric, only_load="train" not in stages)
+        chosen = max(runs, key=lambda each: each.dev_score)  # the first of equals
+        if len(runs) > 1 and recipe.data.dev:
             log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
         model = _model(recipe, chosen, data)
         model.save(directory / "model")
@@ -118,7 +130,8 @@ def run(
             _write_predictions(recipe, directory, model, tests)
             _save_selections(directory, chosen, tests)
             _write_report(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
-            shutil.rmtree(directory / "runs", ignore_errors=True)
+            if "train" in stages:
+                shutil.rmtree(directory / RUNS, ignore_errors=True)
         metrics["seconds"] = round(time.monotonic() - start, 3)
         write_text(directory / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     return metrics
@@ -129,11 +142,15 @@ def _prepare(recipe: Recipe, directory: Path, resume: bool) -> None:
     resolved = recipe.as_yaml()
     stored = directory / "recipe.yaml"
     if resume and stored.exists() and stored.read_text(encoding="utf-8") != resolved:
-        message = "the directory holds a run of other settings; use another --output, or leave out --resume"
+        message = "the directory holds a run of other settings; use another --output, or train anew without --resume"
         raise RecipeError(message, path=str(stored))
+    held = [name for name in RESULTS if (directory / name).exists()]
+    if held and not stored.exists():
+        message = f"the directory holds {held[0]!r}, but no run; use another --output, or remove it"
+        raise RecipeError(message, path=str(directory))
     try:
         if not resume:
-            for name in ("runs", "metrics.json", "history.jsonl", "report.html", "predictions"):
+            for name in RESULTS:
                 path = directory / name
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         (directory / "predictions").mkdir(parents=True, exist_ok=True)
@@ -155,20 +172,64 @@ def _log_file(directory: Path) -> Iterator[None]:
         handler.close()
 
 
+def check(recipe: Recipe) -> None:
+    """Build every part that the recipe names and look for its files, before anything is read or written.
+
+    Raises
+    ------
+    RecipeError: an unknown part or setting, or settings that exclude one another.
+    DataError: a file that does not exist or cannot be opened.
+    """
+    make_metric(recipe.metric)
+    make_reader(recipe.data.reader)
+    make_extractor(recipe.features, SymbolTable())
+    for _, single in recipe.expand():
+        settings = single.training
+        build(learners, single.learner, "learner")
+        if settings.select is not None:
+            build(learners, settings.select.learner, "training.select.learner")
+            if settings.warm_start is not None:
+                message = "a selection starts anew; leave out warm_start or select"
+                raise RecipeError(message, key="training.warm_start")
+        if settings.warm_start is not None:
+            Model.load(settings.warm_start)
+    for split in recipe.data.splits:
+        for kind in ("nbest", "gold"):
+            open_stream(recipe.data.path(kind, split)).close()
+
+
+def same_columns(a: Table, b: Table) -> bool:
+    """Do the columns of both tables mean the same features?"""
+    if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
+        return np.array_equal(a.hashes, b.hashes)
+    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
+
+
+def _check_warm_start(recipe: Recipe, table: Table) -> None:
+    path = recipe.training.warm_start
+    if path is None:
+        return
+    if not same_columns(Model.load(path).table, table):
+        raise DataError("this model cannot go on here: its feature table is another", path=path)
+    if recipe.training.vote:
+        log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
+
+
 def _train_all(recipe: Recipe, directory: Path, data: Data, metric: Metric, *, only_load: bool) -> list[Run]:
     """All runs of the recipe, those that are stored already from disk."""
     runs = []
     expanded = recipe.expand()
     for number, (name, single) in enumerate(expanded):
-        stored = directory / "runs" / f"{number:04d}"
+        stored = directory / RUNS / f"{number:04d}"
         if stored.exists():
-            run_ = Run.load(stored, name, single)
+            run_ = Run.load(stored, name, single, data.key)
         elif only_load:
             raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
         else:
             log.info("run %d of %d: %s, seed %d", number + 1, len(expanded), name, single.seed)
             dev = data.others[single.data.dev] if single.data.dev else None
-            run_ = train_run(name, single, data.training.corpus, dev.corpus if dev else None, metric)
+            _check_warm_start(single, data.table)
+            run_ = train_run(name, single, data.training.corpus, dev.corpus if dev else None, metric, data.key)
             run_.save(stored)
         runs.append(run_)
     lines = [json.dumps({"run": each.name, "seed": each.recipe.seed, **line}) for each in runs for line in each.history]
@@ -212,6 +273,7 @@ def _metrics(
         "corpora": data.counts(recipe, metric),
         "features": {key: value for key, value in data.table.about.items() if key != "templates"},
         "dev_split": recipe.data.dev,
+        "reported": recipe.reported.model_dump() if recipe.reported else None,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
         "training": own["training"],
         "splits": own["splits"],
@@ -230,11 +292,11 @@ def _write_predictions(recipe: Recipe, directory: Path, model: Model, tests: tup
     for split in tests:
         reranker = Reranker(model, recipe.training.predictor)
         source = recipe.data.path("nbest", split)
-        with open_output(directory / "predictions" / f"{split}.nbest.gz") as out:
-            for ranked in reranker.rank(reranker.read(reranker.reader, source, SkipCount(recipe.data.on_bad_list))):
-                if isinstance(ranked, tuple):
-                    order = [int(y) for y in ranked.order]
-                    reranker.reader.write(out, ranked.nbest, order, ranked.scores)
+        target = directory / "predictions" / f"{split}.nbest.gz"
+        target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
+        with open_output(target) as out:
+            lists = reranker.read(reranker.reader, source, SkipCount(recipe.data.on_bad_list))
+            write_ranked(out, reranker.reader, reranker.rank(lists))
 
 
 def _write_report(
@@ -285,7 +347,7 @@ def compare_runs(
     ------
     DataError: a directory without results, or runs over other lists.
     """
-    settings = [_read_json(path / "metrics.json") for path in (a, b)]
+    settings = [_read_results(path / "metrics.json") for path in (a, b)]
     splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
     if not splits:
         raise DataError(
@@ -296,15 +358,18 @@ def compare_runs(
     for split in splits:
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
         result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
-        scores_of = [settings[i]["splits"][split][predictor][metric.primary] for i in (0, 1)]
+        scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
         results.append((split, {"measure": metric.primary, "a": scores_of[0], "b": scores_of[1], **result}))
     return results
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_results(path: Path) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found["splits"], dict):
+            raise TypeError("its splits are no mapping")
+        return dict(found)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"no results of a run here: {error}", path=str(path)) from None
 
 
@@ -319,6 +384,6 @@ def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:
     if recipe.data.dev is None:
         raise RecipeError("the model was trained without a dev split", key="data.dev")
     data = Data.load(recipe, directory, (recipe.data.dev,))
-    if data.table.width != model.table.width:
+    if not same_columns(data.table, model.table):
         raise ModelError("the training data have changed since the model was trained")
     return data.others[recipe.data.dev].corpus, make_metric(recipe.metric)

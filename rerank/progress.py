@@ -12,7 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")
-console = Console(stderr=True)
+# Paths and words may look like emoji codes ("file:100: ..."): they are shown as they are.
+console = Console(stderr=True, emoji=False)
 
 SECONDS_BETWEEN_LINES = 15.0
 

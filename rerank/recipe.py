@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -13,6 +15,40 @@ from rerank.errors import RecipeError
 from rerank.registry import nearest
 
 Settings = dict[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which 1e-3 is a number, as everywhere else, and a key that stands twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """See ``yaml.SafeLoader``."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(problem=f"{key.value!r} is set twice", problem_mark=key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
+def _read_yaml(text: str) -> Any:
+    """The content of ``text``; a ValueError says what is wrong with it."""
+    try:
+        return yaml.load(text, _Loader)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+
+
+def _named(value: Any, name: str) -> Any:
+    """The settings of a part that name none are those of the default part."""
+    return {"name": name, **value} if isinstance(value, dict) else value
 
 
 class _Section(BaseModel):
@@ -36,6 +72,16 @@ class DataSettings(_Section):
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, str) else value
 
+    @field_validator("tests")
+    @classmethod
+    def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(value))
+
+    @field_validator("reader", mode="before")
+    @classmethod
+    def _charniak(cls, value: Any) -> Any:
+        return _named(value, "charniak")
+
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits, the training split first; a split named twice counts once."""
@@ -46,7 +92,7 @@ class DataSettings(_Section):
         pattern = self.nbest if kind == "nbest" else self.gold
         try:
             return pattern.format(root=self.root, split=split)
-        except (KeyError, IndexError, ValueError) as error:
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise RecipeError(
                 f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{kind}"
             ) from None
@@ -56,6 +102,8 @@ class FeatureSettings(_Section):
     """Which templates fire and which of their features are kept.
 
     set: a named set (minimal, cj2005, extended), with ``templates`` added to it; set: null for those alone.
+    heads: head rules that replace the built-in ones, e.g. {syntactic: {NML: ["> NN NNS", "> *"]}}: steps tried in
+    order, "<" from the left or ">" from the right, then the labels looked for.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
     min_lists: keep a feature that varies in so many training lists. hash_bits: instead of a table of kept
     features, 2^hash_bits columns that features may share. centred: store values relative to a list's most frequent one.
@@ -64,6 +112,7 @@ class FeatureSettings(_Section):
     set: str | None = "cj2005"
     templates: tuple[Any, ...] = ()
     user: dict[str, str] = Field(default_factory=dict)
+    heads: dict[Literal["syntactic", "semantic"], dict[str, list[str]]] = Field(default_factory=dict)
     min_lists: int = Field(default=5, ge=1)
     hash_bits: int | None = Field(default=None, ge=4, le=30)
     centred: bool = True
@@ -114,6 +163,13 @@ class RunSettings(_Section):
     set: Settings = Field(default_factory=dict)
 
 
+class ReportedSettings(_Section):
+    """What a paper reports, to be shown beside the results: source, and by row the measures and figures it gives."""
+
+    source: str
+    rows: dict[str, dict[str, float | str]]
+
+
 class Recipe(_Section):
     """Everything that determines a result."""
 
@@ -130,13 +186,24 @@ class Recipe(_Section):
     training: TrainingSettings = TrainingSettings()
     significance: SignificanceSettings = SignificanceSettings()
     runs: tuple[RunSettings, ...] = ()
-    grid: dict[str, list[Any]] = Field(default_factory=dict)
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     examples: int = Field(default=8, ge=0)
+    reported: ReportedSettings | None = None
 
     @field_validator("seeds", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return [value] if isinstance(value, int) else value
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _parseval(cls, value: Any) -> Any:
+        return _named(value, "parseval")
+
+    @field_validator("learner", mode="before")
+    @classmethod
+    def _vrda(cls, value: Any) -> Any:
+        return _named(value, "vrda")
 
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
@@ -180,8 +247,8 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> Recipe:
     except (OSError, UnicodeDecodeError) as error:
         raise RecipeError(f"cannot read the recipe: {error}", path=str(path)) from None
     try:
-        settings = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        settings = _read_yaml(text)
+    except ValueError as error:
         raise RecipeError(f"not valid YAML: {error}", path=str(path)) from None
     if not isinstance(settings, dict):
         raise RecipeError("expected a mapping of settings", path=str(path))
@@ -191,8 +258,8 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> Recipe:
         if not equals or not key:
             raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
         try:
-            _assign(settings, key.strip(), yaml.safe_load(value))
-        except yaml.YAMLError as error:
+            _assign(settings, key.strip(), _read_yaml(value))
+        except ValueError as error:
             raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
     return _validate(settings, path=str(path))
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from rerank.errors import RecipeError
@@ -54,17 +53,16 @@ class Registry(Generic[T]):
             return self._parts[name]
         for point in entry_points(group=f"rerank.{self.kind}s"):
             if point.name == name:
-                return point.load()  # type: ignore[no-any-return]
+                return self._load(point)
         if ":" in name:
-            return self._load(name)
+            return self._load(EntryPoint(name=name, value=name, group=""))
         raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
 
-    def _load(self, path: str) -> T:
-        module, _, attribute = path.partition(":")
+    def _load(self, point: EntryPoint) -> T:
         try:
-            return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
-        except (ImportError, AttributeError) as error:
-            raise RecipeError(f"cannot import {self.kind} {path!r}: {error}") from error
+            return point.load()  # type: ignore[no-any-return]
+        except Exception as error:  # the module is the user's: it can raise anything
+            raise RecipeError(f"cannot import {self.kind} {point.value!r}: {type(error).__name__}: {error}") from error
 
     def names(self) -> list[str]:
         """Registered names, sorted."""
@@ -90,7 +88,14 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     ------
     RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec stands.
     """
-    cls = registry.get(str(spec.get("name", "")))
+    if not isinstance(spec.get("name"), str):
+        raise RecipeError(f"names no {registry.kind}; known: {', '.join(registry.names())}", key=f"{key}.name")
+    try:
+        cls = registry.get(spec["name"])
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"{key}.name") from None
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise RecipeError(f"{spec['name']!r} is no {registry.kind}; expected a dataclass", key=f"{key}.name")
     parameters = {name: value for name, value in spec.items() if name != "name"}
     fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for name in parameters:

@@ -17,6 +17,7 @@ from rerank.model import Model
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.pairs import parse_list
+from rerank.readers.streams import Writable
 from rerank.readers.trees import Trees
 from rerank.recipe import FeatureSettings
 from rerank.symbols import SymbolTable
@@ -54,6 +55,30 @@ def add_scores(
     for i in range(weight.shape[0]):
         for e in range(first[i], first[i + 1]):
             scores[candidate[e]] += weight[i] * value[e]
+
+
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
+    """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
+
+    A bad list becomes one without candidates, so that the output stays aligned with the references.
+    """
+    form: str | None = None  # the variant of the format, known with the first list that is not bad
+    waiting: list[BadList] = []
+
+    def write_bad() -> None:
+        for bad in waiting:
+            empty = NBestList(bad.id, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form or "header")
+            reader.write(out, empty, [], np.zeros(0))
+        waiting.clear()
+
+    for ranked in lists:
+        if isinstance(ranked, BadList):
+            waiting.append(ranked)
+        else:
+            form = ranked.nbest.form
+            write_bad()
+            reader.write(out, ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
+    write_bad()
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:

@@ -46,6 +46,7 @@ class Run:
     training: dict[str, Any]
     history: list[dict[str, Any]]
     points: dict[str, list[int]]
+    data: str  # digest of the training corpus
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
@@ -134,6 +135,7 @@ class Run:
             "training": self.training,
             "history": self.history,
             "points": self.points,
+            "data": self.data,
             "base": {name: weights.base for name, weights in self.weights.items()},
         }
         with new_directory(directory) as new:
@@ -142,29 +144,36 @@ class Run:
             (new / "run.json").write_text(json.dumps(header))
 
     @staticmethod
-    def load(directory: Path, name: str, recipe: Recipe) -> Run:
-        """Read what ``save`` wrote.
+    def load(directory: Path, name: str, recipe: Recipe, data: str) -> Run:
+        """Read what ``save`` wrote; ``data`` is the digest of the training corpus that it must have been trained on.
 
         Raises
         ------
-        DataError: damaged.
+        DataError: damaged, or trained on something else.
         """
         try:
             header = json.loads((directory / "run.json").read_text())
+            if header["data"] != data:
+                message = "trained before the training files or the program changed; train again without --resume"
+                raise DataError(message, path=str(directory))
             arrays = {path.stem: np.load(path, allow_pickle=False) for path in directory.glob("*.npy")}
             weights = {key: Weights(arrays[key], float(header["base"][key])) for key in PREDICTORS}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
-            return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"a stored run is damaged ({error}); run again without --resume", path=str(directory)
             ) from None
 
 
-def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, metric: Metric) -> Run:
-    """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev."""
+def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = "") -> Run:
+    """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
+
+    ``data`` is the digest of ``corpus``. A run that goes on from another model has neither bounds nor votes: both are
+    about all updates from the first, and only its own are logged.
+    """
     columns: np.ndarray | None = None
     selected: dict[str, Any] = {}
     if recipe.training.select is not None:
@@ -173,11 +182,12 @@ def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, met
     training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric)
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | selected
-    about["bound"] = _bounds(training, corpus)
+    warm = recipe.training.warm_start is not None
+    about["bound"] = {} if warm else _bounds(training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    kept = updates if recipe.training.vote else {}
-    return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points)
+    kept = updates if recipe.training.vote and not warm else {}
+    return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
 
 
 def _bounds(training: Training, corpus: Corpus) -> Bounds:

@@ -23,12 +23,14 @@ def main() -> None:
     # Importing the command modules registers them.
     from rerank.cli import inspecting, lists, running  # noqa: F401
 
+    if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
+        sys.path.append(os.getcwd())
     try:
         app(standalone_mode=True)
     except RerankError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _fail("interrupted; finished stages are kept: the same command with --resume goes on from there", 1)
+    except KeyboardInterrupt:  # before a command has started
+        _fail("interrupted", 1)
     except BrokenPipeError:
         # The reader of our output has gone: nothing more to say, and nothing must be flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

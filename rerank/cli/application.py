@@ -9,11 +9,29 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from typer.core import TyperGroup
 
 from rerank import __version__
+from rerank.errors import RunError
 from rerank.progress import console
 
+
+class Commands(TyperGroup):
+    """The group of all commands; an interrupt is reported like any other end of a run."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            message = "interrupted"
+            if ctx.invoked_subcommand in ("run", "train"):
+                message += "; finished stages are kept: the same command with --resume goes on from there"
+            raise RunError(message) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     name="rerank",
     help="Rerank N-best lists with sparse linear models: extract features, train, predict, evaluate.",
     no_args_is_help=True,
@@ -21,8 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Without a terminal there is no width to fit: tables keep their natural one.
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+# Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
+# is no width to fit: tables keep their natural one.
+out = Console(markup=False, emoji=False, highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 OnBadList = Annotated[
     Literal["error", "skip"],

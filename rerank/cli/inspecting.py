@@ -65,7 +65,7 @@ def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablat
         corpus, metric = pipeline.dev_corpus(model, directory.parent)
         whole, without = ablation(model, predictor, corpus, metric)
         heads += ["dev without", "lost"]
-        out.print(f"dev {metric.primary}: {100 * whole:.2f} ({metric.signature})", markup=False)
+        out.print(f"dev {metric.primary}: {100 * whole:.2f} ({metric.signature})")
     table = RichTable(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
@@ -76,9 +76,9 @@ def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablat
         table.add_row(*cells)
     out.print(table)
     for entry in entries if top else []:
-        out.print(f"\n{entry.template}", markup=False)
+        out.print(f"\n{entry.template}")
         for name, weight in entry.strongest:
-            out.print(f"  {weight:+9.4g}  {name.partition('|')[2]}", markup=False)
+            out.print(f"  {weight:+9.4g}  {name.partition('|')[2]}")
 
 
 @app.command()

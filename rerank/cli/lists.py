@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,8 +24,8 @@ from rerank.progress import track
 from rerank.readers.base import BadList, SkipCount, readers
 from rerank.readers.brackets import read_trees
 from rerank.readers.pairs import read_pairs
-from rerank.readers.streams import open_output, single_stdin
-from rerank.reranker import Reranker
+from rerank.readers.streams import open_output, single_stdin, stream_name
+from rerank.reranker import Ranked, Reranker, write_ranked
 from rerank.symbols import SymbolTable
 
 log = logging.getLogger("rerank")
@@ -55,24 +57,36 @@ def rerank(
     """
     reranker = Reranker(Model.load(model), predictor)
     form = reranker.reader if reader is None else make_reader({"name": reader})
-    count, empty = SkipCount(on_bad_list), 0
+    count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
-        for ranked in track(reranker.rank(reranker.read(form, nbest, count)), "rerank"):
-            if isinstance(ranked, BadList) or not len(ranked.nbest):
-                empty += 1
-                if n_best is None:
-                    stream.write(b"\n")
-                elif not isinstance(ranked, BadList):
-                    form.write(stream, ranked.nbest, [], ranked.scores)
-            elif n_best is None:
-                stream.write(ranked.nbest.texts[int(ranked.order[0])].strip().replace(b"\n", b" ") + b"\n")
-            else:
-                form.write(stream, ranked.nbest, [int(y) for y in ranked.order[:n_best]], ranked.scores)
+        lists = _count_lists(track(reranker.rank(reranker.read(form, nbest, count)), "rerank"), found)
+        if n_best is not None:
+            write_ranked(stream, form, lists, n_best)
+        else:
+            for ranked in lists:
+                best = b"" if isinstance(ranked, BadList) or not len(ranked.nbest) else _best_text(ranked)
+                stream.write(best + b"\n")
     for line in str(count).splitlines()[1:]:
         log.warning("%s", line)
-    if empty:
-        log.warning("%d of the lists had no candidate; %s", empty, "an empty line each" if n_best is None else "kept")
+    if found["empty"]:
+        what = "an empty line" if n_best is None else "a list without candidates"
+        log.warning("%d of the %d lists had no usable candidate: %s each", found["empty"], found["all"], what)
+    if not found["all"]:
+        log.warning("no list in the input")
     log.info("%d lists, %d unknown features", count.lists, reranker.unknown_features)
+
+
+def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
+    """Pass ``lists`` on while counting them, and those that have no candidate."""
+    for ranked in lists:
+        found["all"] += 1
+        found["empty"] += isinstance(ranked, BadList) or not len(ranked.nbest)
+        yield ranked
+
+
+def _best_text(ranked: Ranked) -> bytes:
+    """The best candidate on one line."""
+    return ranked.nbest.texts[int(ranked.order[0])].strip().replace(b"\n", b" ")
 
 
 @app.command()
@@ -93,6 +107,10 @@ def evaluate(
     if len(files) < 2:
         raise DataError("expected HYP REF [HYP2 ...]: trees to evaluate, then their references")
     hypothesis, reference, *further = files
+    if significance and not further:
+        raise DataError("--significance compares systems; name a further one: HYP REF HYP2")
+    if further and reference == "-":
+        raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     single_stdin(*files)
     spec: dict[str, object] = {"name": metric, "punctuation": punctuation}
     measure = make_metric({**spec, "prm": str(prm)} if prm else spec)
@@ -103,7 +121,7 @@ def evaluate(
         results.append(evaluate_trees(golds, tests, measure, gold_path=reference, test_path=path))
     if sentences:
         for line in results[0].table():
-            out.print(line, markup=False)
+            out.print(line)
     table = RichTable("", *(Path(path).name for path in (hypothesis, *further)))
     for section in results[0].sections():
         table.add_row(section, *([""] * len(results)))
@@ -111,8 +129,8 @@ def evaluate(
             values = [result.sections()[section][key] for result in results]
             table.add_row(f"  {key}", *(_shown(key, value) for value in values))
     out.print(table)
-    out.print(measure.signature, markup=False)
-    if significance and further:
+    out.print(measure.signature)
+    if significance:
         tests_table = RichTable("against the first", "difference", "95 % interval", "p")
         for path, result in zip(further, results[1:], strict=True):
             test = compare(measure, result.stats, results[0].stats, result.reference)
@@ -196,4 +214,4 @@ def _print_statistics(found: ListStatistics, count: SkipCount) -> None:
         out.print(
             f"the oracle is the base choice in {share:.1f} % of lists, unique in {100 * found.unique_oracle:.1f} %"
         )
-    out.print(found.signature, markup=False)
+    out.print(found.signature)

@@ -30,7 +30,11 @@ Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages
 
 def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Recipe, Path]:
     recipe = load_recipe(path, sets)
-    return recipe, output if output is not None else Path("runs") / recipe.name
+    directory = output if output is not None else Path("runs") / recipe.name
+    stored = directory / "recipe.yaml"
+    if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
+        raise RecipeError("the results' own recipe.yaml would replace this file; use another --output", path=str(path))
+    return recipe, directory
 
 
 @app.command()
@@ -76,7 +80,21 @@ def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None)
 def _print_results(recipe: Recipe, result: pipeline.Metrics) -> None:
     for split in dict.fromkeys(recipe.data.tests):
         table = results_table(result, split)
-        out.print(table if out.is_terminal else plain_text(table), markup=False)
+        out.print(table if out.is_terminal else plain_text(table))
+
+    if recipe.reported is not None:
+        measures = list(dict.fromkeys(key for row in recipe.reported.rows.values() for key in row))
+        table = RichTable("reported", *measures, title=recipe.reported.source)
+        for name, row in recipe.reported.rows.items():
+            table.add_row(name, *(_reported(row.get(key, "")) for key in measures))
+        out.print(table)
+
+
+def _reported(value: float | str) -> str:
+    """A fraction as a percentage, a count as it is."""
+    if isinstance(value, str):
+        return value
+    return f"{100 * value:.2f}" if abs(value) <= 1 else f"{value:,.0f}"
 
 
 @app.command()
@@ -113,9 +131,9 @@ def list_(
     kinds = [kind] if kind else ["readers", "templates", "metrics", "learners", "losses", "recipes"]
     for each in kinds:
         if len(kinds) > 1:
-            out.print(f"[bold]{each}[/]")
+            out.print(each, style="bold")
         for line in _parts(each):
-            out.print(line, markup=False)
+            out.print(line)
 
 
 def _parts(kind: str) -> list[str]:

@@ -11,6 +11,7 @@ from rerank.compile import kernel
 from rerank.errors import RecipeError, RerankError
 from rerank.features import marks
 from rerank.features.forest import Forest, Grower
+from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, Places, places_of
 from rerank.features.sink import BITS, CANDIDATES, FEATURES, OVERFLOW, add_named, clear, new_sink
 from rerank.features.template import Template
@@ -128,6 +129,7 @@ class Extractor:
     symbols: the table that the trees were parsed with.
     user: users' templates by name; they get a Candidate and return a mapping of feature name to value.
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
+    heads: head rules by kind ("syntactic", "semantic") and label; they replace those of heads.py for these labels.
     bits: how many bits of a feature's hash tell it apart; below 64 features may share a column (hashed mode).
     """
 
@@ -139,6 +141,7 @@ class Extractor:
         user: Mapping[str, UserTemplate] | None = None,
         centred: bool = True,
         bits: int = 64,
+        heads: Mapping[str, Rules] | None = None,
     ) -> None:
         self.symbols, self.centred = symbols, centred
         self.user = dict(user or {})
@@ -148,7 +151,9 @@ class Extractor:
             raise RecipeError(f"template {twice[0]} is named twice; every template can be used once")
         self._families = _families(templates)
         self._user_first = len(templates)
-        self._grower = Grower(symbols)
+        given = heads or {}
+        syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
+        self._grower = Grower(symbols, syntactic, semantic)
         self._sink = new_sink(1 << 12, 1 << 16, 64, bits)
         for text in marks.TEXTS.values():
             symbols.intern(text)

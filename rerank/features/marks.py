@@ -23,7 +23,7 @@ def mark(text: str) -> np.uint64:
 ARROW, UP, COLON, STAR, BAR = mark("→"), mark("^"), mark(":"), mark("*"), mark("|")
 OPEN, CLOSE, END, SLASH = mark("("), mark(")"), mark("(end)"), mark("/")
 LEFT, RIGHT = mark("<"), mark(">")
-ROOT, NESTED, CONJUNCT, FREE = mark("root"), mark("nested"), mark("conj"), mark("free")
+NESTED, CONJUNCT, FREE = mark("nested"), mark("conj"), mark("free")
 SAME, DIFFERENT, LAST, INNER = mark("same"), mark("different"), mark("last"), mark("inner")
 ON, OFF = mark("on"), mark("off")
 

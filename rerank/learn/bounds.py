@@ -8,8 +8,9 @@ For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an updat
   (hinge);
 * perceptron (Collins 2002, Theorem 2; Freund & Schapire 1999): with ‖u‖ = 1 and γ > 0,
   M ≤ ((R + D)/γ)², D² = Σ max(0, γ − u·z)²;
-* where u separates these updates with margin γ at norm 1: M ≤ 2(R/γ)² for voted RDA with λ₁ = 0 (with λ₂ alone the
-  predictors keep their direction, and with it their mistakes), (R/γ)² for the perceptron.
+* where u separates these updates with margin γ at norm 1: M ≤ 2(R/γ)² for voted RDA with λ₁ = 0 (λ₂ scales all weights
+  alike and changes no mistake, unless there is a learned base score, which it leaves alone); (R/γ)² for the
+  perceptron.
 
 u is the average that training returned. With a learned weight of the base score, u and z hold its coordinate too; a
 base score that weighs something from the start (w_1 ≠ 0) is no part of these theorems, which ``fixed_base`` says.
@@ -129,7 +130,7 @@ def bounds(votes: Votes, rule: VotingRule, u: Weights, corpus: Corpus, *, hinge:
         if gamma > 0.0:
             D2 = float((np.maximum(0.0, gamma - margins / norm_u) ** 2).sum())
             found |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
-    if least > 0.0 and rule.l1 == 0.0:
+    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or rate == 0.0):
         gamma = least / norm_u
         found |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
     return found

@@ -1,0 +1,131 @@
+"""What the extractor gives, as feature names with values; and random lists of trees over the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import nltk
+import numpy as np
+from hypothesis import strategies as st
+
+from rerank.features import parse  # noqa: F401 - registers the templates
+from rerank.features.extract import Extractor, ListFeatures
+from rerank.features.table import TableBuilder
+from rerank.features.template import make_template
+from rerank.readers.trees import Trees, parse_brackets
+from rerank.symbols import SymbolTable
+
+
+def parsed(trees: Sequence[nltk.Tree | str], symbols: SymbolTable) -> Trees:
+    """Trees of one list as arrays."""
+    return parse_brackets([str(tree).encode() for tree in trees], symbols)
+
+
+def names_of(features: ListFeatures, extractor: Extractor) -> list[str]:
+    """The name of every feature of a list, by way of a table that keeps them all."""
+    builder = TableBuilder(extractor.names, min_lists=1)
+    builder.add(features)
+    table, column = builder.finish(extractor.symbols)
+    return [table.name(int(c)) for c in column]
+
+
+def by_candidate(features: ListFeatures, names: Sequence[Any], total: int) -> list[dict[Any, float]]:
+    """For every candidate: name → stored value."""
+    found: list[dict[Any, float]] = [{} for _ in range(total)]
+    for i, name in enumerate(names):
+        for e in range(features.first[i], features.first[i + 1]):
+            assert name not in found[features.candidate[e]]
+            found[features.candidate[e]][name] = float(features.value[e])
+    return found
+
+
+def extracted(
+    specs: Sequence[Any], trees: Sequence[nltk.Tree | str], base: Sequence[float] | None = None, **options: Any
+) -> list[dict[str, float]]:
+    """For every candidate of one list: feature name → value (not centred unless asked)."""
+    extractor = Extractor([make_template(spec) for spec in specs], SymbolTable(), **{"centred": False, **options})
+    scores = np.zeros(len(trees)) if base is None else np.array(base, np.float64)
+    features = extractor.features(parsed(trees, extractor.symbols), scores)
+    return by_candidate(features, names_of(features, extractor), len(trees))
+
+
+# Small trees for features written out by hand.
+
+CHASES = """(S1 (S (NP (DT The) (NN cat))
+                   (VP (VBZ chases) (NP (NP (NNS mice)) (CC and) (NP (JJ big) (NNS birds))))
+                   (. .)))"""
+SAID = """(S1 (S (NP (PRP She))
+                 (VP (VBD said) (SBAR (IN that) (S (NP (PRP it)) (VP (MD will) (VP (VB rain))))))
+                 (. .)))"""
+RUN = "(S1 (S (NP (NNS dogs)) (VP (VBP run) (PP (IN in) (NP (DT the) (NN park))))))"
+FLAT = "(X (A a) (B b) (C c) (D d))"
+NESTED = "(X (Y (A a) (B b)) (C c) (Z (D d) (E e)))"
+PRICE = "(NP (QP ($ $) (CD 5)) (NN fine))"
+
+
+def fired(spec: Any, tree: str) -> dict[str, float]:
+    """The features of a tree, without the template's name: those that vary among it and two trivial trees."""
+    words = nltk.Tree.fromstring(tree).leaves()
+    flat = f"(ZZ {' '.join(f'(Z {word})' for word in words)})"
+    features = extracted([spec], [tree, flat, f"(ZZ {flat})"])[0]
+    prefix = make_template(spec).name + "|"
+    assert all(name.startswith(prefix) for name in features)
+    return {name.removeprefix(prefix): value for name, value in features.items()}
+
+
+def once(*names: str) -> dict[str, float]:
+    return dict.fromkeys(names, 1.0)
+
+
+# Random lists.
+
+ROOTS = ["S1", "TOP", "S", "FRAG", "NP"]
+PHRASES = ["S", "SBAR", "NP", "NP", "VP", "PP", "UCP", "WHNP", "ADJP", "CONJP", "SQ", "X"]
+TAGS = ["NN", "NNS", "DT", "CC", "CC", ",", ".", ":", "$", "VBZ", "MD", "IN", "TO", "PRP", "POS", "JJ", "XX"]
+WORDS = ["The", "the", "dog", "Dogs", "$", ",", "and", "of", "is", "日本", "-LRB-"]
+
+
+@st.composite
+def tree_over(draw: st.DrawFn, words: Sequence[str], root: str | None = None) -> nltk.Tree:
+    """A random tree over ``words``, with unary chains."""
+    if len(words) == 1 and draw(st.booleans()):
+        return nltk.Tree(draw(st.sampled_from(TAGS)), [words[0]])
+    label = root or draw(st.sampled_from(PHRASES))
+    cuts = draw(st.sets(st.integers(1, len(words) - 1), max_size=4)) if len(words) > 1 else set()
+    bounds = [0, *sorted(cuts), len(words)]
+    return nltk.Tree(label, [draw(tree_over(words[a:b])) for a, b in pairwise(bounds)])
+
+
+@st.composite
+def changed(draw: st.DrawFn, tree: nltk.Tree) -> nltk.Tree:
+    """``tree`` with one node changed: another label, another tree over its words, or a trace in front."""
+    tree = tree.copy(deep=True)
+    places = tree.treepositions()
+    place = draw(st.sampled_from([place for place in places if not isinstance(tree[place], str)]))
+    node = tree[place]
+    change = draw(st.sampled_from(["label", "tree", "trace"]))
+    if change == "label":
+        node.set_label(draw(st.sampled_from(TAGS if isinstance(node[0], str) else PHRASES)))
+    elif change == "trace" and not isinstance(node[0], str):
+        node.insert(0, nltk.Tree("-NONE-", ["*"]))
+    elif place:
+        tree[place] = draw(tree_over(node.leaves()))
+    return tree
+
+
+@st.composite
+def lists_of_trees(draw: st.DrawFn, most: int = 4) -> list[nltk.Tree]:
+    """Candidates that share their words and much of their structure, like those of a parser."""
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
+    trees = [draw(tree_over(words, draw(st.sampled_from(ROOTS))))]
+    for _ in range(draw(st.integers(0, most - 1))):
+        fresh = draw(st.integers(0, 3)) == 0
+        trees.append(draw(tree_over(words, draw(st.sampled_from(ROOTS))) if fresh else changed(trees[-1])))
+    return trees
+
+
+def scores(total: int) -> st.SearchStrategy[list[float]]:
+    """Base scores of a list."""
+    return st.lists(st.floats(-60, 0, width=32), min_size=total, max_size=total)

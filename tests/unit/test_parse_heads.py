@@ -1,0 +1,156 @@
+"""Parse templates over heads and coordinations: features and values written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from rendered_features import CHASES, RUN, SAID, fired, once
+
+# Heads
+
+
+def test_heads() -> None:
+    assert fired("Heads", CHASES) == {
+        "NN < VBZ": 1,
+        ". < VBZ": 1,
+        "DT < NN": 1,
+        "NNS < VBZ": 2,  # both conjuncts
+        "CC < NNS": 1,
+        "JJ < NNS": 1,
+    }
+    assert fired("Heads(governor=word, dependent=word)", CHASES) == once(
+        "NN / cat < VBZ / chases",
+        ". / . < VBZ / chases",
+        "DT / the < NN / cat",
+        "NNS / mice < VBZ / chases",
+        "NNS / birds < VBZ / chases",
+        "CC / and < NNS / mice",
+        "JJ / big < NNS / birds",
+    )
+
+
+def test_heads_of_either_kind() -> None:
+    assert fired("Heads(governor=word)", RUN) == once(
+        "NNS < VBP / run", "IN < VBP / run", "NN < IN / in", "DT < NN / park"
+    )
+    assert fired("Heads(dependent=word, heads=semantic)", RUN) == once(
+        "NNS / dogs < VBP", "NN / park < VBP", "IN / in < NN", "DT / the < NN"
+    )
+
+
+def test_chains_of_three_heads() -> None:
+    assert fired("Heads(n=3)", CHASES) == once("DT < NN < VBZ", "CC < NNS < VBZ", "JJ < NNS < VBZ")
+    assert fired("Heads(n=3)", RUN) == once("NN < IN < VBP", "DT < NN < IN")
+    assert fired("Heads(n=3, governor=word, dependent=word, heads=semantic)", RUN) == once(
+        "IN / in < NN / park < VBP / run", "DT / the < NN / park < VBP / run"
+    )
+    # Each chain has the governor's governor once, however far down the heads lie.
+    assert fired("Heads(n=3)", "(VP (VB a) (NP (NP (NN b)) (PP (IN of) (NP (NP (NN c)) (SBAR (WDT d))))))") == once(
+        "IN < NN < VB", "NN < IN < NN", "WDT < NN < IN"
+    )
+
+
+def test_heads_through_coordinations_in_coordinations() -> None:
+    tree = "(S (NP (NP (NP (NN a)) (CC and) (NP (NN b))) (, ,) (CC or) (NP (JJ x) (NN c))) (VP (VB d)))"
+    assert fired("Heads", tree) == {"NN < VB": 3, "CC < NN": 2, ", < NN": 1, "JJ < NN": 1}
+    assert fired("Heads(n=3)", tree) == {"CC < NN < VB": 2, ", < NN < VB": 1, "JJ < NN < VB": 1}
+    # A conjunct that is not the head depends on no other conjunct.
+    assert fired("Heads", "(NP (NP (NN a)) (CC and) (NP (NNS b)))") == {"CC < NN": 1}
+
+
+def test_syntactic_and_semantic_heads() -> None:
+    assert fired("LexFunHeads", RUN) == {"VBP run": 3, "NNS dogs": 1, "NN in": 1, "NN park": 1}
+    assert fired("LexFunHeads", SAID) == {
+        "VBD said": 3,
+        "PRP she": 1,
+        "VB that": 1,
+        "VB will": 2,
+        "PRP it": 1,
+        "VB rain": 1,
+    }
+    rest = ["S1 VBP VBP", "S VBP VBP", "NP NNS NNS", "VP VBP VBP", "NP NN NN"]
+    assert fired("SynSemHeads", RUN) == once(*rest, "PP NN IN")
+    assert fired("SynSemHeads(syntactic=word)", RUN) == once(
+        "S1 VBP run", "S VBP run", "NP NNS dogs", "VP VBP run", "NP NN park", "PP NN in"
+    )
+    assert fired("SynSemHeads(semantic=word)", RUN) == once(
+        "S1 run VBP", "S run VBP", "NP dogs NNS", "VP run VBP", "NP park NN", "PP park IN"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (CHASES, {"NN VBZ": 1}),
+        (SAID, {"PRP VBD": 1, "PRP MD": 1}),
+        (
+            "(S (NP (NN today)) (NP (NNS cats)) (ADVP (RB often)) (VP (VBP run)) (NP (NN x)) (VP (VB y)))",
+            {"NNS VBP": 1},
+        ),
+        ("(SQ (VBZ is) (NP (PRP it)) (VP (VBG raining)))", {"PRP VBG": 1}),
+        ("(SBARQ (WHNP (WP who)) (VP (VBZ runs)))", {"WP VBZ": 1}),
+        ("(S (VP (VBG running)) (NP (NN x)))", {}),
+        ("(S (PP (IN in) (NP (NN x))) (VP (VBZ is)))", {}),
+        ("(FRAG (NP (NN x)) (VP (VBZ is)))", {}),
+        # The subject's head is the semantic one, the verb's the syntactic one.
+        ("(S (NP (NP (NNS dogs)) (PP (IN of) (NP (NN x)))) (VP (MD will) (VP (VB run))))", {"NNS MD": 1}),
+        ("(S (NP (NNP Art) (POS 's)) (VP (MD will) (VP (VB run))))", {"NNP MD": 1}),
+    ],
+)
+def test_agreement_of_subject_and_verb(tree: str, expected: dict[str, float]) -> None:
+    assert fired("SubjVerbAgr", tree) == expected
+
+
+# Coordinations
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (CHASES, once("1 same", "2 different", "3 different", "4 different")),
+        (
+            "(NP (NP (DT a) (NN b)) (CC and) (NP (DT c) (NN d)))",
+            once("1 same", "2 same", "3 same", "4 same"),  # words do not matter
+        ),
+        (
+            "(S (VP (VB a) (NP (NN b))) (CC and) (VP (VB c) (NP (NNS d))))",
+            once("1 same", "2 same", "3 different", "4 different"),
+        ),
+        ("(UCP (NP (NN a)) (CC and) (VP (VB b)))", once("1 different", "2 different", "3 different", "4 different")),
+        # A branch ends in one conjunct and goes on in the other.
+        ("(X (Y (Z (A a))) (CC or) (Y (Z b)))", once("1 same", "2 same", "3 different", "4 different")),
+        ("(X (Y (A a) (B b)) (CC or) (Y (A a)))", once("1 same", "2 different", "3 different", "4 different")),
+        # The same labels in the same order, at other levels.
+        (
+            "(X (Y (Z (A a)) (B b)) (CC or) (Y (Z (A c) (B d))))",
+            once("1 same", "2 different", "3 different", "4 different"),
+        ),
+        ("(NP (CC and) (NP (NN a)))", {}),
+    ],
+)
+def test_parallel_conjuncts(tree: str, expected: dict[str, float]) -> None:
+    assert fired("CoPar", tree) == expected
+
+
+def test_parallel_conjuncts_but_for_their_tags() -> None:
+    tree = "(NP (NP (DT a) (NN b)) (CC and) (NP (DT c) (NNS d)))"
+    assert fired("CoPar(depths=2)", tree) == once("1 same", "2 different")
+    assert fired("CoPar(depths=2, ignore_preterminals=True)", tree) == once("1 same", "2 same")
+    assert fired("CoPar(depths=2, ignore_preterminals=True)", "(X (NN a) (CC or) (NNS b))") == once("1 same", "2 same")
+    # A tag is not like a phrase.
+    assert fired("CoPar(depths=1, ignore_preterminals=True)", "(X (NN a) (CC or) (NP (NN b)))") == once("1 different")
+
+
+def test_pairs_of_adjacent_conjuncts() -> None:
+    tree = "(NP (NP (NN a)) (, ,) (NP (JJ b) (JJ c) (NN d)) (CC and) (NP (NNS e) (NN f)))"
+    assert fired("CoPar(depths=2)", tree) == {"1 same": 2, "2 different": 2}
+    assert fired("CoLenPar", tree) == once("2 inner", "-1 last")
+    assert fired("CoLenPar(most=1)", tree) == once("1 inner", "-1 last")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [(1, 8, "5 last"), (8, 1, "-5 last"), (2, 2, "0 last"), (3, 8, "5 last"), (3, 7, "4 last")],
+)
+def test_lengths_of_conjuncts(left: int, right: int, expected: str) -> None:
+    phrases = [f"(NP {'(NN a)' * length})" for length in (left, right)]
+    assert fired("CoLenPar", f"(NP {phrases[0]} (CC and) {phrases[1]})") == once(expected)

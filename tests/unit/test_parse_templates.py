@@ -1,0 +1,352 @@
+"""Parse templates: local trees, base scores and the named sets; features and values written out by hand."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from rendered_features import CHASES, FLAT, PRICE, RUN, SAID, extracted, fired, once
+
+from rerank.features.sets import SETS
+from rerank.features.template import make_template
+
+# Rule
+
+
+def test_rule() -> None:
+    assert fired("Rule", CHASES) == once(
+        "S1 | → S",
+        "S | → NP VP .",
+        "NP | → DT NN",
+        "VP | → VBZ NP",
+        "NP | → NP CC NP",
+        "NP | → NNS",
+        "NP | → JJ NNS",
+    )
+    assert fired("Rule", "(X (X (X (NN a))))") == {"X | → X": 2, "X | → NN": 1}
+
+
+def test_rule_with_ancestors() -> None:
+    assert fired("Rule(ancestors=1)", CHASES) == once(
+        "S1 | → S",
+        "S ^ S1 | → NP VP .",
+        "NP ^ S | → DT NN",
+        "VP ^ S | → VBZ NP",
+        "NP ^ VP | → NP CC NP",
+        "NP ^ NP | → NNS",
+        "NP ^ NP | → JJ NNS",
+    )
+    assert fired("Rule(ancestors=2)", RUN) == once(
+        "S1 | → S",
+        "S ^ S1 | → NP VP",
+        "NP ^ S ^ S1 | → NNS",
+        "VP ^ S ^ S1 | → VBP PP",
+        "PP ^ VP ^ S | → IN NP",
+        "NP ^ PP ^ VP | → DT NN",
+    )
+
+
+def test_rule_outside_of_the_root_clause() -> None:
+    assert fired("Rule(root=True)", SAID) == once(
+        "S1 | → S",
+        "S | → NP VP .",
+        "NP | → PRP",
+        "VP | → VBD SBAR",
+        "SBAR nested | → IN S",
+        "S nested | → NP VP",
+        "NP nested | → PRP",
+        "VP nested | → MD VP",
+        "VP nested | → VB",
+    )
+    # The first clause is the root clause wherever it stands.
+    assert fired("Rule(root=True)", "(NP (NN a) (SBAR (S (VP (VB b)))))") == once(
+        "NP | → NN SBAR", "SBAR | → S", "S nested | → VP", "VP nested | → VB"
+    )
+
+
+def test_rule_in_a_coordination() -> None:
+    assert fired("Rule(conj=True)", CHASES) == once(
+        "S1 | → S",
+        "S | → NP VP .",
+        "NP | → DT NN",
+        "VP | → VBZ NP",
+        "NP | → NP CC NP",
+        "NP conj | → NNS",
+        "NP conj | → JJ NNS",
+    )
+    # All marks together, in their order; a grandchild of a coordination is in none.
+    tree = "(S (VP (VB a)) (CC or) (S (NP (NP (NN b)))))"
+    assert fired("Rule(ancestors=1, root=True, conj=True)", tree) == once(
+        "S | → VP CC S",
+        "VP ^ S conj | → VB",
+        "S ^ S nested conj | → NP",
+        "NP ^ S nested | → NP",
+        "NP ^ NP nested | → NN",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "joined"),
+    [
+        ("(NP (NP (NN a)) (CC and) (NP (NN b)))", True),
+        ("(NP (NP (NN a)) (CONJP (RB as) (RB well) (IN as)) (NP (NN b)))", True),
+        ("(NP (NP (NN a)) (, ,) (CC and) (, ,) (NP (NN b)))", True),
+        ("(NP (CC both) (NP (NN a)) (CC and) (NP (NN b)))", True),
+        ("(NP (CC and) (NP (NN a)) (NP (NN b)))", False),  # nothing before the conjunction
+        ("(NP (, ,) (CC and) (NP (NN a)))", False),  # punctuation is no conjunct
+        ("(NP (NP (NN a)) (CC and) (. .))", False),
+        ("(NP (NP (NN a)) (, ,) (NP (NN b)))", False),
+    ],
+)
+def test_what_a_coordination_is(tree: str, joined: bool) -> None:
+    names = fired("Rule(conj=True)", tree)
+    assert (names.get("NP conj | → NN", 0) > 0) == joined
+    assert (names.get("NP | → NN", 0) > 0) == (not joined)
+
+
+def test_rule_with_its_head_marked() -> None:
+    syntactic = ["S1 | → * S", "S | → NP * VP .", "NP | → * PRP", "VP | → * VBD SBAR", "VP | → * VB", "S | → NP * VP"]
+    assert fired("Rule(mark_head=true)", SAID) == once(*syntactic, "SBAR | → * IN S", "VP | → * MD VP") | {
+        "NP | → * PRP": 2
+    }
+    assert fired("Rule(mark_head=true, heads=semantic)", SAID) == once(
+        *syntactic, "SBAR | → IN * S", "VP | → MD * VP"
+    ) | {"NP | → * PRP": 2}
+
+
+def test_rule_with_words() -> None:
+    assert fired("Rule(words=function)", RUN) == once(
+        "S1 | → S", "S | → NP VP", "NP | → NNS", "VP | → VBP PP", "PP | → IN / in NP", "NP | → DT / the NN"
+    )
+    assert fired("Rule(words=all)", CHASES) == once(
+        "S1 | → S",
+        "S | → NP VP . / .",
+        "NP | → DT / the NN / cat",
+        "VP | → VBZ / chases NP",
+        "NP | → NP CC / and NP",
+        "NP | → NNS / mice",
+        "NP | → JJ / big NNS / birds",
+    )
+
+
+def test_rule_with_its_head_annotated() -> None:
+    assert fired("Rule(head=word)", CHASES) == once(
+        "S1 | → S : chases",
+        "S | → NP VP : chases .",
+        "NP | → DT NN : cat",
+        "VP | → VBZ : chases NP",
+        "NP | → NP : mice CC NP",
+        "NP | → NNS : mice",
+        "NP | → JJ NNS : birds",
+    )
+    # A head with its word is not annotated with it again.
+    assert fired("Rule(head=word, words=function)", RUN) == once(
+        "S1 | → S : run",
+        "S | → NP VP : run",
+        "NP | → NNS : dogs",
+        "VP | → VBP : run PP",
+        "PP | → IN / in NP",
+        "NP | → DT / the NN : park",
+    )
+    assert fired("Rule(head=pos, heads=semantic)", RUN) == once(
+        "S1 | → S : VBP",
+        "S | → NP VP : VBP",
+        "NP | → NNS : NNS",
+        "VP | → VBP : VBP PP",
+        "PP | → IN NP : NN",
+        "NP | → DT NN : NN",
+    )
+
+
+def test_rule_with_all_children_annotated() -> None:
+    assert fired("Rule(head=pos, nonhead=word)", RUN) == once(
+        "S1 | → S : VBP",
+        "S | → NP : dogs VP : VBP",
+        "NP | → NNS : NNS",
+        "VP | → VBP : VBP PP : in",
+        "PP | → IN : IN NP : park",
+        "NP | → DT : the NN : NN",
+    )
+
+
+# NGram
+
+
+def test_ngram() -> None:
+    assert fired("NGram", CHASES) == once(
+        "S1 | (end) S *",
+        "S1 | S (end) *",
+        "S | (end) NP <",
+        "S | NP VP *",
+        "S | VP . *",
+        "S | . (end) >",
+        "NP | (end) DT <",
+        "NP | DT NN *",
+        "NP | NN (end) *",
+        "VP | (end) VBZ *",
+        "VP | VBZ NP *",
+        "VP | NP (end) >",
+        "NP | (end) NP *",
+        "NP | NP CC *",
+        "NP | CC NP >",
+        "NP | NP (end) >",
+        "NP | (end) NNS *",
+        "NP | (end) JJ <",
+        "NP | JJ NNS *",
+    ) | {"NP | NNS (end) *": 2}
+
+
+def test_ngram_of_one_child_has_no_end_marks() -> None:
+    assert fired("NGram(n=1)", CHASES) == once(
+        "S1 | S *",
+        "S | NP <",
+        "S | VP *",
+        "S | . >",
+        "NP | DT <",
+        "NP | NN *",
+        "VP | VBZ *",
+        "VP | NP >",
+        "NP | NP *",
+        "NP | CC >",
+        "NP | NP >",
+        "NP | JJ <",
+    ) | {"NP | NNS *": 2}
+
+
+def test_ngram_of_three_and_more_children() -> None:
+    assert fired("NGram(n=3)", CHASES) == once(
+        "S1 | (end) S (end) *",
+        "S | (end) NP VP *",
+        "S | NP VP . *",
+        "S | VP . (end) *",
+        "NP | (end) DT NN *",
+        "NP | DT NN (end) *",
+        "VP | (end) VBZ NP *",
+        "VP | VBZ NP (end) *",
+        "NP | (end) NP CC *",
+        "NP | NP CC NP *",
+        "NP | CC NP (end) >",
+        "NP | (end) NNS (end) *",
+        "NP | (end) JJ NNS *",
+        "NP | JJ NNS (end) *",
+    )
+    # One end mark a side: windows longer than that do not fire.
+    assert fired("NGram(n=4)", RUN) == once(
+        "S | (end) NP VP (end) *", "VP | (end) VBP PP (end) *", "PP | (end) IN NP (end) *", "NP | (end) DT NN (end) *"
+    )
+    assert fired("NGram(n=5)", FLAT) == once("X | (end) A B C D *", "X | A B C D (end) *")
+    assert fired("NGram(n=7)", FLAT) == {}
+
+
+def test_ngram_options() -> None:
+    tree = "(S (NP (NN a)) (VP (VB b)) (CC or) (VP (VB c)))"
+    assert fired("NGram(n=2, ancestors=1, root=True, conj=True)", tree) == once(
+        "S | (end) NP <",
+        "S | NP VP *",
+        "S | VP CC *",
+        "S | CC VP >",
+        "S | VP (end) >",
+        "NP ^ S conj | (end) NN *",
+        "NP ^ S conj | NN (end) *",
+    ) | {"VP ^ S conj | (end) VB *": 2, "VP ^ S conj | VB (end) *": 2}
+    assert fired("NGram(head=word)", "(PP (IN of) (NP (NNS dogs)))") == once(
+        "PP | (end) IN : of *",
+        "PP | IN : of NP *",
+        "PP | NP (end) >",
+        "NP | (end) NNS : dogs *",
+        "NP | NNS : dogs (end) *",
+    )
+    assert fired("NGram(head=word, heads=semantic)", "(PP (IN of) (NP (NNS dogs)))") == once(
+        "PP | (end) IN <",
+        "PP | IN NP : dogs *",
+        "PP | NP : dogs (end) *",
+        "NP | (end) NNS : dogs *",
+        "NP | NNS : dogs (end) *",
+    )
+    assert fired("NGram(words=function)", "(PP (IN of) (NP (NNS dogs)))") == once(
+        "PP | (end) IN / of *",
+        "PP | IN / of NP *",
+        "PP | NP (end) >",
+        "NP | (end) NNS *",
+        "NP | NNS (end) *",
+    )
+
+
+def test_the_tag_of_a_dollar_sign_is_no_end() -> None:
+    assert fired("NGram", PRICE) == once(
+        "NP | (end) QP <",
+        "NP | QP NN *",
+        "NP | NN (end) *",
+        "QP | (end) $ <",
+        "QP | $ CD *",
+        "QP | CD (end) *",
+    )
+    assert fired("Edges(lp=1)", PRICE) == once("NP | (end) |", "QP | (end) |")
+    assert fired("Edges(ls=1)", PRICE) == once("NP | $ |", "QP | $ |")
+    assert fired("WordEdges(ls=1)", PRICE) == once("NP | $ |", "QP | $ |")
+
+
+# Base scores
+
+
+def scored(spec: str, *base: float) -> list[dict[str, float]]:
+    found = extracted([spec], [f"(X{i} (NN a))" for i in range(len(base))], base)
+    return [{name.partition("|")[2]: value for name, value in one.items()} for one in found]
+
+
+def test_base_scores() -> None:
+    assert scored("LogP", -10, -12.5, -11) == [{"": -10}, {"": -12.5}, {"": -11}]
+    assert scored("LogCondP", -10, -12.5, -11) == [{}, {"": -2.5}, {"": -1}]
+    total = -10 + math.log(1 + math.exp(-2.5) + math.exp(-1))
+    assert scored("LogCondP(norm=sum)", -10, -12.5, -11) == [
+        {"": pytest.approx(b - total, rel=1e-6)} for b in (-10, -12.5, -11)
+    ]
+    # Sums of exponentials neither overflow nor vanish.
+    assert scored("LogCondP(norm=sum)", 1000, -1000) == [{}, {"": -2000}]
+
+
+def test_binned_base_scores() -> None:
+    assert scored("LogCondP(bin=5)", -10, -12.5, -11.2, -100) == [once("0"), once("5"), once("2"), once("64")]
+    assert scored("LogCondP(bin=10)", -10, -12.5, -11.2, -100) == [once("0"), once("2"), once("1"), once("64")]
+    total = math.log(1 + math.exp(-2))  # log-sum relative to the best: 0.127
+    assert total < 0.2
+    assert scored("LogCondP(norm=sum, bin=1)", -1, -3) == [once("1"), once("21")]
+
+
+# Sets
+
+
+def test_a_single_word_has_few_features() -> None:
+    expected = ["Word|a NN", "Word(k=2)|a NN", "WProj|a NN | NN", "WProj(k=2)|a NN | NN"]
+    trees = ["(NN a)", "(ZZ (Z a))", "(ZZ (ZZ (Z a)))"]
+    found = extracted(SETS["extended"], trees, [0, 0, 0])[0]
+    assert found == once(
+        *expected, "HeadTree|NN", "HeadTree(heads=semantic)|NN", "HeadTree(words=all, heads=semantic)|NN / a"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_sets_name_each_template_once(name: str) -> None:
+    names = [make_template(spec).name for spec in SETS[name]]
+    assert len(set(names)) == len(names)
+
+
+def test_the_papers_set() -> None:
+    templates = [make_template(spec) for spec in SETS["cj2005"]]
+    assert Counter(template.kind for template in templates) == {
+        "RightBranch": 1,
+        "Heavy": 1,
+        "CoPar": 1,
+        "CoLenPar": 1,
+        "Word": 2,
+        "WProj": 1,
+        "Rule": 7,
+        "NGram": 5,
+        "NGramTree": 3,
+        "HeadTree": 3,
+        "Heads": 4,
+        "Edges": 30,
+        "WordEdges": 30,
+    }
+    assert set(SETS["cj2005"]) < set(SETS["extended"])
