@@ -13,9 +13,11 @@ import numpy as np
 
 from rerank.corpus import Corpus
 from rerank.errors import DataError
+from rerank.extraction import make_metric
 from rerank.files import new_file
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.significance import TestName, compare
+from rerank.recipe import load_recipe
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,38 @@ def compare_selections(
         if name not in selections.rows:
             raise DataError(f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}")
     return compare(metric, a.rows[name_a], b.rows[name_b], a.reference, test=test, samples=samples, seed=seed).as_dict()
+
+
+def compare_runs(
+    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+
+    Raises
+    ------
+    DataError: a directory without results, or runs over other lists.
+    """
+    settings = [_read_results(path / "metrics.json") for path in (a, b)]
+    splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
+    if not splits:
+        raise DataError(
+            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
+        )
+    metric = make_metric(load_recipe(a / "recipe.yaml").metric)
+    results = []
+    for split in splits:
+        own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
+        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
+        scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
+        results.append((split, {"measure": metric.primary, "a": scores_of[0], "b": scores_of[1], **result}))
+    return results
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found["splits"], dict):
+            raise TypeError("its splits are no mapping")
+        return dict(found)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"no results of a run here: {error}", path=str(path)) from None

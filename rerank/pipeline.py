@@ -20,19 +20,17 @@ import numpy as np
 from rerank import __version__
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError, RunError
-from rerank.evaluation import Selections, compare_selections
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest, make_extractor, make_metric, make_reader
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.files import write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
-from rerank.metrics.significance import TestName
 from rerank.model import Model
 from rerank.oracle import ListStatistics
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_output, open_stream
-from rerank.recipe import Recipe, load_recipe
+from rerank.recipe import Recipe
 from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
@@ -336,41 +334,6 @@ def environment() -> list[str]:
         f"Python {platform.python_version()}, {libraries}",
         f"{platform.system()} {platform.machine()}",
     ]
-
-
-def compare_runs(
-    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int
-) -> list[tuple[str, dict[str, Any]]]:
-    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
-
-    Raises
-    ------
-    DataError: a directory without results, or runs over other lists.
-    """
-    settings = [_read_results(path / "metrics.json") for path in (a, b)]
-    splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
-    if not splits:
-        raise DataError(
-            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
-        )
-    metric = make_metric(load_recipe(a / "recipe.yaml").metric)
-    results = []
-    for split in splits:
-        own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
-        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
-        scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
-        results.append((split, {"measure": metric.primary, "a": scores_of[0], "b": scores_of[1], **result}))
-    return results
-
-
-def _read_results(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(found["splits"], dict):
-            raise TypeError("its splits are no mapping")
-        return dict(found)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"no results of a run here: {error}", path=str(path)) from None
 
 
 def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:

@@ -97,7 +97,7 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         raise RecipeError(f"{spec['name']!r} is no {registry.kind}; expected a dataclass", key=f"{key}.name")
     parameters = {name: value for name, value in spec.items() if name != "name"}
-    fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+    fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}
     for name in parameters:
         if name not in fields:
             raise RecipeError(f"{registry.kind} {spec['name']} has no {name!r}; {nearest(name, fields)}", key=key)

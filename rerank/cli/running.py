@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 from rerank import pipeline
 from rerank.cli.application import Sets, app, out
 from rerank.errors import RecipeError
+from rerank.evaluation import compare_runs
 from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
@@ -113,7 +114,7 @@ def compare(
 ) -> None:
     """Paired significance between two runs, on every test split that both have."""
     table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "p")
-    for split, found in pipeline.compare_runs(run_a, run_b, predictor, test_, samples, seed):
+    for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed):
         low, high = found["interval"]
         shown = [f"{100 * found[key]:.2f}" for key in ("a", "b")] + [f"{100 * found['difference']:+.2f}"]
         table.add_row(split, found["measure"], *shown, f"[{100 * low:+.2f}, {100 * high:+.2f}]", f"{found['p']:.4f}")

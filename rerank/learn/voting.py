@@ -386,12 +386,34 @@ def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = N
     def work(begin: int, end: int) -> None:
         block = min(BLOCK, k.size) * longest
         widest = int(np.diff(corpus.rows[corpus.lists[begin : end + 1]]).max(initial=0))
+        most = min(widest, groups)
+        own, cursor_u, cursor_v = np.empty((3, most), np.int64)
+        U, V = np.empty((2, longest))
         vote_lists(
-            begin, end, corpus.lists, corpus.rows, corpus.columns, values, corpus.base, group, moves, votes.survived,
-            scale, beta, rule.l1, np.full(groups, NONE, np.int32), np.empty(min(widest, groups), np.int64),
-            *np.empty((2, min(widest, groups)), np.int64), np.empty(min(widest, groups) * longest, kind),
-            np.empty(block, kind), np.empty(block if rule.l1 > 0 else 0, kind), *np.empty((2, longest)), counted,
-        )  # fmt: skip
+            begin,
+            end,
+            corpus.lists,
+            corpus.rows,
+            corpus.columns,
+            values,
+            corpus.base,
+            group,
+            moves,
+            votes.survived,
+            scale,
+            beta,
+            rule.l1,
+            np.full(groups, NONE, np.int32),
+            own,
+            cursor_u,
+            cursor_v,
+            np.empty(most * longest, kind),
+            np.empty(block, kind),
+            np.empty(block if rule.l1 > 0 else 0, kind),
+            U,
+            V,
+            counted,
+        )
 
     # Pieces of equal numbers of candidates; each writes its own part of ``counted``.
     ends = np.searchsorted(corpus.lists, np.linspace(0, corpus.candidate_count, 8 * workers + 1))
