@@ -105,7 +105,7 @@ def train(
         if on_epoch is not None:
             on_epoch(line)
         score = line.get("dev", float(epoch))
-        if score > best_score:
+        if score > best_score or not training.weights:
             best_score, best_epoch = score, epoch + 1
             training.weights, training.state, training.epoch = weights, copy_state(state), epoch + 1
             marks = log.marks() if log is not None else marks

@@ -11,6 +11,7 @@ columns whose |s_j| exceeds k·λ₁ (ALGORITHMS of the papers: Gao et al. 2013,
 
 Lists do not depend on one another, so threads share them out and the result is the same for any number of them.
 Whole-numbered moves and values (the perceptron and hinge losses on counts) use 16-bit arithmetic, with the same result.
+Sums of other numbers are kept up from move to move; where two candidates tie exactly, rounding in them may break the tie.
 """
 
 from __future__ import annotations

@@ -1,0 +1,372 @@
+"""What every registered learner must do. A new learner needs an entry in LEARNERS, and no test of its own here."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
+
+import rerank.learn
+from rerank.corpus import Corpus
+from rerank.errors import RecipeError
+from rerank.learn.base import Learner, learners
+from rerank.learn.log import UpdateLog
+from rerank.learn.perceptron import Perceptron
+from rerank.learn.rda import RDA
+from rerank.learn.scoring import best, scores
+from rerank.registry import build
+
+assert rerank.learn  # importing it registers the learners
+
+ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
+EPOCHS = 3
+
+
+class Entry(NamedTuple):
+    """How a learner is tested.
+
+    variants: parameters to test it with; twin: its dense twin; binary: the same rule on z = y·x, from
+    (learner, X, y, epochs) to (w, mistakes); positive: parameters that must not be 0.
+    """
+
+    variants: list[dict[str, Any]]
+    twin: Callable[..., reference.Trace]
+    binary: Callable[[Any, np.ndarray, np.ndarray, int], tuple[np.ndarray, int]]
+    positive: frozenset[str] = frozenset()
+
+
+def binary_rda(learner: RDA, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
+    names = ("loss", "eta", "l1", "l2", "update")
+    parameters: dict[str, Any] = {name: getattr(learner, name) for name in names}
+    return reference.binary_rda(X, y, epochs, **parameters)
+
+
+def binary_perceptron(_: Perceptron, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
+    return reference.binary_perceptron(X, y, epochs)
+
+
+RDA_VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"l1": 0.015625, "update": "mistakes"},
+    {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
+    {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
+    {"loss": "logistic", "l1": 0.0078125, "update": "always"},
+    {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
+    {"loss": "log", "eta": 2.0, "update": "mistakes"},
+    {"loss": "bayes", "l2": 0.0078125, "eta": 0.25, "update": "always"},
+]
+
+LEARNERS: dict[str, Entry] = {
+    "perceptron": Entry([{}, {"base": 0.0}, {"base": 0.5, "base_rate": 0.25}], reference.perceptron, binary_perceptron),
+    "rda": Entry(RDA_VARIANTS, reference.rda, binary_rda, frozenset({"eta"})),
+    "vrda": Entry([{}, {"l1": 0.015625, "base_rate": 0.25}], reference.rda, binary_rda, frozenset({"eta"})),
+}
+
+
+def variants() -> Iterator[Any]:
+    """Every variant of every registered learner that has an entry."""
+    for name, _ in learners:
+        for parameters in LEARNERS[name].variants if name in LEARNERS else []:
+            text = ",".join(f"{key}={value}" for key, value in parameters.items())
+            yield pytest.param(name, parameters, id=f"{name}({text})")
+
+
+def numbers() -> Iterator[Any]:
+    """Every numeric parameter of every registered learner."""
+    for name, cls in learners:
+        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if isinstance(item.default, float):
+                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
+
+
+def choices() -> Iterator[Any]:
+    """Every parameter of every registered learner that names something."""
+    for name, cls in learners:
+        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if isinstance(item.default, str):
+                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
+
+
+every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
+
+
+def make(name: str, parameters: dict[str, Any]) -> Learner:
+    return build(learners, {"name": name, **parameters}, "learner")
+
+
+def exact(learner: Learner) -> bool:
+    """Whether coefficients are ±1, so that sums of dyadic numbers are exact."""
+    return getattr(learner, "loss", "perceptron") in ("perceptron", "hinge")
+
+
+def twin_of(name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
+    return LEARNERS[name].twin(
+        corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **dataclasses.asdict(learner)
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_has_an_entry(name: str) -> None:
+    assert name in LEARNERS, f"learner {name!r} has no entry in LEARNERS of {__name__}: add variants and a dense twin"
+    assert LEARNERS[name].variants
+    assert learners.get(name).name == name
+
+
+@every_variant
+def test_parameters_are_frozen(name: str, parameters: dict[str, Any]) -> None:
+    learner = make(name, parameters)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        learner.base = 3.0  # type: ignore[attr-defined]
+
+
+@every_variant
+def test_same_seed_same_bits(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(1), make(name, parameters)
+    one, two = run(learner, corpus, EPOCHS), run(make(name, parameters), corpus, EPOCHS)
+    assert bits(one.state) == bits(two.state)
+    assert one.stats == two.stats
+    for key, array in one.log.arrays().items():
+        assert array.tobytes() == two.log.arrays()[key].tobytes()
+
+
+@every_variant
+def test_the_corpus_stays_untouched(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(2), make(name, parameters)
+    oracles = targets(corpus)
+    before = {key: getattr(corpus, key).tobytes() for key in ARRAYS}
+    kept = oracles.copy()
+    run(learner, corpus, EPOCHS, oracles=oracles)
+    assert {key: getattr(corpus, key).tobytes() for key in ARRAYS} == before
+    assert not any(getattr(corpus, key).flags.writeable for key in ARRAYS)
+    np.testing.assert_array_equal(oracles, kept)
+    assert oracles.flags.writeable
+
+
+@every_variant
+def test_a_stored_state_goes_on_as_one_that_stayed(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(3), make(name, parameters)
+    whole = run(learner, corpus, 4)
+    half = run(learner, corpus, 2)
+    rest = run(learner, corpus, 2, state=stored(half.state), first=2)
+    assert bits(rest.state) == bits(whole.state)
+    assert rest.stats == whole.stats[2:]
+
+
+@every_variant
+def test_predictors_are_copies(name: str, parameters: dict[str, Any]) -> None:
+    """Neither does reading a predictor change the state, nor does training change a predictor that was read."""
+    corpus, learner = random_corpus(3), make(name, parameters)
+    ran = run(learner, corpus, 1)
+    before, weights = bits(ran.state), (learner.last(ran.state), learner.average(ran.state))
+    kept = [w.copy() for w, _ in weights]
+    for w, _ in weights:
+        assert w.dtype == np.float64
+        assert w.shape == (corpus.width,)
+    assert bits(ran.state) == before
+    run(learner, corpus, 1, state=ran.state, first=1)
+    for (w, _), old in zip(weights, kept, strict=True):
+        np.testing.assert_array_equal(w, old)
+        w[:] = np.nan
+    assert np.isfinite(learner.last(ran.state).w).all()
+    assert np.isfinite(learner.average(ran.state).w).all()
+
+
+@every_variant
+def test_learns_a_separable_corpus(name: str, parameters: dict[str, Any]) -> None:
+    """Every oracle is ahead by 2 of the others under weights ±1: no mistakes in the end, by any predictor."""
+    random = np.random.default_rng(5)
+    truth = random.choice([-1.0, 1.0], size=WIDTH)
+    lists: list[list[Any]] = []
+    while len(lists) < 25:
+        rows = random.integers(-2, 3, size=(4, WIDTH)) / 2
+        rows = rows[np.argsort(-rows @ truth)]
+        if rows[0] @ truth >= rows[1] @ truth + 2:
+            made = [(dict(enumerate(row)), random.integers(-2, 3) / 4, float(y == 0)) for y, row in enumerate(rows)]
+            lists.append([made[y] for y in random.permutation(4)])
+    corpus, learner = corpus_of(lists), make(name, parameters)
+    ran = run(learner, corpus, 40)
+    assert ran.per_epoch("mistakes")[0] > 0
+    assert ran.per_epoch("mistakes")[-1] == 0
+    for weights in (learner.last(ran.state), learner.average(ran.state)):
+        np.testing.assert_array_equal(best(corpus, scores(corpus, weights)), targets(corpus))
+
+
+@pytest.mark.parametrize(("name", "parameter"), list(numbers()))
+def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
+    positive = parameter in LEARNERS[name].positive
+    allowed = "expected a finite number above 0" if positive else "expected a finite number from 0"
+    bad: list[Any] = [math.nan, -1.0, -1e-300, math.inf, -math.inf, "1", None, True, [1.0], 10**400]
+    for value in bad + [0, 0.0] * positive:
+        with pytest.raises(RecipeError) as caught:
+            learners.get(name)(**{parameter: value})
+        assert caught.value.key == parameter
+        assert allowed in caught.value.message
+        assert repr(value) in caught.value.message
+        with pytest.raises(RecipeError, match=rf"^learner\.{parameter}: "):
+            make(name, {parameter: value})
+    for value in [1, 0.5, *([] if positive else [0, 0.0])]:
+        assert getattr(make(name, {parameter: value}), parameter) == value
+
+
+@pytest.mark.parametrize(("name", "parameter"), list(choices()))
+def test_bad_names_are_refused(name: str, parameter: str) -> None:
+    for value in ("", "nonsense", None, 3, ["hinge"]):
+        with pytest.raises(RecipeError, match="expected one of") as caught:
+            learners.get(name)(**{parameter: value})
+        assert caught.value.key == parameter
+        assert repr(value) in caught.value.message
+        default = next(f.default for f in dataclasses.fields(learners.get(name)) if f.name == parameter)  # type: ignore[arg-type]
+        assert str(default) in caught.value.message
+
+
+def test_an_unknown_parameter_is_refused() -> None:
+    for name, _ in learners:
+        with pytest.raises(RecipeError, match="has no 'nonsense'"):
+            make(name, {"nonsense": 1})
+
+
+@every_variant
+def test_equals_its_twin(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(4), make(name, parameters)
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(name, learner, corpus, EPOCHS)
+    assert ran.per_epoch("mistakes") == trace.mistakes
+    assert ran.per_epoch("updates") == trace.updates
+    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
+    assert learner.updates(ran.state) == len(trace.deltas) > 0
+    assert ran.log.arrays()["survived"].tolist() == trace.survived
+    np.testing.assert_allclose(learner.last(ran.state).w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    assert learner.last(ran.state).base == pytest.approx(trace.predictors[-1].beta, rel=1e-10)
+    w, beta = trace.average()
+    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
+
+
+@every_variant
+@settings(max_examples=20)
+@given(corpus=corpora(), any_ties=st.booleans())
+def test_equals_its_twin_on_small_corpora(
+    name: str, parameters: dict[str, Any], corpus: Corpus, any_ties: bool
+) -> None:
+    learner = make(name, parameters)
+    trace = twin_of(name, learner, corpus, 2, any_ties)
+    assume(exact(learner) or trace.gap > 1e-9)
+    ran = run(learner, corpus, 2, any_ties=any_ties)
+    assert ran.per_epoch("lists") == [corpus.list_count] * 2
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=1e-10, atol=1e-12)
+
+
+@every_variant
+def test_lists_without_a_choice_change_no_weight(name: str, parameters: dict[str, Any]) -> None:
+    """Lists of 0 or 1 candidates are survived."""
+    corpus, learner = corpus_of([[], [({0: 1.0}, -3.0, 0.0)], []]), make(name, parameters)
+    ran = run(learner, corpus, 2)
+    assert ran.per_epoch("lists") == [3, 3]
+    assert ran.per_epoch("mistakes") == ran.per_epoch("updates") == ran.per_epoch("loss") == [0, 0]
+    assert ran.log.arrays()["survived"].tolist() == [6]
+    assert not learner.last(ran.state).w.any()
+    assert not run(learner, corpus_of([]), 2).state[0].any()
+
+
+@every_variant
+def test_an_order_may_leave_out_and_repeat_lists(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(5), make(name, parameters)
+    order = np.array([4, 4, 0, 17, 4], np.int64)
+    states = []
+    for part, of_part in ((corpus, order), (corpus.take(order), np.arange(order.size))):
+        state = learner.init(corpus.width)
+        stats = learner.epoch(part, targets(part), of_part, state, log=UpdateLog(), points=2)
+        assert sum(one.lists for one in stats) == order.size
+        states.append(state)
+    assert bits(states[0]) == bits(states[1])
+
+
+@every_variant
+def test_a_vector_added_to_all_candidates_of_a_list_changes_nothing(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(6, dyadic=True), make(name, parameters)
+    random, phi = np.random.default_rng(6), reference.dense(corpus)
+    for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
+        phi[first:last] += random.integers(-4, 5, size=corpus.width) / 4
+    shifted = dense_corpus(corpus, phi)
+    one, two = run(learner, corpus, EPOCHS), run(learner, shifted, EPOCHS)
+    assert one.per_epoch("mistakes") == two.per_epoch("mistakes")
+    if exact(learner):  # the last predictor; averages are summed up whenever a column is touched, and more of them are
+        np.testing.assert_array_equal(learner.last(one.state).w, learner.last(two.state).w)
+    for predictor in (learner.last, learner.average):
+        a, b = predictor(one.state), predictor(two.state)
+        np.testing.assert_allclose(a.w, b.w, rtol=1e-9, atol=1e-11)
+        assert a.base == pytest.approx(b.base, rel=1e-9)
+        np.testing.assert_array_equal(best(corpus, scores(corpus, a)), best(shifted, scores(shifted, b)))
+
+
+@every_variant
+def test_renumbering_columns_commutes_with_training(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(7, dyadic=True), make(name, parameters)
+    new = np.random.default_rng(7).permutation(corpus.width)
+    columns = new[corpus.columns]
+    order = np.lexsort((columns, np.repeat(np.arange(corpus.candidate_count), np.diff(corpus.rows))))
+    renumbered = dataclasses.replace(corpus, columns=columns[order], values=corpus.values[order])
+    one, two = run(learner, corpus, EPOCHS), run(learner, renumbered, EPOCHS)
+    assert one.per_epoch("mistakes") == two.per_epoch("mistakes")
+    for predictor in (learner.last, learner.average):
+        a, b = predictor(one.state), predictor(two.state)
+        if exact(learner):
+            np.testing.assert_array_equal(a.w, b.w[new])
+        np.testing.assert_allclose(a.w, b.w[new], rtol=1e-9, atol=1e-11)
+        assert a.base == pytest.approx(b.base, rel=1e-9)
+
+
+@every_variant
+def test_the_order_of_candidates_means_nothing(name: str, parameters: dict[str, Any]) -> None:
+    """From weights under which nothing ties."""
+    corpus, learner = random_corpus(8), make(name, parameters)
+    start, random = run(learner, random_corpus(9), 1).state, np.random.default_rng(8)
+    ranges = zip(corpus.lists[:-1], corpus.lists[1:], strict=True)
+    moved = np.concatenate([random.permutation(np.arange(*pair)) for pair in ranges])
+    permuted = dataclasses.replace(corpus, base=corpus.base[moved], gain=corpus.gain[moved])
+    permuted = dense_corpus(permuted, reference.dense(corpus)[moved])
+    one = run(learner, corpus, EPOCHS, state=stored(start))
+    two = run(learner, permuted, EPOCHS, state=stored(start))
+    assert one.per_epoch("mistakes") == two.per_epoch("mistakes")
+    assert one.per_epoch("updates")[0] > 0
+    for predictor in (learner.last, learner.average):
+        np.testing.assert_allclose(predictor(one.state).w, predictor(two.state).w, rtol=1e-9, atol=1e-11)
+        assert predictor(one.state).base == pytest.approx(predictor(two.state).base, rel=1e-9)
+
+
+@every_variant
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_list_of_two_is_a_binary_example(name: str, parameters: dict[str, Any], seed: int) -> None:
+    """Candidates φ = x and φ = 0; the label says which is the oracle: z = y·x. Base scores are equal."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, WIDTH)).astype(np.float32).astype(float)
+    y = np.sign(X @ random.normal(size=WIDTH) + 0.5 * random.normal(size=40))
+    lists = [
+        [(dict(enumerate(x)), 0.0, float(label > 0)), ({}, 0.0, float(label < 0))]
+        for x, label in zip(X, y, strict=True)
+    ]
+    corpus, learner = corpus_of(lists), make(name, parameters)
+    state, mistakes = learner.init(WIDTH), 0
+    for _ in range(EPOCHS):
+        mistakes += learner.epoch(corpus, targets(corpus), np.arange(40), state)[0].mistakes
+    w, expected = LEARNERS[name].binary(learner, X, y, EPOCHS)
+    assert mistakes == expected > 0
+    np.testing.assert_allclose(learner.last(state).w, w, rtol=1e-10, atol=1e-12)
+    predicted = np.where(best(corpus, scores(corpus, learner.last(state))) % 2 == 0, 1.0, -1.0)
+    np.testing.assert_array_equal(predicted, np.sign(X @ w))
+
+
+def dense_corpus(corpus: Corpus, phi: np.ndarray) -> Corpus:
+    """``corpus`` with other rows (float64 [N, D]), zeros stored too."""
+    N, D = phi.shape
+    return dataclasses.replace(
+        corpus, rows=np.arange(N + 1) * D, columns=np.tile(np.arange(D), N), values=phi.reshape(-1)
+    )

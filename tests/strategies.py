@@ -1,0 +1,153 @@
+"""Corpora and settings for property tests, and how a learner is run over them."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rerank.corpus import Corpus
+from rerank.learn.base import EpochStats, Learner, State
+from rerank.learn.log import UpdateLog
+from rerank.learn.trainer import epoch_order
+from rerank.oracle import oracle
+
+WIDTH = 6
+QUARTERS = st.integers(-8, 8).map(lambda n: n / 4)
+ROWS = st.dictionaries(st.integers(0, WIDTH - 1), QUARTERS, max_size=4)
+
+Row = dict[int, float]
+Candidate = tuple[Row, float, float]  # features, base score, gain
+
+
+def corpus_of(lists: list[list[Candidate]], weights: list[float] | None = None, width: int = WIDTH) -> Corpus:
+    """The corpus of plain lists."""
+    candidates = [candidate for of_list in lists for candidate in of_list]
+    entries = [entry for row, *_ in candidates for entry in sorted(row.items())]
+    return Corpus(
+        lists=np.cumsum([0] + [len(of_list) for of_list in lists]),
+        rows=np.cumsum([0] + [len(row) for row, *_ in candidates]),
+        columns=np.array([column for column, _ in entries], np.int32),
+        values=np.array([value for _, value in entries], np.float32),
+        base=np.array([base for _, base, _ in candidates], float),
+        gain=np.array([gain for *_, gain in candidates], float),
+        stats=np.zeros((len(candidates), 1)),
+        reference=np.zeros((len(lists), 1)),
+        weight=np.array(weights if weights is not None else [1.0] * len(lists), float),
+        width=width,
+    )
+
+
+@st.composite
+def corpora(
+    draw: st.DrawFn, *, dyadic: bool = True, whole: bool = False, base: bool = True, max_lists: int = 7
+) -> Corpus:
+    """Few lists of 0, 1, 2 or more candidates from a small pool of rows: duplicates, empty rows and ties abound.
+
+    dyadic: all numbers are multiples of 1/4 (gains and weights too), so that sums are exact; otherwise every number of
+    a row and every base score is scaled by a random number, and ties are left between the same candidates only.
+    whole: the numbers of rows are whole. base: False for base scores of 0.
+    """
+    pool = [*draw(st.lists(ROWS, min_size=2, max_size=6)), {}]
+    if whole:
+        pool = [{j: 4 * x for j, x in row.items()} for row in pool]
+    numbers = [0.0, 0.0, *draw(st.lists(QUARTERS, min_size=1, max_size=3))] if base else [0.0]
+    if not dyadic:
+        noise = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        pool = [{j: float(np.float32(x * noise.uniform(0.5, 2))) for j, x in row.items()} for row in pool]
+        numbers = [x * noise.uniform(0.5, 2) for x in numbers]
+    candidates = st.tuples(st.sampled_from(pool), st.sampled_from(numbers), st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0]))
+    sizes = st.sampled_from([0, 1, 2, 2, 3, 4, 9])
+    lists = draw(st.lists(sizes.flatmap(lambda n: st.lists(candidates, min_size=n, max_size=n)), max_size=max_lists))
+    importance = st.sampled_from([1.0, 1.0, 2.0] if whole else [1.0, 1.0, 0.5, 2.0])
+    weights = draw(st.lists(importance, min_size=len(lists), max_size=len(lists)))
+    return corpus_of(lists, weights)
+
+
+RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "loss": st.sampled_from(["perceptron", "hinge"]),
+        "eta": st.sampled_from([0.5, 1.0, 3.0]),
+        "l1": st.sampled_from([0.0, 0.125, 0.25, 1.0]),
+        "l2": st.sampled_from([0.0, 0.5]),
+        "update": st.sampled_from(["always", "mistakes"]),
+        "base": st.sampled_from([0.0, 0.5, 1.0]),
+        "base_rate": st.sampled_from([0.0, 0.0, 0.5]),
+    }
+)
+
+
+def random_corpus(seed: int, lists: int = 30, candidates: int = 6, width: int = 12, dyadic: bool = False) -> Corpus:
+    """Lists of random rows and base scores without ties; ``dyadic`` features are multiples of 1/4."""
+    random = np.random.default_rng(seed)
+
+    def row() -> Row:
+        columns = random.choice(width, size=random.integers(1, width // 2), replace=False)
+        values = random.normal(size=columns.size)
+        values = np.round(4 * values) / 4 if dyadic else values.astype(np.float32)
+        return {int(j): float(x) for j, x in zip(columns, values, strict=True)}
+
+    return corpus_of(
+        [[(row(), random.normal(), random.uniform()) for _ in range(candidates)] for _ in range(lists)],
+        [float(x) for x in random.choice([0.5, 1.0, 2.0], size=lists)],
+        width,
+    )
+
+
+def targets(corpus: Corpus) -> np.ndarray:
+    """The oracles."""
+    return oracle(corpus.lists, corpus.gain, corpus.base)
+
+
+def orders(corpus: Corpus, epochs: int, first: int = 0, seed: int = 1) -> list[np.ndarray]:
+    """The lists in the order of every epoch."""
+    return [epoch_order(corpus.list_count, seed, epoch, shuffle=True) for epoch in range(first, first + epochs)]
+
+
+class Ran(NamedTuple):
+    """What a learner did: its state, the parts of every epoch, the log."""
+
+    state: State
+    stats: list[list[EpochStats]]
+    log: UpdateLog
+
+    def per_epoch(self, name: str) -> list[float]:
+        """A counter summed over the parts of every epoch."""
+        return [sum(getattr(part, name) for part in parts) for parts in self.stats]
+
+
+def run(
+    learner: Learner,
+    corpus: Corpus,
+    epochs: int,
+    *,
+    any_ties: bool = False,
+    points: int = 1,
+    state: State | None = None,
+    first: int = 0,
+    oracles: np.ndarray | None = None,
+) -> Ran:
+    """Pass ``learner`` over ``corpus`` in the order of ``orders``, from a fresh state unless one is given."""
+    state = learner.init(corpus.width) if state is None else state
+    log, oracles = UpdateLog(), targets(corpus) if oracles is None else oracles
+    stats = [
+        learner.epoch(corpus, oracles, order, state, any_ties=any_ties, log=log, points=points)
+        for order in orders(corpus, epochs, first)
+    ]
+    return Ran(state, stats, log)
+
+
+def stored(state: State) -> State:
+    """The state after it was written as an .npz without objects, and read."""
+    stream = io.BytesIO()
+    np.savez(stream, **state._asdict())
+    stream.seek(0)
+    with np.load(stream, allow_pickle=False) as arrays:
+        return type(state)(**{name: arrays[name] for name in state._fields})
+
+
+def bits(state: State) -> dict[str, bytes]:
+    """All arrays of a state as bytes."""
+    return {name: np.asarray(array).tobytes() for name, array in state._asdict().items()}

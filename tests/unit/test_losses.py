@@ -1,0 +1,162 @@
+"""Losses: values and coefficients by hand, gradients against finite differences, numbers that would overflow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import loss_of, oracle_and_rival
+
+from rerank.learn.losses import (
+    BAYES,
+    HINGE,
+    LOG,
+    LOGISTIC,
+    LOSSES,
+    PERCEPTRON,
+    accumulate,
+    coefficients,
+    rivals,
+    softmax,
+)
+
+FIRST = 3  # candidates of the list under test are FIRST..; what lies before must not matter
+
+
+def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:
+    array = np.array(numbers, float)
+    array.flags.writeable = False
+    return array
+
+
+def loss(code: int, scores: list[float], gain: list[float], star: int = 0, rival: int = 1) -> tuple[float, list[float]]:
+    """Value, and the coefficient of every candidate."""
+    n = len(scores)
+    who, a = np.full(max(n, 2), -1, np.int64), np.full(max(n, 2), np.nan)
+    gains = frozen([99.0] * FIRST + gain)
+    value, count = coefficients(
+        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, who, a
+    )
+    dense = np.zeros(n)
+    for r in range(count):
+        dense[who[r] - FIRST] += a[r]
+    return value, dense.tolist()
+
+
+@pytest.mark.parametrize(
+    ("code", "margin", "value", "size"),
+    [
+        (PERCEPTRON, -2.0, 2.0, 1.0),
+        (PERCEPTRON, 0.0, 0.0, 1.0),
+        (HINGE, -2.0, 3.0, 1.0),
+        (HINGE, 0.0, 1.0, 1.0),
+        (HINGE, 0.25, 0.75, 1.0),
+        (HINGE, 1.0, 0.0, 1.0),
+        (LOGISTIC, 0.0, math.log(2), 0.5),
+        (LOGISTIC, math.log(3), math.log(4 / 3), 0.25),
+        (LOGISTIC, -math.log(3), math.log(4), 0.75),
+    ],
+)
+def test_pairwise_losses_by_hand(code: int, margin: float, value: float, size: float) -> None:
+    found, a = loss(code, [margin + 5, 5.0, -100.0], [1.0, 0.0, 0.0])
+    assert found == pytest.approx(value, abs=1e-15)
+    assert a == pytest.approx([-size, size, 0.0])
+
+
+def test_log_loss_by_hand() -> None:
+    value, a = loss(LOG, [math.log(2), math.log(1), math.log(5)], [1.0, 0.0, 0.0], star=0, rival=2)
+    assert value == pytest.approx(math.log(4))
+    assert a == pytest.approx([0.25 - 1, 0.125, 0.625])
+
+
+def test_bayes_risk_by_hand() -> None:
+    value, a = loss(BAYES, [math.log(2), math.log(1), math.log(5)], [1.0, 0.5, 0.0], star=0, rival=2)
+    assert value == pytest.approx(-0.3125)
+    assert a == pytest.approx([0.25 * (0.3125 - 1), 0.125 * (0.3125 - 0.5), 0.625 * 0.3125])
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from(sorted(LOSSES)),
+    st.lists(st.tuples(st.floats(-6, 6), st.floats(0, 1)), min_size=2, max_size=6),
+)
+def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, float]]) -> None:
+    """∂ value / ∂ score(y) = a_y, with y* and y' held; off the kinks."""
+    scores, gain = [x for x, _ in candidates], [s for _, s in candidates]
+    rival = max(range(1, len(scores)), key=lambda y: scores[y])
+    m = scores[0] - scores[rival]
+    kink = {"perceptron": 0.0, "hinge": 1.0}.get(name)
+    if kink is not None and m > kink - 1e-4:
+        return  # no subgradient is asked for beyond the kink
+    h, gradient = 1e-6, []
+    for y in range(len(scores)):
+        up, down = ([x + sign * h * (z == y) for z, x in enumerate(scores)] for sign in (1, -1))
+        gradient.append(
+            (loss(LOSSES[name], up, gain, 0, rival)[0] - loss(LOSSES[name], down, gain, 0, rival)[0]) / 2 / h
+        )
+    value, a = loss(LOSSES[name], scores, gain, 0, rival)
+    assert a == pytest.approx(gradient, abs=1e-7)
+    expected, b = loss_of(name, np.array(scores), np.array(gain), 0, rival)
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert a == pytest.approx(list(b), rel=1e-12, abs=1e-12)
+
+
+def test_a_step_against_the_coefficients_of_bayes_risk_raises_the_expected_gain() -> None:
+    scores, gain = [0.3, -0.2, 0.9], [0.2, 1.0, 0.4]
+    risk, a = loss(BAYES, scores, gain)
+    assert loss(BAYES, [x - 0.1 * c for x, c in zip(scores, a, strict=True)], gain)[0] < risk
+    assert a[1] < 0 < a[0]
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("margin", [1e4, -1e4, 720.0, -720.0])
+def test_large_scores_do_not_overflow(name: str, margin: float) -> None:
+    with np.errstate(over="ignore"):
+        expected, b = loss_of(name, np.array([margin, 0.0, -1e4]), np.array([1.0, 0.25, 0.0]), 0, 1)
+    value, a = loss(LOSSES[name], [margin, 0.0, -1e4], [1.0, 0.25, 0.0])
+    assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert a == pytest.approx(list(b), abs=1e-12)
+    assert np.isfinite([value, *a]).all()
+
+
+def test_softmax_sums_to_one_and_returns_log_z() -> None:
+    p = np.empty(5)
+    scores = np.array([1e4, 1e4 - 1, -1e4, 0.0, 7.0])
+    log_z = softmax(3, scores, p)
+    assert log_z == pytest.approx(1e4 + math.log(1 + math.exp(-1)), rel=1e-15)
+    assert p[:3] == pytest.approx([1 / (1 + math.exp(-1)), math.exp(-1) / (1 + math.exp(-1)), 0.0])
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 1.0, 2.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=6),
+    st.data(),
+    st.booleans(),
+)
+def test_rivals(candidates: list[tuple[float, float]], data: st.DataObject, any_ties: bool) -> None:
+    scores, gain = np.array([x for x, _ in candidates]), np.array([s for _, s in candidates])
+    chosen = data.draw(st.integers(0, scores.size - 1))
+    star, rival = oracle_and_rival(scores, gain, chosen, any_ties)
+    gains = frozen(np.append(np.zeros(FIRST), gain))
+    found = rivals(FIRST, FIRST + scores.size, scores, gains, FIRST + chosen, any_ties)
+    assert found == (FIRST + star, -1 if rival is None else FIRST + rival)
+
+
+def test_rivals_of_an_empty_list() -> None:
+    assert rivals(FIRST, FIRST, np.zeros(2), frozen([0.0] * 5), -1, False) == (-1, -1)
+
+
+def test_accumulate_sums_rows_and_leaves_out_zero_coefficients() -> None:
+    rows, columns = np.array([0, 2, 2, 4, 5]), np.array([0, 3, 0, 1, 2], np.int32)
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0], np.float32)
+    for array in (rows, columns, values):
+        array.flags.writeable = False
+    g, seen, touched = np.full(5, np.nan), np.full(5, -1, np.int64), np.empty(5, np.int64)
+    who, a = np.array([0, 1, 2, 3]), np.array([-1.0, 3.0, 0.5, 0.0])
+    for stamp in (7, 8):  # the second sum starts from 0 again
+        count = accumulate(rows, columns, values, who, a, 4, g, seen, stamp, touched)
+        assert sorted(touched[:count].tolist()) == [0, 1, 3]
+        assert g[touched[:count]].tolist() == [1.0, -2.0, 4.0]
