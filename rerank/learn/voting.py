@@ -1,22 +1,22 @@
-"""Exact voting: what every list's winner is under every predictor, without a weight vector per predictor.
+"""Exact voting: the winner of every list under every predictor, without a weight vector per predictor.
 
-Under predictor k a candidate scores −(U − k·λ₁·V)·d_k + β_k·b, with U = Σ φ_j s_j and V = Σ φ_j sign(s_j) over the
-columns whose |s_j| exceeds k·λ₁ (ALGORITHMS of the papers: Gao et al. 2013, Fig. 2, with eq. 10 for w). Three steps:
+Under predictor k a candidate scores β_k·b − d_k·(U − k·λ₁·V), with U = Σ φ_j s_j and V = Σ φ_j sign(s_j) over the
+columns whose |s_j| exceeds k·λ₁ (Gao et al. 2013, Fig. 2, with eq. 10 for w). The predictors are replayed in blocks:
 
-1. columns with the same values on all candidates of the corpus act as one: they form a *group*;
-2. the updates are replayed once, in time, as *moves* of the groups' sums of s and of sign(s): an update moves the
-   groups of its columns, and a column leaves both sums at the first k with k·λ₁ ≥ |s_j|;
-3. list by list, the moves of the list's own groups are spread over its candidates, a block of predictors at a time,
-   and the winner is followed from predictor to predictor.
+1. moves: by column, at which predictors of the block the column's s_j and sign(s_j) change inside U and V;
+2. per list, the moves of columns with the same values on all its candidates are summed over time; candidate y gets
+   U_y = U_x + differences, where x is the earlier candidate that it is most like (see ``electorate``);
+3. the scores of all candidates are compared at all predictors of the block at once.
 
-Lists do not depend on one another, so threads share them out and the result is the same for any number of them.
-Whole-numbered moves and values (the perceptron and hinge losses on counts) use 16-bit arithmetic, with the same result.
-Sums of other numbers are kept up from move to move; where two candidates tie exactly, rounding in them may break the tie.
+Lists do not depend on one another: threads share them out, and the result is the same for any number of threads.
+Whole-numbered moves and values (perceptron and hinge on counts) are summed as 16-bit integers where they fit, all else
+as float64. Sums of whole numbers, and of small multiples of a power of two, are exact in both: then every winner, ties
+included, is the one that the predictor itself gives. Other sums are rounded, which only matters to candidates whose
+scores agree to about 12 digits.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -27,339 +27,266 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.base import VotingRule
+from rerank.learn.electorate import Electorate, assemble
 from rerank.learn.log import Votes
-from rerank.symbols import mix
+from rerank.learn.moves import ROWS, MoveFinder, Moves
 
-BLOCK = 2048  # predictors at a time: their moves of one list fit into a core's cache
-LANES = 16
-NONE = -1
+BLOCK = 512 * ROWS  # predictors at a time
 
 
-class Moves(NamedTuple):
-    """By group, in time: at predictor ``at`` the group's Σ s_j moves by ``u`` and its Σ sign(s_j) by ``v``."""
+class Terms(NamedTuple):
+    """What turns U and V into scores, for the predictors of a block, in the block's layout."""
 
-    first: np.ndarray  # int64 [G + 1]
-    at: np.ndarray  # int32 [moves]
-    u: np.ndarray  # int16 or float64 [moves]
-    v: np.ndarray  # the same [moves], or [0] where λ₁ = 0
-
-
-@kernel
-def hash_columns(rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, one: np.ndarray, two: np.ndarray) -> None:
-    """128 bits for every column, sums of hashes of (candidate, value); ``bits`` (uint32) are the values' bits."""
-    for y in range(rows.shape[0] - 1):
-        key = mix(np.uint64(y + 1))
-        for p in range(rows[y], rows[y + 1]):
-            h = mix(key ^ np.uint64(bits[p]))
-            one[columns[p]] += h
-            two[columns[p]] += mix(h + key)
+    scale: np.ndarray  # float64 [T]: d_k, 0 where there is no predictor
+    threshold: np.ndarray  # float64 [T]: k·λ₁, or [0] where λ₁ = 0
+    beta: np.ndarray  # float64 [T]: weight of the base score
+    survived: np.ndarray  # int64 [T]: c_k, 0 where there is no predictor
 
 
-def group_columns(corpus: Corpus) -> tuple[np.ndarray, int]:
-    """The group of every column (int32 [D], NONE where no candidate owns it) and the number of groups G."""
-    one, two = np.zeros(corpus.width, np.uint64), np.zeros(corpus.width, np.uint64)
-    hash_columns(corpus.rows, corpus.columns, corpus.values.view(np.uint32), one, two)
-    owned = np.flatnonzero(one | two)
-    order = owned[np.lexsort((two[owned], one[owned]))]
-    fresh = np.ones(order.size, np.bool_)
-    fresh[1:] = (one[order[1:]] != one[order[:-1]]) | (two[order[1:]] != two[order[:-1]])
-    group = np.full(corpus.width, NONE, np.int32)
-    group[order] = np.cumsum(fresh) - 1
-    return group, int(np.count_nonzero(fresh))
+class Tables(NamedTuple):
+    """Scratch space of a thread: T predictors, M candidates of the longest list; numbers are int16 or float64."""
+
+    sums: np.ndarray  # [P, T]: the moves of the patterns of a list
+    moving: np.ndarray  # bool [P]: has the pattern any?
+    u: np.ndarray  # [M, T]: moves of U by candidate
+    v: np.ndarray  # [M, T] or [0, T]: moves of V
+    lane: np.ndarray  # int64 or float64 [T / ROWS]
+    total_u: np.ndarray  # int64 or float64 [T]: U since the start of the block
+    total_v: np.ndarray  # the same for V
+    best: np.ndarray  # float64 [T]
+    winner: np.ndarray  # int32 [T]
 
 
 @kernel
-def replay(
-    votes: Votes,
-    l1: float,
-    group: np.ndarray,
-    s: np.ndarray,
-    leaves: np.ndarray,
-    bucket: np.ndarray,
-    following: np.ndarray,
-    move: np.ndarray,
-    seen: np.ndarray,
-    touched: np.ndarray,
-    out_group: np.ndarray,
-    out_at: np.ndarray,
-    out_u: np.ndarray,
-    out_v: np.ndarray,
-) -> int:
-    """All updates in time; returns the number of moves written.
+def add(out: np.ndarray, x: np.ndarray) -> None:
+    """out += x."""
+    for t in range(out.shape[0]):
+        out[t] += x[t]
 
-    ``s`` (float64 [D]) and ``leaves`` (int64 [D]: the k at which an active column falls out, 0 while inactive) start at
-    0; ``bucket`` (int64 [M + 2], NONE) and ``following`` (int64 [entries]) queue entries by that k; ``move`` (float64
-    [G, 2]), ``seen`` (int64 [G], 0) and ``touched`` (int64 [G]) collect the moves of one predictor.
-    """
-    M, n = votes.first.shape[0] - 1, 0
-    for k in range(1, M + 1):
-        count = 0
-        for e in range(votes.first[k - 1], votes.first[k]):
-            j = votes.columns[e]
-            old, new = s[j] if leaves[j] >= k else 0.0, s[j] + votes.delta[e]
-            s[j] = new
-            if group[j] == NONE:
+
+@kernel
+def add_to(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    """out = x + y."""
+    for t in range(out.shape[0]):
+        out[t] = x[t] + y[t]
+
+
+@kernel
+def add_multiples(out: np.ndarray, a: float, x: np.ndarray, b: float, y: np.ndarray) -> None:
+    """out += a·x + b·y, in the numbers of ``out``."""
+    for t in range(out.shape[0]):
+        out[t] += a * x[t] + b * y[t]
+
+
+@kernel
+def copy(out: np.ndarray, x: np.ndarray) -> None:
+    """out = x."""
+    for t in range(out.shape[0]):
+        out[t] = x[t]
+
+
+@kernel
+def clear(out: np.ndarray) -> None:
+    """out = 0."""
+    for t in range(out.shape[0]):
+        out[t] = 0
+
+
+@kernel
+def scatter(moves: Moves, column: int, sums: np.ndarray) -> None:
+    """Add the moves of ``column`` to ``sums`` [T]."""
+    for e in range(moves.first[column], moves.first[column + 1]):
+        sums[moves.at[e]] += moves.size[e]
+
+
+@kernel
+def sum_patterns(seats: Electorate, moves: Moves, i: int, sums: np.ndarray, moving: np.ndarray) -> None:
+    """sums[p, t] ← how much the columns of list i's pattern p move at t, all together."""
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        at = p - seats.patterns[i]
+        moving[at] = False
+        for q in range(seats.members[p], seats.members[p + 1]):
+            c = seats.column[q]
+            if moves.first[c] == moves.first[c + 1]:
                 continue
-            leaves[j] = 0
-            if abs(new) > k * l1:
-                leaves[j] = M + 1
-                if (M + 1) * l1 >= abs(new):
-                    leaves[j] = max(k + 1, math.ceil(abs(new) / l1))
-                    following[e] = bucket[leaves[j]]
-                    bucket[leaves[j]] = e
+            if not moving[at]:
+                moving[at] = True
+                clear(sums[at])
+            if moves.row[c] >= 0:
+                add(sums[at], moves.dense[moves.row[c]])
             else:
-                new = 0.0
-            count = collect(group[j], new - old, np.sign(new) - np.sign(old), k, move, seen, touched, count)
-        e = bucket[k]
-        while e != NONE:
-            j = votes.columns[e]
-            if leaves[j] == k:
-                leaves[j] = 0
-                count = collect(group[j], -s[j], -np.sign(s[j]), k, move, seen, touched, count)
-            e = following[e]
-        for r in range(count):
-            g = touched[r]
-            if move[g, 0] != 0.0 or (l1 > 0.0 and move[g, 1] != 0.0):
-                out_group[n], out_at[n], out_u[n] = g, k, move[g, 0]
-                if l1 > 0.0:
-                    out_v[n] = move[g, 1]
-                n += 1
-    return n
-
-
-@kernel
-def collect(
-    g: int, u: float, v: float, k: int, move: np.ndarray, seen: np.ndarray, touched: np.ndarray, count: int
-) -> int:
-    """Add a column's move to its group's; returns how many groups have moved at predictor k."""
-    if seen[g] != k:
-        seen[g] = k
-        move[g, 0], move[g, 1] = 0.0, 0.0
-        touched[count] = g
-        count += 1
-    move[g, 0] += u
-    move[g, 1] += v
-    return count
-
-
-@kernel
-def sort_moves(group: np.ndarray, n: int, first: np.ndarray, place: np.ndarray) -> None:
-    """Where each of the n moves goes so that they lie by group, in time (``first`` int64 [G + 1], 0)."""
-    for r in range(n):
-        first[group[r] + 1] += 1
-    for g in range(first.shape[0] - 1):
-        first[g + 1] += first[g]
-    for r in range(n):
-        place[first[group[r]]] = r
-        first[group[r]] += 1
-    for g in range(first.shape[0] - 1, 0, -1):
-        first[g] = first[g - 1]
-    first[0] = 0
-
-
-def find_moves(votes: Votes, l1: float, group: np.ndarray, groups: int) -> Moves:
-    """The moves of all groups under the updates ``votes``."""
-    D, M, entries = group.size, votes.base.size, votes.columns.size
-    room = 2 * entries if l1 > 0 else entries
-    out_group, out_at, out_u = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room)
-    out_v = np.empty(room if l1 > 0 else 0)
-    n = replay(
-        votes,
-        l1,
-        group,
-        np.zeros(D),
-        np.zeros(D, np.int64),
-        np.full(M + 2, NONE, np.int64),
-        np.empty(entries if l1 > 0 else 0, np.int64),
-        np.empty((groups, 2)),
-        np.zeros(groups, np.int64),
-        np.empty(groups, np.int64),
-        out_group,
-        out_at,
-        out_u,
-        out_v,
-    )
-    first, place = np.zeros(groups + 1, np.int64), np.empty(n, np.int64)
-    sort_moves(out_group, n, first, place)
-    return Moves(first, out_at[place], out_u[place], out_v[place] if l1 > 0 else out_v)
-
-
-@kernel
-def fill_local(
-    a: int,
-    b: int,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    group: np.ndarray,
-    lanes: int,
-    owner: np.ndarray,
-    own: np.ndarray,
-    local: np.ndarray,
-) -> int:
-    """The groups of the list of candidates a..b (``own``), and a dense row of values for each (``local``).
-
-    ``owner`` (int32 [G], NONE, and NONE again afterwards) is scratch. Returns the number of groups.
-    """
-    count = 0
-    for y in range(a, b):
-        for p in range(rows[y], rows[y + 1]):
-            g = group[columns[p]]
-            if owner[g] == NONE:
-                owner[g] = count
-                own[count] = g
-                local[count * lanes : (count + 1) * lanes] = 0
-                count += 1
-            local[owner[g] * lanes + y - a] = values[p]
-    for r in range(count):
-        owner[own[r]] = NONE
-    return count
+                scatter(moves, c, sums[at])
 
 
 @kernel
 def spread(
-    at: np.ndarray,
-    size: np.ndarray,
-    first: np.ndarray,
-    own: np.ndarray,
-    count: int,
-    local: np.ndarray,
-    lanes: int,
-    begin: int,
-    end: int,
-    cursor: np.ndarray,
-    block: np.ndarray,
+    seats: Electorate, difference: np.ndarray, i: int, sums: np.ndarray, moving: np.ndarray, out: np.ndarray
 ) -> None:
-    """block[k − begin] ← the moves of all candidates at predictors begin..end − 1; ``cursor`` moves on.
-
-    Unsigned indices: they need no test for counting from the end, so the inner loop runs on vector registers.
-    """
-    width = np.uint64(lanes)
-    block[: (end - begin) * lanes] = 0
-    for r in range(count):
-        e, stop, row = cursor[r], first[own[r] + 1], np.uint64(r * lanes)
-        while e < stop and at[e] < end:
-            move, to = size[e], np.uint64((at[e] - begin) * lanes)
-            t = np.uint64(0)
-            while t < width:
-                block[to + t] += move * local[row + t]
-                t += np.uint64(1)
-            e += 1
-        cursor[r] = e
-
-
-@kernel
-def add_row(total: np.ndarray, block: np.ndarray, row: int, lanes: int) -> None:
-    """total ← total + block[row], both of ``lanes`` numbers."""
-    width, begin, t = np.uint64(lanes), np.uint64(row * lanes), np.uint64(0)
-    while t < width:
-        total[t] += block[begin + t]
-        t += np.uint64(1)
-
-
-@kernel
-def follow_winner(
-    base: np.ndarray,
-    lanes: int,
-    begin: int,
-    end: int,
-    survived: np.ndarray,
-    scale: np.ndarray,
-    beta: np.ndarray,
-    l1: float,
-    block_u: np.ndarray,
-    block_v: np.ndarray,
-    U: np.ndarray,
-    V: np.ndarray,
-    winner: int,
-    votes: np.ndarray,
-) -> int:
-    """Go through predictors begin..end − 1, give each one's votes to its winner, and return the last winner.
-
-    One look at all candidates says whether any comes up to the winner; only then are they ranked anew.
-    """
-    n = base.shape[0]
-    for k in range(begin, end):
-        add_row(U, block_u, k - begin, lanes)
-        if l1 > 0.0:
-            add_row(V, block_v, k - begin, lanes)
-        if survived[k] == 0:
-            continue
-        b, d, threshold = beta[k], scale[k], k * l1
-        rivals = 0
-        if l1 > 0.0:
-            top = b * base[winner] - d * (U[winner] - threshold * V[winner])
-            for t in range(n):
-                rivals += b * base[t] - d * (U[t] - threshold * V[t]) >= top
+    """out[y, t] ← how much list i's candidate at place y moves at t; ``difference``: the electorate's, as numbers."""
+    a = seats.lists[i]
+    for y in range(seats.lists[i + 1] - a):
+        if seats.like[a + y] >= 0:
+            copy(out[y], out[seats.like[a + y]])
         else:
-            top = b * base[winner] - d * U[winner]
-            for t in range(n):
-                rivals += b * base[t] - d * U[t] >= top
-        if rivals > 1:
-            winner = best_lane(base, b, d, threshold, U, V)
-        votes[winner] += survived[k]
-    return winner
+            clear(out[y])
+        other = -1  # edges are added in pairs
+        for e in range(seats.edges[a + y], seats.edges[a + y + 1]):
+            if not moving[seats.pattern[e]]:
+                continue
+            if other < 0:
+                other = e
+            else:
+                x, z = sums[seats.pattern[other]], sums[seats.pattern[e]]
+                add_multiples(out[y], difference[other], x, difference[e], z)
+                other = -1
+        if other >= 0:
+            x = sums[seats.pattern[other]]
+            add_multiples(out[y], difference[other], x, difference.dtype.type(0), x)
 
 
 @kernel
-def best_lane(base: np.ndarray, b: float, d: float, threshold: float, U: np.ndarray, V: np.ndarray) -> int:
-    """The best candidate: highest score, then higher base score, then lower index."""
-    best, top = 0, 0.0
-    for t in range(base.shape[0]):
-        score = b * base[t] - d * (U[t] - threshold * V[t] if threshold > 0.0 else U[t])
-        if t == 0 or score > top or (score == top and base[t] > base[best]):
-            best, top = t, score
-    return best
+def fits(seats: Electorate, moves: Moves, i: int) -> bool:
+    """Are all sums of ``spread`` for list i within 16 bits?"""
+    limit = 0.0
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            limit += moves.peak[seats.column[q]] * seats.largest[p]
+    return limit <= 32767.0
 
 
 @kernel
-def vote_lists(
-    begin: int,
-    end: int,
-    lists: np.ndarray,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    values: np.ndarray,
-    base: np.ndarray,
-    group: np.ndarray,
-    moves: Moves,
-    survived: np.ndarray,
-    scale: np.ndarray,
-    beta: np.ndarray,
-    l1: float,
-    owner: np.ndarray,
-    own: np.ndarray,
-    cursor_u: np.ndarray,
-    cursor_v: np.ndarray,
-    local: np.ndarray,
-    block_u: np.ndarray,
-    block_v: np.ndarray,
+def run_up(moved: np.ndarray, lane: np.ndarray, total: np.ndarray) -> float:
+    """total[t] ← the sum of ``moved`` up to predictor t, in the block's layout; returns the sum of all."""
+    W = lane.shape[0]
+    clear(lane)
+    for r in range(ROWS):
+        add(lane, moved[r * W : (r + 1) * W])
+    run = lane.dtype.type(0)
+    for b in range(W):
+        x = lane[b]
+        lane[b] = run
+        run += x
+    add_to(total[:W], lane, moved[:W])
+    for r in range(1, ROWS):
+        add_to(total[r * W : (r + 1) * W], total[(r - 1) * W : r * W], moved[r * W : (r + 1) * W])
+    return float(run)
+
+
+@kernel
+def challenge(y: int, b: float, u: float, total_u: np.ndarray, terms: Terms, best: np.ndarray, who: np.ndarray) -> None:
+    """Make candidate y the winner wherever it scores higher than the best so far (λ₁ = 0)."""
+    for t in range(best.shape[0]):
+        score = terms.beta[t] * b - terms.scale[t] * (u + total_u[t])
+        higher = score > best[t]
+        best[t] = score if higher else best[t]
+        who[t] = y if higher else who[t]
+
+
+@kernel
+def challenge_shrunk(
+    y: int, b: float, u: float, v: float, total_u: np.ndarray, total_v: np.ndarray, terms: Terms,
+    best: np.ndarray, who: np.ndarray,
+) -> None:  # fmt: skip
+    """Make candidate y the winner wherever it scores higher than the best so far (λ₁ > 0)."""
+    for t in range(best.shape[0]):
+        shrunk = (u + total_u[t]) - terms.threshold[t] * (v + total_v[t])
+        score = terms.beta[t] * b - terms.scale[t] * shrunk
+        higher = score > best[t]
+        best[t] = score if higher else best[t]
+        who[t] = y if higher else who[t]
+
+
+@kernel
+def vote_block(
+    pending: np.ndarray,
+    seats: Electorate,
+    difference: np.ndarray,
+    moves_u: Moves,
+    moves_v: Moves,
+    terms: Terms,
+    small: bool,
+    T: Tables,
     U: np.ndarray,
     V: np.ndarray,
     votes: np.ndarray,
 ) -> None:
-    """The lists begin..end − 1, each over all predictors in blocks."""
-    predictors = survived.shape[0]
-    for i in range(begin, end):
-        a, b = lists[i], lists[i + 1]
-        n = b - a
-        if n == 0:
+    """The predictors of a block vote on those of the lists that are ``pending`` (bool [L]).
+
+    U, V (float64 [N], by place) are those of the last predictor before the block, and after it of its last. Where
+    ``small`` (16 bits), a list that does not fit stays pending and is left alone.
+    """
+    shrunk = terms.threshold.shape[0] > 0
+    for i in range(pending.shape[0]):
+        a, n = seats.lists[i], seats.lists[i + 1] - seats.lists[i]
+        if not pending[i] or (small and not (seats.whole[i] and fits(seats, moves_u, i))):
             continue
-        lanes = (n + LANES - 1) // LANES * LANES
-        count = fill_local(a, b, rows, columns, values, group, lanes, owner, own, local)
-        for r in range(count):
-            cursor_u[r] = cursor_v[r] = moves.first[own[r]]
-        U[:lanes] = 0.0
-        V[:lanes] = 0.0
-        winner = 0
-        for k in range(0, predictors, BLOCK):
-            stop = min(predictors, k + BLOCK)
-            spread(moves.at, moves.u, moves.first, own, count, local, lanes, k, stop, cursor_u, block_u)
-            if l1 > 0.0:
-                spread(moves.at, moves.v, moves.first, own, count, local, lanes, k, stop, cursor_v, block_v)
-            winner = follow_winner(
-                base[a:b], lanes, k, stop, survived, scale, beta, l1, block_u, block_v, U, V, winner, votes[a:b]
-            )  # fmt: skip
+        pending[i] = False
+        sum_patterns(seats, moves_u, i, T.sums, T.moving)
+        spread(seats, difference, i, T.sums, T.moving, T.u)
+        if shrunk:
+            sum_patterns(seats, moves_v, i, T.sums, T.moving)
+            spread(seats, difference, i, T.sums, T.moving, T.v)
+        for t in range(T.best.shape[0]):
+            T.best[t] = -np.inf
+            T.winner[t] = 0
+        for y in range(n):
+            b = seats.base[a + y]
+            du = run_up(T.u[y], T.lane, T.total_u)
+            if shrunk:
+                dv = run_up(T.v[y], T.lane, T.total_v)
+                challenge_shrunk(y, b, U[a + y], V[a + y], T.total_u, T.total_v, terms, T.best, T.winner)
+                V[a + y] += dv
+            else:
+                challenge(y, b, U[a + y], T.total_u, terms, T.best, T.winner)
+            U[a + y] += du
+        if n > 0:
+            for t in range(T.best.shape[0]):
+                votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]
+
+
+class Ward:
+    """The lists from..to - 1 of a corpus, ``part`` = (from, to), which a thread takes through a block of predictors."""
+
+    def __init__(self, corpus: Corpus, name: np.ndarray, part: tuple[int, int], counted: np.ndarray) -> None:
+        self._seats = assemble(corpus, name, *part)
+        self._U, self._V = np.zeros((2, self._seats.candidate.size))
+        self._counted = counted
+        self.pending = np.zeros(part[1] - part[0], np.bool_)
+
+    def vote(self, moves: tuple[Moves, Moves], terms: Terms, kind: type) -> None:
+        """Let the block of predictors vote on the pending lists, in numbers of ``kind`` (int16 where that fits)."""
+        seats, small = self._seats, kind is np.int16
+        moves_u, moves_v = (x.cast(kind) for x in moves)
+        vote_block(
+            self.pending,
+            seats,
+            seats.difference.astype(kind),
+            moves_u,
+            moves_v,
+            terms,
+            small,
+            self._tables(terms.scale.size, terms.threshold.size > 0, kind),
+            self._U,
+            self._V,
+            self._counted,
+        )
+
+    def _tables(self, T: int, shrunk: bool, kind: type) -> Tables:
+        """Scratch space for a block."""
+        longest = int(np.diff(self._seats.lists).max(initial=0))
+        patterns = int(np.diff(self._seats.patterns).max(initial=0))
+        wide = np.int32 if kind is np.int16 else np.float64
+        return Tables(
+            np.empty((patterns, T), kind),
+            np.empty(patterns, np.bool_),
+            np.empty((longest, T), kind),
+            np.empty((longest if shrunk else 0, T), kind),
+            np.empty(T // ROWS, wide),
+            np.empty(T, wide),
+            np.empty(T, wide),
+            np.empty(T),
+            np.empty(T, np.int32),
+        )
 
 
 def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = None) -> np.ndarray:
@@ -367,92 +294,56 @@ def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = N
 
     Ties go to the higher base score, then the lower index. ``threads``: all cores by default.
     """
-    group, groups = group_columns(corpus)
-    moves = find_moves(votes, rule.l1, group, groups)
-    small = _fit_small(moves, votes.survived.size, group, corpus)
-    if small is not None:
-        moves = small
-    kind = np.int16 if small is not None else np.float64
-    k = np.arange(votes.survived.size)
-    scale, base_scale = _scale(rule, k, rule.l2), _scale(rule, k, 0.0)
-    summed = np.concatenate([[0.0], np.cumsum(votes.base)])
-    beta = rule.base - rule.base_rate * base_scale * summed
-    values = corpus.values.astype(kind)
-    values.flags.writeable = False
+    predictors = votes.survived.size
+    T = min(BLOCK, -(-predictors // ROWS) * ROWS)
+    workers = max(1, min(threads or os.cpu_count() or 1, 16))
     counted = np.zeros(corpus.candidate_count)
-    sizes = np.diff(corpus.lists)
-    longest = -(-int(sizes.max(initial=1)) // LANES) * LANES
-    workers = max(1, min(threads or os.cpu_count() or 1, 16, corpus.list_count))
-
-    def work(begin: int, end: int) -> None:
-        block = min(BLOCK, k.size) * longest
-        widest = int(np.diff(corpus.rows[corpus.lists[begin : end + 1]]).max(initial=0))
-        most = min(widest, groups)
-        own, cursor_u, cursor_v = np.empty((3, most), np.int64)
-        U, V = np.empty((2, longest))
-        vote_lists(
-            begin,
-            end,
-            corpus.lists,
-            corpus.rows,
-            corpus.columns,
-            values,
-            corpus.base,
-            group,
-            moves,
-            votes.survived,
-            scale,
-            beta,
-            rule.l1,
-            np.full(groups, NONE, np.int32),
-            own,
-            cursor_u,
-            cursor_v,
-            np.empty(most * longest, kind),
-            np.empty(block, kind),
-            np.empty(block if rule.l1 > 0 else 0, kind),
-            U,
-            V,
-            counted,
-        )
-
-    # Pieces of equal numbers of candidates; each writes its own part of ``counted``.
-    ends = np.searchsorted(corpus.lists, np.linspace(0, corpus.candidate_count, 8 * workers + 1))
-    ends[0], ends[-1] = 0, corpus.list_count
-    pieces = [(int(a), int(b)) for a, b in pairwise(ends) if b > a]
+    scale, beta = _scale(rule, votes)
+    finder = MoveFinder(votes, rule.l1, corpus, T)
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda piece: work(*piece), pieces))
+        wards = list(pool.map(lambda part: Ward(corpus, finder.name, part, counted), _parts(corpus, 8 * workers)))
+        ahead = pool.submit(finder.block, 0)
+        for start in range(0, predictors, T):
+            moves_u, moves_v, whole = ahead.result()
+            if start + T < predictors:  # the next block's moves are found while the lists vote on this one
+                ahead = pool.submit(finder.block, start + T)
+            terms = _terms(rule, votes, scale, beta, start, T)
+            for ward in wards:
+                ward.pending[:] = True
+            for kind in (np.int16, np.float64) if whole else (np.float64,):
+                jobs = [pool.submit(ward.vote, (moves_u, moves_v), terms, kind) for ward in wards if ward.pending.any()]
+                for job in jobs:
+                    job.result()
     return counted
 
 
-def _scale(rule: VotingRule, k: np.ndarray, l2: float) -> np.ndarray:
-    """d_k for all predictors: 1 for the perceptron, else 1/(k·λ₂ + η√k), and 0 before the first update."""
-    if rule.eta == 0.0:
-        return np.ones(k.size)
-    with np.errstate(divide="ignore"):
-        return np.where(k > 0, 1.0 / (k * l2 + rule.eta * np.sqrt(k)), 0.0)
+def _parts(corpus: Corpus, parts: int) -> list[tuple[int, int]]:
+    """The lists in runs of about the same numbers of nonzeros."""
+    ends = np.searchsorted(corpus.rows[corpus.lists], np.linspace(0, corpus.nonzeros, parts + 1))
+    ends[0], ends[-1] = 0, corpus.list_count
+    return [(int(a), int(b)) for a, b in pairwise(ends) if b > a]
 
 
-@kernel
-def largest_values(columns: np.ndarray, values: np.ndarray, group: np.ndarray, largest: np.ndarray) -> bool:
-    """Largest absolute value of every group (``largest`` float64 [G], 0); are all values whole numbers?"""
-    whole = True
-    for p in range(columns.shape[0]):
-        g = group[columns[p]]
-        largest[g] = max(largest[g], abs(values[p]))
-        whole &= values[p] == np.rint(values[p])
-    return whole
+def _scale(rule: VotingRule, votes: Votes) -> tuple[np.ndarray, np.ndarray]:
+    """d_k (1 for the perceptron, else 1/(k·λ₂ + η√k), and 0 before the first update) and β_k of all predictors."""
+    k = np.arange(votes.survived.size)
+    scale = base_scale = np.ones(k.size)
+    if rule.eta != 0.0:
+        with np.errstate(divide="ignore"):
+            scale = np.where(k > 0, 1.0 / (k * rule.l2 + rule.eta * np.sqrt(k)), 0.0)
+            base_scale = np.where(k > 0, 1.0 / (rule.eta * np.sqrt(k)), 0.0)
+    dual = np.concatenate([[0.0], np.cumsum(votes.base)])
+    return scale, rule.base - rule.base_rate * base_scale * dual
 
 
-def _fit_small(moves: Moves, predictors: int, group: np.ndarray, corpus: Corpus) -> Moves | None:
-    """The moves as 16-bit integers, if they and all values are whole and no candidate's move can overflow."""
-    largest = np.zeros(moves.first.size - 1)
-    if not largest_values(corpus.columns, corpus.values, group, largest):
-        return None
-    if not np.array_equal(moves.u, np.rint(moves.u)):
-        return None
-    sizes = np.abs(moves.u) * np.repeat(largest, np.diff(moves.first))
-    totals = np.bincount(moves.at, weights=sizes, minlength=predictors)
-    if max(totals.max(initial=0.0), largest.max(initial=0.0)) > np.iinfo(np.int16).max:
-        return None
-    return Moves(moves.first, moves.at, moves.u.astype(np.int16), moves.v.astype(np.int16))
+def _terms(rule: VotingRule, votes: Votes, scale: np.ndarray, beta: np.ndarray, start: int, T: int) -> Terms:
+    """The terms of the predictors from ``start``, in the block's layout."""
+    stop = min(scale.size, start + T)
+
+    def place(values: np.ndarray) -> np.ndarray:
+        padded = np.zeros(T, values.dtype)
+        padded[: stop - start] = values[start:stop]
+        return np.ascontiguousarray(padded.reshape(-1, ROWS).T).ravel()
+
+    threshold = place(np.arange(scale.size) * rule.l1) if rule.l1 > 0 else np.zeros(0)
+    return Terms(place(scale), threshold, place(beta), place(votes.survived))
