@@ -26,6 +26,7 @@ from rerank.corpus import Corpus
 from rerank.learn.base import EpochStats, Learner, VotingRule, Weights, learners, require, require_choice
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOGISTIC, LOSSES, accumulate, coefficients, rivals
+from rerank.learn.scoring import dot
 from rerank.learn.workspace import (
     LISTS,
     LOSS,
@@ -96,6 +97,19 @@ def shrunk_dot(
 
 
 @kernel
+def score_list(
+    data: Lists, first: int, last: int, s: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
+) -> None:
+    """β·b(y) + w·φ(y) for the candidates of a list; where nothing is shrunk the sum is a plain one."""
+    for y in range(first, last):
+        if threshold > 0.0:
+            dual = shrunk_dot(s, threshold, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        else:
+            dual = dot(s, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        scores[y - first] = beta * data.base[y] - d * dual
+
+
+@kernel
 def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
     """Σ_{k=a..b} c_k w_kj while s_j = x."""
     size = abs(x)
@@ -139,9 +153,7 @@ def rda_epoch(
         d = scale(k, q.eta, q.l2)
         d_base = scale(k, q.eta, 0.0)
         beta = q.base - q.base_rate * d_base * state.base[DUAL]
-        for y in range(first, last):
-            dual = shrunk_dot(state.s, k * q.l1, data.columns, data.values, data.rows[y], data.rows[y + 1])
-            t.scores[y - first] = beta * data.base[y] - d * dual
+        score_list(data, first, last, state.s, k * q.l1, d, beta, t.scores)
         state.counts[ALIVE] += 1
         state.counts[PENDING] += 1
         tally[LISTS] += 1
