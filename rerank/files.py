@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rerank.errors import RunError
@@ -58,7 +58,8 @@ def new_file(target: Path | str) -> Iterator[Path]:
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it does not exist, or its directory is none
+            temporary.unlink()
 
 
 def write_text(path: Path | str, text: str) -> None:

@@ -1,7 +1,7 @@
 """Models: weights, feature table and provenance in one directory of plain files.
 
-Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included),
-``{last,average}.npy``, ``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
+Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``,
+``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
 ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
 """
 

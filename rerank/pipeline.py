@@ -193,7 +193,10 @@ def check(recipe: Recipe) -> None:
             Model.load(settings.warm_start)
     for split in recipe.data.splits:
         for kind in ("nbest", "gold"):
-            open_stream(recipe.data.path(kind, split)).close()
+            path = recipe.data.path(kind, split)
+            if path == "-":
+                raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
+            open_stream(path).close()
 
 
 def same_columns(a: Table, b: Table) -> bool:

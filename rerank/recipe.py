@@ -138,7 +138,8 @@ class SelectSettings(_Section):
 
 class TrainingSettings(_Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
-    predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor."""
+    predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
+    the directory of a model to go on from (its updates are not logged, so there is no voted predictor then)."""
 
     epochs: int = Field(default=10, ge=1)
     shuffle: bool = True

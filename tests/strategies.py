@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, State
+from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
 from rerank.learn.trainer import epoch_order
+from rerank.learn.workspace import EpochStats
 from rerank.oracle import oracle
 
 WIDTH = 6

@@ -20,12 +20,12 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line; every error of the user's making is one message without a traceback."""
-    # Importing the command modules registers them.
-    from rerank.cli import inspecting, lists, running  # noqa: F401
-
     if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
         sys.path.append(os.getcwd())
     try:
+        # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
+        from rerank.cli import inspecting, lists, running  # noqa: F401
+
         app(standalone_mode=True)
     except RerankError as error:
         _fail(str(error), error.exit_code)

@@ -65,7 +65,8 @@ def set_logging(level: str) -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("rerank")
     logger.handlers[:] = [handler]
-    logger.setLevel(level.upper())
+    handler.setLevel(level.upper())
+    logger.setLevel(min(handler.level, logging.INFO))  # log.txt of a run says everything
     logger.propagate = False
 
 

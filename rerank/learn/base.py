@@ -11,7 +11,9 @@ import numpy as np
 
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
-from rerank.learn.log import UpdateLog
+from rerank.learn.log import LogRoom, UpdateLog
+from rerank.learn.losses import LOSSES
+from rerank.learn.workspace import EpochStats, Lists, Scratch, log_room, parts, scratch, stats_of, view
 from rerank.registry import Registry
 
 
@@ -20,17 +22,6 @@ class Weights(NamedTuple):
 
     w: np.ndarray  # float64 [D]
     base: float
-
-
-class EpochStats(NamedTuple):
-    """What happened in one pass (or a part of one)."""
-
-    lists: int
-    mistakes: int  # lists whose oracle did not score strictly highest
-    updates: int
-    loss: float  # summed over the lists, before their updates
-    radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
-    nonzero_weights: int  # of the last predictor
 
 
 class VotingRule(NamedTuple):
@@ -52,7 +43,8 @@ State = Any  # a NamedTuple of arrays, one type a learner
 class Learner(ABC):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
-    ``init`` makes a state, ``epoch`` is the only thing that changes one. At the end of an epoch nothing lazy is left
+    ``init`` makes a state, ``epoch`` is the only thing that changes one, by ``begin``, ``walk`` and ``finish``, which
+    are what an update rule brings. At the end of an epoch nothing lazy is left
     in a state, so a state that is saved and loaded goes on exactly as one that stayed.
     """
 
@@ -63,6 +55,40 @@ class Learner(ABC):
         """The state before the first list, for D = ``columns``."""
 
     @abstractmethod
+    def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:
+        """What an epoch keeps beside the state, to be lazy with."""
+
+    @abstractmethod
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: State,
+        lazy: Any,
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """Pass over the lists ``part`` (int64): predict and update, log updates to ``room``, count in ``tally``."""
+
+    @abstractmethod
+    def finish(self, state: State, lazy: Any) -> None:
+        """Bring everything lazy up to date."""
+
+    @abstractmethod
+    def alive(self, state: State) -> int:
+        """How many lists the current predictor has survived."""
+
+    @abstractmethod
+    def nonzero_weights(self, state: State) -> int:
+        """Weights of the last predictor that are not 0."""
+
+    @property
+    def loss_id(self) -> int:
+        """The number of the loss that it minimises."""
+        return LOSSES[getattr(self, "loss", "perceptron")]
+
     def epoch(
         self,
         corpus: Corpus,
@@ -79,6 +105,16 @@ class Learner(ABC):
         oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
         points: into how many parts the statistics are divided, one entry of the result each.
         """
+        data, space, lazy = view(corpus, oracle), scratch(corpus), self.begin(corpus, order, state)
+        stats = []
+        for part in parts(order, points):
+            tally, room = np.zeros(5), log_room(corpus, part, self.loss_id)
+            self.walk(data, part, state, lazy, space, room, tally, any_ties)
+            if log is not None:
+                log.add_room(room, self.alive(state))
+            stats.append(stats_of(tally, self.nonzero_weights(state)))
+        self.finish(state, lazy)
+        return stats
 
     @abstractmethod
     def last(self, state: State) -> Weights:

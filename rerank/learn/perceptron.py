@@ -9,24 +9,11 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, VotingRule, Weights, learners, require
-from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.base import Learner, VotingRule, Weights, learners, require
+from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import PERCEPTRON, accumulate, coefficients, rivals
 from rerank.learn.scoring import dot
-from rerank.learn.workspace import (
-    LISTS,
-    LOSS,
-    MISTAKES,
-    RADIUS,
-    UPDATES,
-    Lists,
-    Scratch,
-    log_room,
-    parts,
-    scratch,
-    stats_of,
-    view,
-)
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, UPDATES, Lists, Scratch
 
 # Indices of PerceptronState.counts and PerceptronState.base.
 M, ALIVE, NOW = range(3)
@@ -145,31 +132,36 @@ class Perceptron(Learner):
         """See ``Learner.init``."""
         return PerceptronState(np.zeros(columns), np.zeros(columns), np.zeros(3, np.int64), np.zeros(2))
 
-    def epoch(
+    def begin(self, corpus: Corpus, order: np.ndarray, state: PerceptronState) -> np.ndarray:  # noqa: ARG002
+        """See ``Learner.begin``: int64 [D], the lists up to which a column is in the total."""
+        return np.full(corpus.width, state.counts[NOW], np.int64)
+
+    def walk(
         self,
-        corpus: Corpus,
-        oracle: np.ndarray,
-        order: np.ndarray,
+        data: Lists,
+        part: np.ndarray,
         state: PerceptronState,
-        *,
-        any_ties: bool = False,
-        log: UpdateLog | None = None,
-        points: int = 1,
-    ) -> list[EpochStats]:
-        """See ``Learner.epoch``."""
-        data, space = view(corpus, oracle), scratch(corpus)
-        space.seen[:] = -1
+        lazy: np.ndarray,
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
         q = PerceptronSettings(float(self.base), float(self.base_rate), any_ties)
-        since = np.full(corpus.width, state.counts[NOW], np.int64)
-        stats = []
-        for part in parts(order, points):
-            tally, room = np.zeros(5), log_room(corpus, part, PERCEPTRON)
-            perceptron_epoch(data, part, state, since, space, room, tally, q)
-            if log is not None:
-                log.add_room(room, int(state.counts[ALIVE]))
-            stats.append(stats_of(tally, int(np.count_nonzero(state.w))))
-        flush(state, since)
-        return stats
+        perceptron_epoch(data, part, state, lazy, space, room, tally, q)
+
+    def finish(self, state: PerceptronState, lazy: np.ndarray) -> None:
+        """See ``Learner.finish``."""
+        flush(state, lazy)
+
+    def alive(self, state: PerceptronState) -> int:
+        """See ``Learner.alive``."""
+        return int(state.counts[ALIVE])
+
+    def nonzero_weights(self, state: PerceptronState) -> int:
+        """See ``Learner.nonzero_weights``."""
+        return int(np.count_nonzero(state.w))
 
     def last(self, state: PerceptronState) -> Weights:
         """See ``Learner.last``."""

@@ -23,24 +23,11 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, VotingRule, Weights, learners, require, require_choice
-from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.base import Learner, VotingRule, Weights, learners, require, require_choice
+from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import LOGISTIC, LOSSES, accumulate, coefficients, rivals
 from rerank.learn.scoring import dot
-from rerank.learn.workspace import (
-    LISTS,
-    LOSS,
-    MISTAKES,
-    RADIUS,
-    UPDATES,
-    Lists,
-    Scratch,
-    log_room,
-    parts,
-    scratch,
-    stats_of,
-    view,
-)
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, UPDATES, Lists, Scratch
 
 # Indices of RDAState.counts and RDAState.base.
 K, ALIVE, PENDING, TOTAL = range(4)
@@ -278,31 +265,36 @@ class RDA(Learner):
         """See ``Learner.init``."""
         return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(4, np.int64), np.zeros(2))
 
-    def epoch(
-        self,
-        corpus: Corpus,
-        oracle: np.ndarray,
-        order: np.ndarray,
-        state: RDAState,
-        *,
-        any_ties: bool = False,
-        log: UpdateLog | None = None,
-        points: int = 1,
-    ) -> list[EpochStats]:
-        """See ``Learner.epoch``."""
-        data, space, q = view(corpus, oracle), scratch(corpus), self.settings(any_ties)
-        space.seen[:] = -1
+    def begin(self, corpus: Corpus, order: np.ndarray, state: RDAState) -> Prefix:
+        """See ``Learner.begin``."""
         k0 = int(state.counts[K])
-        prefix = Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
-        stats = []
-        for part in parts(order, points):
-            tally, room = np.zeros(5), log_room(corpus, part, q.loss)
-            rda_epoch(data, part, state, prefix, space, room, tally, q)
-            if log is not None:
-                log.add_room(room, int(state.counts[ALIVE]))
-            stats.append(stats_of(tally, count_active(state.s, state.counts[K] * q.l1)))
-        flush(state, prefix, q)
-        return stats
+        return Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: RDAState,
+        lazy: Prefix,
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        rda_epoch(data, part, state, lazy, space, room, tally, self.settings(any_ties))
+
+    def finish(self, state: RDAState, lazy: Prefix) -> None:
+        """See ``Learner.finish``."""
+        flush(state, lazy, self.settings())
+
+    def alive(self, state: RDAState) -> int:
+        """See ``Learner.alive``."""
+        return int(state.counts[ALIVE])
+
+    def nonzero_weights(self, state: RDAState) -> int:
+        """See ``Learner.nonzero_weights``."""
+        return count_active(state.s, state.counts[K] * self.l1)
 
     def last(self, state: RDAState) -> Weights:
         """See ``Learner.last``."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats, Learner, State, Weights
+from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
+from rerank.learn.workspace import EpochStats
 
 POINTS = 20  # points of the curves of an epoch
 

@@ -8,12 +8,22 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.corpus import Corpus
-from rerank.learn.base import EpochStats
 from rerank.learn.log import LogRoom
 from rerank.learn.losses import PAIRWISE
 
 # Indices of Tally.
 LISTS, MISTAKES, UPDATES, LOSS, RADIUS = range(5)
+
+
+class EpochStats(NamedTuple):
+    """What happened in one pass (or a part of one)."""
+
+    lists: int
+    mistakes: int  # lists whose oracle did not score strictly highest
+    updates: int
+    loss: float  # summed over the lists, before their updates
+    radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
+    nonzero_weights: int  # of the last predictor
 
 
 class Lists(NamedTuple):
@@ -36,7 +46,7 @@ class Scratch(NamedTuple):
     who: np.ndarray  # int64 [M]
     a: np.ndarray  # float64 [M]
     g: np.ndarray  # float64 [D]
-    seen: np.ndarray  # int64 [D]
+    seen: np.ndarray  # int64 [D]: -1 at first
     touched: np.ndarray  # int64 [D]
 
 
@@ -53,7 +63,7 @@ def scratch(corpus: Corpus) -> Scratch:
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
     D = corpus.width
     numbers = np.empty(longest), np.empty(longest, np.int64), np.empty(longest)
-    return Scratch(*numbers, np.empty(D), np.zeros(D, np.int64), np.empty(D, np.int64))
+    return Scratch(*numbers, np.empty(D), np.full(D, -1, np.int64), np.empty(D, np.int64))
 
 
 def log_room(corpus: Corpus, order: np.ndarray, loss: int) -> LogRoom:

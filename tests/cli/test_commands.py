@@ -1,0 +1,637 @@
+"""The commands as a user meets them: output, files, exit codes, and one message for everything that goes wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import small
+import yaml
+
+from rerank import __version__, cli, pipeline
+from rerank.learn.base import learners
+from rerank.learn.losses import LOSSES
+from rerank.metrics.base import metrics
+from rerank.readers.base import NBestList, readers
+from rerank.readers.charniak import CharniakReader
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Result(NamedTuple):
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "argv", ["rerank", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        sys.stdout.flush()
+        code = ended.value.code
+        assert isinstance(code, int | None)
+        return Result(code or 0, *capsys.readouterr())
+
+    return run
+
+
+def process(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    """The program in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-m", "rerank", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment, **(pipes | options))
+
+
+@pytest.fixture
+def recipe(small_data: Path, tmp_path: Path) -> Path:
+    """A recipe file over the small data."""
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(small.settings(small_data)))
+    return path
+
+
+@pytest.fixture
+def model(small_run: Path) -> Path:
+    return small_run / "model"
+
+
+def one_message(result: Result, code: int, *parts: str) -> None:
+    """The command failed with exactly one message, which holds all ``parts``."""
+    assert result.code == code, result
+    assert "Traceback" not in result.err
+    assert result.err.count("error:") == 1, result.err
+    assert result.out == ""
+    for part in parts:
+        assert part in result.err
+
+
+def usage(result: Result, *parts: str) -> None:
+    """The command line itself was wrong."""
+    plain = " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.err).split())
+    assert result.code == 2
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    for part in ("Usage:", *parts):
+        assert part in plain
+
+
+# run, extract, train, test
+
+
+def test_run(rerank, recipe, workspace):
+    result = rerank("run", recipe, "--output", workspace / "run", "--set", "learner.name=vrda", "--set", "seed=3")
+    assert result.code == 0
+    assert str(workspace / "run" / "report.html") in result.out
+    metrics = json.loads((workspace / "run" / "metrics.json").read_text())
+    assert (metrics["training"]["learner"], metrics["seed"]) == ("vrda", 3)
+    for name in ("base", "oracle", "average"):
+        assert f"{100 * metrics['splits']['test'][name]['f1']:.2f}" in result.out
+    assert "epoch 2" in result.err
+    assert "epoch" not in result.out
+    assert "epoch 2" in (workspace / "run" / "log.txt").read_text()
+
+
+def test_the_log_level_is_that_of_stderr(rerank, recipe, workspace):
+    result = rerank("--log-level", "error", "run", recipe, "-o", workspace / "quiet")
+    assert (result.code, result.err) == (0, "")
+    assert "epoch 2" in (workspace / "quiet" / "log.txt").read_text()
+
+
+def test_the_output_is_named_after_the_recipe(rerank, recipe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert rerank("run", recipe).code == 0
+    assert (tmp_path / "runs" / "small" / "metrics.json").exists()
+    assert (tmp_path / "runs" / ".cache").is_dir()
+
+
+def test_extract_says_what_the_corpora_hold(rerank, recipe, workspace):
+    result = rerank("extract", recipe, "-o", workspace / "extracted")
+    assert result.code == 0
+    rows = {line.split()[1]: line.split()[3] for line in result.out.splitlines() if line.startswith("│")}
+    assert rows == {split: str(size) for split, size in small.SIZES.items()}
+    assert not (workspace / "extracted").exists()
+
+
+def test_train_then_test_is_run(rerank, recipe, workspace):
+    output = workspace / "staged"
+    trained = rerank("train", recipe, "--output", output)
+    assert trained.code == 0
+    assert f"model: {output / 'model'}" in trained.out
+    tested = rerank("test", recipe, "--output", output)
+    whole = rerank("run", recipe, "--output", workspace / "at once")
+    assert tested.code == whole.code == 0
+    assert tested.out.replace("staged", "at once") == whole.out
+    assert small.results(output) == small.results(workspace / "at once")
+    one_message(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run of other settings")
+    one_message(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
+    one_message(rerank("test", recipe, "-o", workspace / "never"), 2, "run `rerank train` first")
+
+
+def test_resume_refuses_other_settings(rerank, recipe, workspace):
+    assert rerank("run", recipe, "-o", workspace / "again").code == 0
+    assert rerank("run", recipe, "-o", workspace / "again", "--resume").code == 0
+    result = rerank("run", recipe, "-o", workspace / "again", "--resume", "--set", "training.epochs=1")
+    one_message(result, 2, str(workspace / "again" / "recipe.yaml"), "other settings", "--output")
+
+
+def test_the_users_recipe_is_not_replaced(rerank, recipe, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    mine = project / "recipe.yaml"
+    mine.write_text("# precious\n" + recipe.read_text())
+    one_message(rerank("run", mine, "-o", project), 2, str(mine), "use another --output")
+    assert mine.read_text().startswith("# precious")
+    assert rerank("run", mine, "-o", tmp_path / "out").code == 0
+    resolved = tmp_path / "out" / "recipe.yaml"
+    assert rerank("run", resolved, "-o", tmp_path / "out").code == 0  # it is replaced by itself
+
+
+def test_a_users_template_beside_the_recipe(recipe, tmp_path):
+    (tmp_path / "own_for_tests.py").write_text("def f(candidate):\n    return {'n': len(candidate.tokens)}\n")
+    with process("extract", recipe, "--set", "features.user={own: 'own_for_tests:f'}", cwd=tmp_path) as running:
+        _, err = running.communicate(timeout=300)
+    assert running.returncode == 0, err
+
+
+# rerank
+
+
+def best_texts(model: Path) -> list[str]:
+    written = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
+    return [found.texts[0].decode() for found in written if isinstance(found, NBestList)]
+
+
+def test_rerank_gives_a_line_a_list(rerank, model, small_data):
+    result = rerank("rerank", model, small_data / "test.nbest.gz")
+    assert result.code == 0
+    assert result.out.splitlines() == best_texts(model)
+    assert "40 lists" in result.err
+
+
+def test_rerank_reads_stdin_and_writes_files(rerank, model, small_data, tmp_path):
+    packed = (small_data / "test.nbest.gz").read_bytes()
+    for data in (packed, gzip.decompress(packed)):
+        result = rerank("rerank", model, "-", stdin=data)
+        assert (result.code, result.out.splitlines()) == (0, best_texts(model))
+    for name in ("out", "out.gz"):
+        result = rerank("rerank", model, small_data / "test.nbest.gz", "-o", tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+        assert (result.code, result.out) == (0, "")
+        assert (content[:2] == b"\x1f\x8b") == name.endswith("gz")
+        text = gzip.decompress(content) if name.endswith("gz") else content
+        assert text.decode().splitlines() == best_texts(model)
+
+
+def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_path):
+    result = rerank("rerank", model, small_data / "test.nbest.gz", "--n-best", 3, "-o", tmp_path / "out.gz")
+    assert result.code == 0
+    whole = list(CharniakReader().read(model.parent / "predictions" / "test.nbest.gz"))
+    for got, all_of in zip(CharniakReader().read(tmp_path / "out.gz"), whole, strict=True):
+        assert isinstance(got, NBestList)
+        assert isinstance(all_of, NBestList)
+        assert (got.id, got.texts) == (all_of.id, all_of.texts[:3])
+        assert got.scores.tolist() == all_of.scores[:3].tolist()
+        assert got.scores.shape[1] == 2
+
+
+def test_reranked_lists_can_be_evaluated(rerank, model, small_data, tmp_path):
+    """The file that --n-best 1 writes has a base choice that is the model's."""
+    rerank("rerank", model, small_data / "test.nbest.gz", "--n-best", 1, "-o", tmp_path / "best.gz")
+    result = rerank("oracle", tmp_path / "best.gz", small_data / "test.gold.gz")
+    f1 = small.results(model.parent)["splits"]["test"]["average"]["f1"]
+    assert result.code == 0
+    assert f"{100 * f1:.2f}" in next(line for line in result.out.splitlines() if "base" in line)
+
+
+def test_empty_lists_give_empty_lines(rerank, model):
+    data = b"1\ta\n-1\n(S1 (NN x))\n\n0\tb\n\n1\tc\n-1\n(S1 (NN y))\n\n"
+    result = rerank("rerank", model, stdin=data)
+    assert (result.code, result.out) == (0, "(S1 (NN x))\n\n(S1 (NN y))\n")
+    assert "1 of the 3 lists had no usable candidate: an empty line each" in result.err
+
+
+def test_bad_lists_keep_their_places(rerank, model):
+    data = b"1\ta\nbad\n(S1 (NN x))\n\n1\tb\n-1\n(S1 (NN [/y]))\n\n1\tc\n-1\n(S1 (NN z)\n\n"
+    one_message(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "--on-bad-list skip")
+    result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
+    assert (result.code, result.out) == (0, "\n(S1 (NN [/y]))\n\n")
+    assert "skipped 1 lists (score)" in result.err
+    assert "skipped 1 lists (brackets)" in result.err
+    result = rerank("rerank", model, "-", "--on-bad-list", "skip", "--n-best", 1, stdin=data)
+    assert [line for line in result.out.splitlines() if "\t" in line and "-" not in line] == ["0\ta", "1\tb", "0\tc"]
+
+
+def test_no_lists(rerank, model):
+    result = rerank("rerank", model, "-")
+    assert (result.code, result.out) == (0, "")
+    assert "no list in the input" in result.err
+
+
+def test_rerank_with_another_reader_and_predictor(rerank, model, tmp_path):
+    (tmp_path / "lists").write_text("-1\t((S (NN x)))\n-2\t((S (VB x)))\n\n(())\n\n")
+    for predictor in ("last", "voted"):
+        result = rerank("rerank", model, tmp_path / "lists", "--reader", "berkeley", "--predictor", predictor)
+        assert (result.code, len(result.out.splitlines())) == (0, 2)
+    one_message(rerank("rerank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
+
+
+def test_failed_output_leaves_nothing(rerank, model, small_data, tmp_path):
+    data = gzip.decompress((small_data / "test.nbest.gz").read_bytes())
+    (tmp_path / "out").write_text("old")
+    (tmp_path / "cut.nbest").write_bytes(data[: len(data) // 2])
+    one_message(rerank("rerank", model, tmp_path / "cut.nbest", "-o", tmp_path / "out"), 2, "cut.nbest:")
+    assert (tmp_path / "out").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.nbest", "out"]
+    for target in (tmp_path / "none" / "out", tmp_path / "out" / "below", tmp_path):
+        one_message(rerank("rerank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
+
+
+# evaluate, oracle, compare
+
+
+def test_evaluate(rerank, small_data):
+    gold = small_data / "test.gold.gz"
+    result = rerank("evaluate", gold, gold)
+    assert result.code == 0
+    assert re.search(r"f1\s*│ 100.00", result.out)
+    assert "parseval|" in result.out
+
+
+def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
+    (tmp_path / "[best]").write_text("".join(f"{text}\n" for text in best_texts(model)))
+    first = [found for found in CharniakReader().read(small_data / "test.nbest.gz") if isinstance(found, NBestList)]
+    (tmp_path / "base").write_bytes(b"".join(found.texts[0] + b"\n" for found in first))
+    files = (tmp_path / "base", small_data / "test.gold.gz", tmp_path / "[best]")
+    result = rerank("evaluate", *files, "--significance")
+    assert result.code == 0
+    reports = small.results(model.parent)["splits"]["test"]
+    scores = [f"{100 * reports[name]['f1']:.2f}" for name in ("base", "average")]
+    line = next(line for line in result.out.splitlines() if "f1" in line)
+    assert [cell.strip() for cell in line.split("│")][2:4] == scores
+    test = small.results(model.parent)["significance"]["test"]["average_vs_base"]
+    assert f"{100 * test['difference']:+.2f}" in result.out
+    assert "[best]" in result.out  # shown as it is
+    assert "(S1" not in rerank("evaluate", *files).out
+
+
+def test_evaluate_with_a_parameter_file(rerank, small_data, tmp_path):
+    gold = small_data / "test.gold.gz"
+    (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELED 0\n")
+    result = rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm", "--sentences")
+    assert result.code == 0
+    assert "labeled:no" in result.out
+    assert "length <= 40" in result.out
+    (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELLED 0\n")
+    one_message(rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm"), 2, "new.prm:2:", "did you mean LABELED")
+
+
+def test_evaluate_refuses(rerank, small_data, tmp_path):
+    gold = small_data / "test.gold.gz"
+    short = tmp_path / "short.gz"
+    small.write_golds(short, small.golds_of(gold)[:-1])
+    one_message(rerank("evaluate", short, gold), 2, str(short), "end after 39")
+    one_message(rerank("evaluate", gold, short), 2, str(short), "end after 39")
+    one_message(rerank("evaluate", gold), 2, "expected HYP REF")
+    one_message(rerank("evaluate", gold, gold, "--significance"), 2, "HYP REF HYP2")
+    one_message(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
+    one_message(rerank("evaluate", gold, "-", gold), 2, "name a file")
+    usage(rerank("evaluate", gold, gold, "--metric", "bleuu"), "'bleuu' is not")
+
+
+def test_oracle(rerank, small_run, small_data):
+    result = rerank("oracle", small_data / "test.nbest.gz", small_data / "test.gold.gz")
+    assert result.code == 0
+    found = small.results(small_run)["corpora"]["test"]["statistics"]
+    rows = {line.split("│")[1].strip(): line.split("│") for line in result.out.splitlines() if line.startswith("│")}
+    for name in ("base", "oracle", "corpus_oracle", "anti_oracle", "random"):
+        assert rows[name.replace("_", " ")][4].strip() == f"{100 * found[name]['f1']:.2f}"
+    assert f"candidates {found['candidates']:,}" in result.out
+
+
+def test_compare(rerank, small_run, recipe, workspace):
+    same = rerank("compare", small_run, small_run)
+    assert same.code == 0
+    row = [cell.strip() for cell in same.out.splitlines()[3].split("│")]
+    assert (row[1], row[5], row[7]) == ("test", "+0.00", "1.0000")
+    rerank("run", recipe, "-o", workspace / "other tests", "--set", "data.tests=[dev]")
+    one_message(rerank("compare", small_run, workspace / "other tests"), 2, "share no test split")
+    one_message(rerank("compare", small_run, workspace), 2, "no results of a run here")
+    usage(rerank("compare", small_run, small_run, "--samples", 3), "--samples")
+
+
+# inspect, explain, list
+
+
+def test_inspect(rerank, model):
+    result = rerank("inspect", model, "--top", 1)
+    assert result.code == 0
+    for template in small.TEMPLATES:
+        assert f"│ {template} " in result.out
+        assert f"\n{template}\n" in result.out
+    brief = rerank("inspect", model, "--top", 0).out
+    assert len(brief.splitlines()) < len(result.out.splitlines())
+    found = rerank("inspect", model, "--feature", "NP | → DT NN")
+    assert (found.code, "Rule|NP | → DT NN" in found.out) == (0, True)
+    one_message(rerank("inspect", model, "--predictor", "voted"), 2, "no weights of its own")
+    usage(rerank("inspect", model, "--top", -1), "--top")
+
+
+def test_inspect_ablates_wherever_it_is_called(rerank, model, monkeypatch):
+    entries = set((model.parent.parent / ".cache").iterdir())
+    result = rerank("inspect", model, "--top", 0, "--ablate")
+    dev = json.loads((model.parent / "metrics.json").read_text())
+    kept = next(run["dev"] for run in dev["runs"] if run["name"] == dev["chosen"]["name"])
+    assert result.code == 0
+    assert f"dev f1: {100 * kept:.2f}" in result.out
+    monkeypatch.chdir(model.parent)
+    assert rerank("inspect", "model", "--top", 0, "--ablate").out == result.out
+    assert not (model.parent / ".cache").exists()
+    assert set((model.parent.parent / ".cache").iterdir()) == entries
+
+
+def test_explain(rerank, model, small_data):
+    nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
+    name = small.lists_of(nbest)[2].split("\n")[0].split("\t")[1]
+    result = rerank("explain", model, nbest, "--list", name)
+    assert result.code == 0
+    assert best_texts(model)[2][:60] in result.out
+    assert "oracle" not in result.out
+    with_gold = rerank("explain", model, nbest, "--list", name, "--gold", gold)
+    assert with_gold.code == 0
+    assert "oracle" in with_gold.out
+    one_message(rerank("explain", model, nbest, "--list", "nobody"), 2, str(nbest), "no usable list 'nobody'")
+    usage(rerank("explain", model, nbest), "--list")
+
+
+def test_explain_shows_words_as_they_are(rerank, model, tmp_path):
+    two = "2\t[/a]\n-1\n(S1 (NP (NN [/b])) (: :100:))\n-2\n(S1 (VP (VB [/b])) (: :100:))"
+    small.write_lists(tmp_path / "lists", [two, "0\tnone"])
+    result = rerank("explain", model, tmp_path / "lists", "--list", "[/a]")
+    assert result.code == 0
+    assert "(S1 (NP (NN [/b])) (: :100:))" in result.out
+    one_message(rerank("explain", model, tmp_path / "lists", "--list", "none"), 2, "list none", "no candidates")
+
+
+def test_a_message_shows_line_numbers_as_they_are(rerank, model, tmp_path):
+    lists = ["1\tx\n-1\n(S1 (NN x))"] * 40
+    lists[24] = "1\tbad\nbad\n(S1 (NN x))"
+    texts = [text.replace("\tx", f"\tx{i}") for i, text in enumerate(lists)]
+    small.write_lists(tmp_path / "lists", ["", *texts])
+    result = rerank("rerank", model, tmp_path / "lists", "-o", tmp_path / "out")
+    one_message(result, 2, "lists:100: list bad: found 'bad'")
+
+
+def test_list(rerank, tmp_path, monkeypatch):
+    for kind, names in (
+        ("readers", readers.names()),
+        ("metrics", metrics.names()),
+        ("learners", learners.names()),
+        ("losses", sorted(LOSSES)),
+        ("templates", ["Rule", "Heads", "set cj2005"]),
+    ):
+        result = rerank("list", kind)
+        assert result.code == 0
+        for name in names:
+            assert re.search(rf"^{name}\b", result.out, re.MULTILINE)
+    monkeypatch.chdir(REPOSITORY)
+    assert "recipes/quickstart.yaml" in rerank("list", "recipes").out
+    monkeypatch.chdir(tmp_path)
+    assert rerank("list", "recipes").out == "(none below ./recipes)\n"
+    everything = rerank("list").out
+    assert all(kind in everything.splitlines() for kind in ("readers", "templates", "metrics", "learners", "losses"))
+    usage(rerank("list", "learner"), "'learner' is not one of")
+
+
+# what goes wrong
+
+
+def test_usage(rerank, recipe, tmp_path):
+    usage(rerank("rum", recipe), "No such command 'rum'")
+    usage(rerank("run", recipe, "--sett", "a=b"), "No such option: --sett")
+    usage(rerank("run"), "Missing argument 'RECIPE'")
+    usage(rerank("--log-level", "loud", "list"), "'loud' is not")
+    usage(rerank("rerank", tmp_path, "-", "--n-best", 0), "--n-best")
+    assert rerank("--version") == (0, f"rerank {__version__}\n", "")
+    for arguments in (["--help"], ["run", "-h"]):
+        assert rerank(*arguments).code == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts"),
+    [
+        ("training.epoch=3", ["training.epoch: unknown setting; did you mean epochs?"]),
+        ("training.epochs=0", ["training.epochs: found 0"]),
+        ("training.epochs=[", ["not valid YAML"]),
+        ("training.epochs", ["expected --set key.path=value"]),
+        ("learner.name=vrdaa", ["learner.name: unknown learner 'vrdaa'; did you mean vrda"]),
+        ("learner.eta=1", ["learner: learner perceptron has no 'eta'"]),
+        ("features.templates=[Rules]", ["unknown template 'Rules'; did you mean Rule"]),
+        ("data.root=/nowhere", ["/nowhere/train.nbest.gz: no such file"]),
+        ("data.tests=[tests]", ["tests.nbest.gz: no such file; did you mean", "test.nbest.gz"]),
+        ("data.gold='{rot}'", ["data.gold: cannot fill '{rot}'"]),
+        ("metric.prm=/nowhere.prm", ["/nowhere.prm: cannot read the parameter file"]),
+        ("training.warm_start=/nowhere", ["/nowhere: no model here"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "extract"])
+def test_wrong_settings(rerank, recipe, tmp_path, command, setting, parts):
+    one_message(rerank(command, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_recipes(rerank, tmp_path):
+    one_message(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe")
+    one_message(rerank("run", tmp_path), 2, "cannot read the recipe")
+    for text, part in (("a: [", "not valid YAML"), ("x", "expected a mapping"), ("sed: 1", "did you mean seed")):
+        (tmp_path / "bad.yaml").write_text(text)
+        one_message(rerank("run", tmp_path / "bad.yaml"), 2, "bad.yaml: ", part)
+
+
+def damage_cut(data: Path) -> None:
+    content = (data / "test.nbest.gz").read_bytes()
+    (data / "test.nbest.gz").write_bytes(content[: len(content) // 2])
+
+
+def damage_count(data: Path) -> None:
+    small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[:-1])
+
+
+def damage_order(data: Path) -> None:
+    small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[::-1])
+
+
+def damage_gold(data: Path) -> None:
+    small.write_golds(data / "test.gold.gz", ["(S1 (NN x)", *small.golds_of(data / "test.gold.gz")[1:]])
+
+
+def damage_nothing_left(data: Path) -> None:
+    (data / "test.nbest.gz").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("damage", "parts"),
+    [
+        (damage_cut, ["test.nbest.gz: ", "cut short"]),
+        (damage_count, ["test.gold.gz: 39 gold trees", "at least 40 lists"]),
+        (damage_order, ["test.nbest.gz:1: list ", "has other words than the candidates"]),
+        (damage_gold, ["test.gold.gz:1: the tree that starts here"]),
+        (damage_nothing_left, ["test."]),
+    ],
+)
+def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, damage, parts):
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    damage(data)
+    before = {path.name for path in (workspace / ".cache").iterdir()} if (workspace / ".cache").exists() else set()
+    output = workspace / "wrong data"
+    result = rerank("--log-level", "error", "run", recipe, "-o", output, "--set", f"data.root={data}")
+    one_message(result, 2, *parts)
+    assert not (output / "metrics.json").exists()
+    assert not (output / "model").exists()
+    after = {path.name for path in (workspace / ".cache").iterdir()}
+    assert not any(name.startswith((".", "test-")) for name in after - before)
+
+
+def test_unwritable_outputs(rerank, recipe, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for output in (tmp_path / "file", tmp_path / "file" / "below", "/proc/rerank/x"):
+        one_message(rerank("--log-level", "error", "run", recipe, "-o", output), 1, "cannot write")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("how", ["missing", "altered", "cut short", "empty"])
+def test_damaged_models(rerank, model, small_data, tmp_path, how):
+    nbest = small_data / "test.nbest.gz"
+    for file in sorted(model.iterdir()):
+        copy = tmp_path / f"{file.name}.{how}"
+        shutil.copytree(model, copy)
+        content = bytearray(file.read_bytes())
+        content[-3] ^= 4
+        damaged = {"altered": bytes(content), "cut short": file.read_bytes()[:-7], "empty": b""}.get(how)
+        (copy / file.name).unlink() if damaged is None else (copy / file.name).write_bytes(damaged)
+        result = rerank("rerank", copy, nbest, "-o", tmp_path / "out")
+        one_message(result, 2, str(copy))
+        assert file.name in result.err or file.name == "model.json"
+        assert not (tmp_path / "out").exists()
+    for command in (["inspect", copy], ["explain", copy, nbest, "--list", "x"]):
+        one_message(rerank(*command), 2, str(copy))
+    one_message(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no model here: model.json is missing")
+
+
+def test_a_full_disk(rerank, model, small_data):
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    one_message(rerank("rerank", model, small_data / "test.nbest.gz", "-o", "/dev/full"), 1, "No space left")
+
+
+@pytest.mark.parametrize(
+    ("error", "part"),
+    [(MemoryError(), "out of memory"), (OSError(5, "Input/output error", "disk"), "disk: Input/output error")],
+)
+def test_failures_of_the_machine(rerank, recipe, monkeypatch, workspace, error, part):
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "train_run", fail)
+    one_message(rerank("--log-level", "error", "run", recipe, "-o", workspace / "failing"), 1, part)
+
+
+def test_an_interrupt(rerank, recipe, monkeypatch, workspace, small_data, model):
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "train_run", interrupt)
+    result = rerank("--log-level", "error", "run", recipe, "-o", workspace / "stopped")
+    one_message(result, 1, "interrupted; finished stages are kept", "--resume")
+    monkeypatch.setattr(cli.lists, "make_reader", interrupt)
+    result = rerank("rerank", model, small_data / "test.nbest.gz", "--reader", "charniak")
+    one_message(result, 1, "interrupted")
+    assert "--resume" not in result.err
+
+
+# processes of their own
+
+
+def test_failures_of_the_process(tmp_path, small_data, model):
+    for code, arguments in (
+        (2, ["run", tmp_path / "none.yaml"]),
+        (1, ["rerank", model, small_data / "test.nbest.gz", "-o", tmp_path / "none" / "out"]),
+    ):
+        with process(*arguments) as running:
+            out, err = running.communicate(timeout=300)
+        assert running.returncode == code, err
+        assert b"Traceback" not in err
+        assert out == b""
+
+
+def test_a_pipe(model, small_data):
+    with process("rerank", model) as running:
+        out, err = running.communicate((small_data / "test.nbest.gz").read_bytes(), timeout=300)
+    assert running.returncode == 0, err
+    assert out.decode().splitlines() == best_texts(model)
+
+
+@pytest.mark.parametrize("command", ["rerank", "list"])
+def test_a_reader_that_has_had_enough(model, small_data, command):
+    arguments = ["list"] if command == "list" else ["rerank", model, small_data / "train.nbest.gz", "--n-best", 50]
+    with process(*arguments) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.read(10)
+        running.stdout.close()
+        err = running.stderr.read()
+    assert running.wait(300) in (0, 1)
+    assert b"Traceback" not in err
+    assert b"Exception ignored" not in err
+    assert b"error:" not in err
+
+
+def test_ctrl_c_keeps_finished_runs(recipe, workspace):
+    settings = yaml.safe_load(recipe.read_text())
+    settings["runs"] = [{"name": "quick"}, {"name": "long", "set": {"training": {"epochs": 10_000_000}}}]
+    recipe.write_text(yaml.safe_dump(settings))
+    output = workspace / "ctrl c"
+    with process("run", recipe, "-o", output) as running:
+        assert running.stderr is not None
+        seen = b""
+        while b"run 2 of 2" not in seen:
+            line = running.stderr.readline()
+            assert line, seen
+            seen += line
+        for _ in range(3):
+            running.stderr.readline()
+        time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+    assert running.wait(300) == 1
+    assert b"Traceback" not in rest
+    assert rest.count(b"error:") == 1
+    assert b"--resume" in rest
+    assert sorted(path.name for path in (output / ".runs").iterdir()) == ["0000"]
+    assert not (output / "metrics.json").exists()
+    assert not (output / "model").exists()

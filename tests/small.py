@@ -1,0 +1,82 @@
+"""Small inputs for tests of the pipeline and the commands: slices of data/quickstart, and recipes over them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from rerank.recipe import Recipe
+
+QUICKSTART = Path(__file__).parents[1] / "data" / "quickstart"
+SIZES = {"train": 150, "dev": 40, "test": 40}
+TEMPLATES = ["Rule", "Rule(ancestors=1)", "Heads", "Word(k=2)", "RightBranch"]
+VOLATILE = ("seconds", "nonzeros_per_second", "voting_seconds")
+
+
+def lists_of(path: Path) -> list[str]:
+    """The lists of a file, each as its text."""
+    return gzip.decompress(path.read_bytes()).decode().strip("\n").split("\n\n")
+
+
+def write_lists(path: Path, lists: list[str]) -> None:
+    """The inverse of ``lists_of``; plain or gz by the name."""
+    text = "".join(f"{one}\n\n" for one in lists).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+def golds_of(path: Path) -> list[str]:
+    """The gold trees of a .gz file."""
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def write_golds(path: Path, trees: list[str]) -> None:
+    """The inverse of ``golds_of``."""
+    path.write_bytes(gzip.compress("".join(f"{tree}\n" for tree in trees).encode()))
+
+
+def write_slices(root: Path) -> None:
+    """The first lists of every split of the quickstart data, with their gold trees."""
+    for split, size in SIZES.items():
+        write_lists(root / f"{split}.nbest.gz", lists_of(QUICKSTART / f"{split}.nbest.gz")[:size])
+        write_golds(root / f"{split}.gold.gz", golds_of(QUICKSTART / f"{split}.gold.gz")[:size])
+
+
+def settings(root: Path, **changes: Any) -> dict[str, Any]:
+    """A recipe over the slices in ``root``; ``changes`` replace or, where both are mappings, extend its sections."""
+    made: dict[str, Any] = {
+        "name": "small",
+        "data": {"root": str(root)},
+        "features": {"set": None, "templates": TEMPLATES, "min_lists": 2},
+        "learner": {"name": "perceptron"},
+        "training": {"epochs": 2},
+        "significance": {"samples": 200},
+        "examples": 1,
+    }
+    for key, value in changes.items():
+        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
+        made[key] = made[key] | value if extends else value
+    return made
+
+
+def recipe(root: Path, **changes: Any) -> Recipe:
+    """``settings`` as a recipe."""
+    return Recipe.model_validate(settings(root, **changes))
+
+
+def results(directory: Path) -> dict[str, Any]:
+    """metrics.json of a run without what depends on the clock."""
+    return without_clock(json.loads((directory / "metrics.json").read_text()))
+
+
+def without_clock(value: Any) -> Any:
+    """``value`` without times."""
+    if isinstance(value, dict):
+        return {key: without_clock(entry) for key, entry in value.items() if key not in VOLATILE}
+    return [without_clock(entry) for entry in value] if isinstance(value, list) else value
+
+
+def files_of(directory: Path) -> dict[str, bytes]:
+    """All files below a directory by their relative names."""
+    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(directory.rglob("*")) if p.is_file()}

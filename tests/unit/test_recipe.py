@@ -1,0 +1,206 @@
+"""Recipes: defaults, overrides, what is refused and how, and the runs that a recipe expands to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rerank.errors import RecipeError
+from rerank.recipe import Recipe, load_recipe
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Any:
+    def load_text(text: str = "{}", *overrides: str) -> Recipe:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return load_recipe(path, list(overrides))
+
+    return load_text
+
+
+def message(load: Any, *arguments: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        load(*arguments)
+    return str(caught.value)
+
+
+def test_defaults(load):
+    recipe = load()
+    assert recipe.name == "mine"
+    assert (recipe.task, recipe.seed, recipe.seeds, recipe.runs) == ("parse", 1, (), ())
+    assert recipe.data.splits == ("train", "dev", "test")
+    assert recipe.data.path("nbest", "dev") == "./dev.nbest.gz"
+    assert recipe.data.reader == {"name": "charniak"}
+    assert recipe.metric == {"name": "parseval"}
+    assert recipe.learner == {"name": "vrda"}
+    assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("cj2005", 5, None)
+    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", True)
+
+
+def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
+    text = "seeds: [1, 2]\nlearner: {name: vrda, eta: 1e-5}\nruns: [{name: a, set: {training.epochs: 2}}]\n"
+    recipe = load(text, "about='größer: x'")
+    (tmp_path / "again.yaml").write_text(recipe.as_yaml(), encoding="utf-8")
+    assert load_recipe(tmp_path / "again.yaml") == recipe
+    assert list(yaml.safe_load(recipe.as_yaml())) == list(Recipe.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("training.epochs=3", lambda recipe: recipe.training.epochs == 3),
+        ("data.tests=[a, b]", lambda recipe: recipe.data.tests == ("a", "b")),
+        ("data.tests=a", lambda recipe: recipe.data.tests == ("a",)),
+        ("data.tests=[a, b, a]", lambda recipe: recipe.data.tests == ("a", "b")),
+        ("data.dev=null", lambda recipe: recipe.data.dev is None and recipe.data.splits == ("train", "test")),
+        ("features.user={f: 'mine:f'}", lambda recipe: recipe.features.user == {"f": "mine:f"}),
+        ("training.select.learner.name=rda", lambda recipe: recipe.training.select.learner == {"name": "rda"}),
+        ("learner={name: rda, l1: 2}", lambda recipe: recipe.learner == {"name": "rda", "l1": 2}),
+        ("seeds=7", lambda recipe: recipe.seeds == (7,)),
+        (" seed =7", lambda recipe: recipe.seed == 7),
+        ("about=a=b", lambda recipe: recipe.about == "a=b"),
+        ("learner.eta=1e-3", lambda recipe: recipe.learner["eta"] == 0.001),
+        ("learner.eta=2E+1", lambda recipe: recipe.learner["eta"] == 20.0),
+        ("metric.punctuation=own", lambda recipe: recipe.metric == {"name": "parseval", "punctuation": "own"}),
+        ("data.reader.score=1", lambda recipe: recipe.data.reader == {"name": "charniak", "score": 1}),
+    ],
+)
+def test_overrides(load, override, read):
+    assert read(load("{}", override))
+
+
+def test_overrides_apply_in_turn_and_only_to_what_they_name(load):
+    recipe = load("training: {epochs: 5, patience: 2}", "training.epochs=6", "training.epochs=7")
+    assert (recipe.training.epochs, recipe.training.patience) == (7, 2)
+    assert load("training: null", "training.epochs=6").training.epochs == 6
+
+
+def test_another_learner_drops_the_parameters_of_the_first(load):
+    text = "learner: {name: vrda, eta: 2, l1: 3}"
+    assert load(text, "learner.name=perceptron").learner == {"name": "perceptron"}
+    assert load(text, "learner.name=vrda").learner == {"name": "vrda", "eta": 2, "l1": 3}
+    assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("trainig: {}", "trainig", "did you mean training"),
+        ("training: {epoch: 3}", "training.epoch", "did you mean epochs"),
+        ("data: {trains: x}", "data.trains", "did you mean train"),
+        ("training: {select: {learner: {}, kept: 2}}", "training.select.kept", "did you mean keep"),
+        ("runs: [{name: a, sett: {}}]", "runs.0.sett", "did you mean set"),
+        ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
+        ("training: {epochs: 0}", "training.epochs", "found 0: input should be greater than or equal to 1"),
+        ("training: {epochs: many}", "training.epochs", "found 'many'"),
+        ("features: {hash_bits: 31}", "features.hash_bits", "found 31"),
+        ("seed: -1", "seed", "found -1"),
+        ("task: poetry", "task", "found 'poetry'"),
+        ("learner: vrda", "learner", "found 'vrda'"),
+        ("runs: [{set: {}}]", "runs.0.name", "is missing"),
+        ("grid: {learner.eta: []}", "grid.learner.eta", "at least 1"),
+        ("1: 2", "1", "strings"),
+    ],
+)
+def test_refused_settings(load, text, key, hint, tmp_path):
+    found = message(load, text)
+    assert found.startswith(f"{tmp_path / 'mine.yaml'}: {key}: ")
+    assert hint in found
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a: [", "not valid YAML"),
+        ("seed: 1\nseed: 2", "'seed' is set twice"),
+        ("data: {root: a, root: b}", "'root' is set twice"),
+        ("about: 2024-99-99", "not valid YAML: month"),
+        ("[" * 3000, "nested too deep"),
+        ("- 1", "expected a mapping"),
+        ("", "expected a mapping"),
+        ("a: !!python/object:os.system {}", "not valid YAML"),
+    ],
+)
+def test_what_is_no_recipe(load, text, hint):
+    assert hint in message(load, text)
+
+
+@pytest.mark.parametrize(
+    ("override", "hint"),
+    [
+        ("seed", "found --set 'seed', expected --set key.path=value"),
+        ("=3", "expected --set key.path=value"),
+        ("data.tests=[a", "not valid YAML"),
+        ("about=2024-99-99", "not valid YAML"),
+        ("seed.x=3", "'seed' holds 5"),
+        ("trainin.epochs=3", "did you mean training"),
+    ],
+)
+def test_refused_overrides(load, override, hint):
+    assert hint in message(load, "seed: 5", override)
+
+
+def test_missing_and_unreadable_files(tmp_path):
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    for name in ("none.yaml", "", "binary.yaml"):
+        with pytest.raises(RecipeError, match="cannot read the recipe"):
+            load_recipe(tmp_path / name)
+
+
+@pytest.mark.parametrize("pattern", ["{place}/x", "{0}", "{root", "{root.x}", "{split[a]}"])
+def test_a_pattern_that_cannot_be_filled(load, pattern):
+    recipe = load(yaml.safe_dump({"data": {"gold": pattern}}))
+    with pytest.raises(RecipeError, match=r"^data.gold: cannot fill"):
+        recipe.data.path("gold", "dev")
+
+
+def test_runs_times_grid_times_seeds(load):
+    text = """
+seeds: [3, 4]
+learner: {name: vrda, l1: 9}
+runs:
+  - {name: one, set: {learner.name: perceptron}}
+  - {name: two, set: {learner: {name: rda}, training: {epochs: 2}}}
+grid: {learner.base: [0, 1], oracle.ties: [base, any]}
+"""
+    expanded = load(text).expand()
+    assert len(expanded) == 2 * 4 * 2
+    assert [name for name, _ in expanded[:3]] == ["one base=0 ties=base"] * 2 + ["one base=0 ties=any"]
+    assert [single.seed for _, single in expanded[:4]] == [3, 4, 3, 4]
+    assert {single.learner["name"] for _, single in expanded[:8]} == {"perceptron"}
+    assert expanded[0][1].learner == {"name": "perceptron", "base": 0}
+    name, last = expanded[-1]
+    assert name == "two base=1 ties=any"
+    assert (last.learner, last.oracle.ties, last.training.epochs) == ({"name": "rda", "base": 1}, "any", 2)
+    assert all(not (single.runs or single.grid or single.seeds) for _, single in expanded)
+
+
+def test_a_single_run_is_called_after_its_learner(load):
+    ((name, single),) = load("learner: {name: rda}\nseed: 8").expand()
+    assert (name, single.seed, single.learner) == ("rda", 8, {"name": "rda"})
+
+
+@pytest.mark.parametrize("change", ["data.root: elsewhere", "features.min_lists: 9", "metric.punctuation: own"])
+def test_runs_may_not_change_the_data(load, change):
+    recipe = load(f"runs: [{{name: a, set: {{{change}}}}}]")
+    with pytest.raises(RecipeError, match=r"^runs.a: a run may not change data, features or metric"):
+        recipe.expand()
+
+
+def test_a_run_with_an_unknown_key(load):
+    with pytest.raises(RecipeError, match=r"training.epoch: unknown setting; did you mean epochs"):
+        load("runs: [{name: a, set: {training.epoch: 2}}]").expand()
+    with pytest.raises(RecipeError, match=r"training.epochs: found 0"):
+        load("grid: {training.epochs: [1, 0]}").expand()
+
+
+def test_expansion_leaves_the_recipe_alone(load):
+    recipe = load("runs: [{name: a, set: {learner.eta: 5}}, {name: b}]")
+    before = recipe.as_yaml()
+    singles = dict(recipe.expand())
+    assert singles["b"].learner == {"name": "vrda"}
+    assert recipe.as_yaml() == before
