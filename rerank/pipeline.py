@@ -262,6 +262,7 @@ def _metrics(
     for each in runs:
         for split in tests:
             each.evaluate(split, data.others[split].corpus, data.others[split].ids, data.training.corpus, metric)
+        each.forget_votes()
     entries = [each.entry() for each in runs]
     own = chosen.entry()
     return {

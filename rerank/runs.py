@@ -72,6 +72,10 @@ class Run:
             self._votes = expand(UpdateLog.from_arrays(self.log), kept, rate)
         return self._votes
 
+    def forget_votes(self) -> None:
+        """Give back the memory of the updates' vectors; they can be summed up again."""
+        self._votes = None
+
     def evaluate(self, split: str, corpus: Corpus, ids: list[str], training: Corpus, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         choices = {

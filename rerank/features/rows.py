@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
+from rerank.errors import RunError
 from rerank.features.extract import ListFeatures
+
+IN_MEMORY = 1 << 26  # bytes of lists that are kept in memory; more go to a temporary file
 
 
 class _Spooled(NamedTuple):
@@ -18,6 +23,33 @@ class _Spooled(NamedTuple):
     entries: np.ndarray  # int32 [F]: how many entries a feature has
     candidate: np.ndarray  # uint8, uint16 or int32 [E]
     value: np.ndarray  # int8 or float32 [E]
+
+
+class _Spool:
+    """Lists in a temporary file, read back one by one in their order: as many as one likes, in constant memory."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - it lives as long as the spool
+        self._shapes: list[list[tuple[np.dtype[Any], int]]] = []
+
+    def add(self, spooled: _Spooled) -> None:
+        """Append a list."""
+        self._shapes.append([(array.dtype, array.size) for array in spooled])
+        try:
+            for array in spooled:
+                self._file.write(np.ascontiguousarray(array).tobytes())
+        except OSError as error:
+            raise RunError(
+                f"cannot write temporary files: {error.strerror or error}; set TMPDIR to a larger disk"
+            ) from error
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[_Spooled]:
+        self._file.seek(0)
+        for shapes in self._shapes:
+            yield _Spooled(*(np.frombuffer(self._file.read(dtype.itemsize * n), dtype) for dtype, n in shapes))
 
 
 @kernel
@@ -60,7 +92,7 @@ class RowBuilder:
     """
 
     def __init__(self) -> None:
-        self._lists: list[_Spooled] = []
+        self._spool = _Spool()
         self._sizes: list[int] = []
         self._dense: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
 
@@ -81,7 +113,7 @@ class RowBuilder:
             small = value.astype(np.int8)
         if np.array_equal(small, value):
             value = small
-        self._lists.append(_Spooled(ids, np.diff(features.first).astype(np.int32), candidate, value))
+        self._spool.add(_Spooled(ids, np.diff(features.first).astype(np.int32), candidate, value))
         self._sizes.append(base.size)
         self._dense.append((base, gain, stats, reference))
 
@@ -89,20 +121,15 @@ class RowBuilder:
         """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. Negative: dropped."""
         lists = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(np.int64)
         rows = np.zeros(int(lists[-1]) + 1, np.int64)
-        mapped = []
-        for i, spooled in enumerate(self._lists):
-            columns_of = spooled.ids if column is None else column[spooled.ids]
-            first = np.concatenate([[0], np.cumsum(spooled.entries, dtype=np.int64)])
+        for i, spooled in enumerate(self._spool):
+            columns_of, first = _offsets(spooled, column)
             count_rows(columns_of, first, spooled.candidate, rows[lists[i] + 1 : lists[i + 1] + 1])
-            mapped.append(columns_of)
         np.cumsum(rows, out=rows)
         columns, values = np.empty(int(rows[-1]), np.int32), np.empty(int(rows[-1]), np.float32)
-        for i, columns_of in enumerate(mapped):
-            spooled, self._lists[i] = self._lists[i], None  # type: ignore[call-overload]
-            first = np.concatenate([[0], np.cumsum(spooled.entries, dtype=np.int64)])
-            order = _by_column(columns_of)
+        for i, spooled in enumerate(self._spool):
+            columns_of, first = _offsets(spooled, column)
             at = rows[lists[i] : lists[i + 1]].copy()
-            fill_rows(order, columns_of, first, spooled.candidate, spooled.value, at, columns, values)
+            fill_rows(_by_column(columns_of), columns_of, first, spooled.candidate, spooled.value, at, columns, values)
         base, gain, stats, reference = zip(*self._dense, strict=True) if self._dense else ((), (), (), ())
         return Corpus(
             lists=lists,
@@ -117,6 +144,13 @@ class RowBuilder:
             width=width,
             about=about,
         )
+
+
+def _offsets(spooled: _Spooled, column: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The column of every feature of a list (int32 [F]), and where its entries begin (int64 [F + 1])."""
+    first = np.zeros(spooled.entries.size + 1, np.int64)
+    np.cumsum(spooled.entries, out=first[1:])
+    return (spooled.ids if column is None else column[spooled.ids]), first
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:

@@ -71,7 +71,7 @@ def test_no_cycles() -> None:
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name):], name))}"
+        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name) :], name))}"
         if name not in done:
             # A package's own __init__ may register its modules; that is no dependency of theirs on it.
             for target in GRAPH[name]:

@@ -17,7 +17,7 @@ D = 5
 
 def owner(columns: list[int]) -> Corpus:
     """A corpus of one list that owns ``columns``; the last of the D columns is nobody's."""
-    return corpus_of([[({j: 1.0 for j in columns}, 0.0, 0.0), ({}, 0.0, 0.0)]])
+    return corpus_of([[(dict.fromkeys(columns, 1.0), 0.0, 0.0), ({}, 0.0, 0.0)]])
 
 
 def votes_of(updates: list[dict[int, float]]) -> Votes:
