@@ -156,5 +156,5 @@ def describe(name: str, part: type) -> str:
     fields = [
         f.name if f.default is dataclasses.MISSING else f"{f.name}={f.default!r}" for f in dataclasses.fields(part)
     ]
-    first = (part.__doc__ or "").strip().splitlines()[0]
+    first = " ".join((part.__doc__ or "").strip().split("\n\n")[0].split())
     return f"{name}({', '.join(fields)})  {first}"

@@ -177,7 +177,8 @@ class BadList:
 
     def error(self) -> DataError:
         """The list as an error that also says how to go on without it."""
-        message = f"{self.message}; mend or remove the list, or leave out such lists with --on-bad-list skip"
+        advice = "leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
+        message = f"{self.message}; mend or remove the list, or {advice}"
         return DataError(message, path=self.path, line=self.line, list_id=self.id)
 
 
