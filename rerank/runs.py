@@ -223,6 +223,7 @@ def _train(
         return -value if metric.lower_is_better else value
 
     def say(line: dict[str, Any]) -> None:
+        """Log the history line of an epoch."""
         shown = "".join(f", {key} {100 * line[key]:.2f}" for key in ("train", "dev") if key in line)
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s",

@@ -99,6 +99,7 @@ class _ZstdFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` with decompressed bytes; returns how many, 0 at the end (see ``io.RawIOBase``)."""
         while not self._output:
             data = self._input or self._source.read(_ZSTD_PIECE)
             self._input = b""

@@ -77,7 +77,7 @@ def test_skip_count_under_error_and_skip() -> None:
         SkipCount().bad(bad)
     assert str(caught.value) == (
         "file:3: list x: found 'high'; expected a number; mend or remove the list, "
-        "or leave out such lists with --on-bad-list skip"
+        "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
     )
     count = SkipCount("skip")
     count.good(dataclasses.replace(nbest(), duplicates=1))
@@ -159,7 +159,9 @@ def test_names_are_taken_once_and_listed_sorted() -> None:
 
 def test_parts_by_import_path() -> None:
     assert readers.get("rerank.readers.base:Candidate") is Candidate  # type: ignore[comparison-overlap]
-    with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.nowhere:X': No module named"):
+    with pytest.raises(
+        RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No module named"
+    ):
         readers.get("rerank.nowhere:X")
     with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.base:Nothing'"):
         readers.get("rerank.readers.base:Nothing")
