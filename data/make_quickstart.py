@@ -21,6 +21,7 @@ import argparse
 import gzip
 import io
 import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from nltk import PCFG, Production, Tree
@@ -74,13 +75,14 @@ def nbest_text(split: str, trees: list[Tree], grammar: PCFG, limit: int | None =
     A list is a line `N<TAB>id`, N times a line with the log probability and one with the tree, and an empty line.
     """
     parser = NBestParser(grammar, LIST_SIZE)
+    sentences = [tree.pos() for tree in trees[:limit]]
     lines: list[str] = []
-    for number, tree in enumerate(trees[:limit], start=1):
-        candidates = parser.parse(tree.pos())
-        lines.append(f"{len(candidates)}\t{split}-{number}")
-        for score, text in candidates:
-            lines += [f"{score:.4f}", text]
-        lines.append("")
+    with ProcessPoolExecutor() as pool:
+        for number, candidates in enumerate(pool.map(parser.parse, sentences, chunksize=8), start=1):
+            lines.append(f"{len(candidates)}\t{split}-{number}")
+            for score, text in candidates:
+                lines += [f"{score:.4f}", text]
+            lines.append("")
     return "".join(f"{line}\n" for line in lines)
 
 
