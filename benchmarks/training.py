@@ -19,7 +19,7 @@ import numpy as np
 
 from rerank.corpus import Corpus
 from rerank.extraction import CorpusCache
-from rerank.learn.log import UpdateLog, expand
+from rerank.learn.log import UpdateLog
 from rerank.learn.rda import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.trainer import epoch_order
@@ -67,11 +67,11 @@ def measure(learner: VotedRDA, train: Corpus, test: Corpus, epochs: int) -> dict
         score_rows(train.rows, train.columns, train.values, w, scores)
         seconds.append(middle - start)
         gathers.append(time.perf_counter() - middle)
-    votes = expand(log, train, learner.base_rate)
+    votes = learner.votes(log, train)
     tiny = test.slice(0, min(4, test.list_count))
-    vote(votes, learner.voting_rule(), tiny)
+    vote(votes, tiny)
     start, cpu = time.perf_counter(), time.process_time()
-    best(test, vote(votes, learner.voting_rule(), test))
+    best(test, vote(votes, test))
     voting, voting_cpu = time.perf_counter() - start, time.process_time() - cpu
     ratios = [gather / second for gather, second in zip(gathers, seconds, strict=True)]
     return {

@@ -17,10 +17,12 @@ from rerank.evaluation import Selections
 from rerank.files import new_directory
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.bounds import Bounds, bounds
-from rerank.learn.log import UpdateLog, Votes, expand
+from rerank.learn.differences import expand
+from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
+from rerank.learn.votes import Votes
 from rerank.learn.voting import vote
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.model import Model
@@ -65,15 +67,14 @@ class Run:
         return float(line.get("dev", -np.inf))
 
     def votes(self, corpus: Corpus) -> Votes | None:
-        """The logged updates as vectors, summed up from the training corpus; None where they were not kept."""
+        """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
-            rate = self.learner.voting_rule().base_rate
-            self._votes = expand(UpdateLog.from_arrays(self.log), kept, rate)
+            self._votes = self.learner.votes(UpdateLog.from_arrays(self.log), kept)
         return self._votes
 
     def forget_votes(self) -> None:
-        """Give back the memory of the updates' vectors; they can be summed up again."""
+        """Give back the memory of the votes; the updates can be repeated."""
         self._votes = None
 
     def evaluate(self, split: str, corpus: Corpus, ids: list[str], training: Corpus, metric: Metric) -> None:
@@ -86,7 +87,7 @@ class Run:
         votes = self.votes(training)
         if votes is not None:
             start = time.perf_counter()
-            choices["voted"] = best(corpus, vote(votes, self.learner.voting_rule(), corpus))
+            choices["voted"] = best(corpus, vote(votes, corpus))
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
         selections = Selections.of(corpus, ids, metric, choices)
         settings = self.recipe.significance
@@ -198,9 +199,9 @@ def _bounds(training: Training, corpus: Corpus) -> Bounds:
     """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
-    if training.log is None or LOSSES[loss] not in PAIRWISE or getattr(learner, "update", "mistakes") != "mistakes":
+    rule = learner.dual_rule()
+    if training.log is None or rule is None or LOSSES[loss] not in PAIRWISE or getattr(learner, "update", "mistakes") != "mistakes":
         return {}
-    rule = learner.voting_rule()
     first = expand(training.log.head(training.history[0]["updates"]), corpus, rule.base_rate)
     return bounds(first, rule, training.weights["average"], corpus, hinge=loss == "hinge")
 
@@ -254,12 +255,13 @@ def _warm(path: str | None, learner: Settings, width: int) -> tuple[Any, int] | 
     if path is None:
         return None
     model = Model.load(path)
-    fresh = build(learners, learner, "learner").init(width)
-    names = fresh._fields
-    fits = set(names) == set(model.state) and all(model.state[key].shape == getattr(fresh, key).shape for key in names)
-    if not fits or model.settings["learner"] != learner:
+    going_on = build(learners, learner, "learner")
+    fresh = going_on.init(width)
+    fits = model.settings["learner"] == learner and set(fresh._fields) == set(model.state)
+    state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
+    if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)
-    return type(fresh)(*(model.state[key] for key in names)), int(model.about["epochs"])
+    return type(fresh)(**model.state), int(model.about["epochs"])
 
 
 def _select(

@@ -6,7 +6,6 @@ same row have the same score, and on dyadic numbers all sums are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,6 +13,8 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from rerank.corpus import Corpus
+
+POSITIVE = ("logistic", "exponential", "log", "bayes")  # losses that are positive at every margin
 
 
 class Predictor(NamedTuple):
@@ -75,13 +76,16 @@ def dense(corpus: Corpus) -> np.ndarray:
     return phi
 
 
-def oracle_and_rival(f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool) -> tuple[int, int | None]:
-    """y* and y', the best candidate that is no oracle; of equal scores the given oracle, then the lower index."""
+def oracle_and_rival(
+    f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, tilt: float = 0.0
+) -> tuple[int, int | None]:
+    """y* and y', the best candidate (by score − tilt·gain) that is no oracle; of equals the given oracle, then the
+    lower index."""
     if f.size == 0:
         return -1, None
     oracles = [oracle] + [y for y in range(f.size) if any_ties and y != oracle and gain[y] == gain[oracle]]
     others = [y for y in range(f.size) if y not in oracles]
-    return max(oracles, key=lambda y: f[y]), max(others, key=lambda y: f[y], default=None)
+    return max(oracles, key=lambda y: f[y]), max(others, key=lambda y: f[y] - tilt * gain[y], default=None)
 
 
 def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -> tuple[float, np.ndarray]:
@@ -95,6 +99,10 @@ def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -
             return max(0.0, -m), pair
         case "hinge":
             return max(0.0, 1.0 - m), pair
+        case "cost":
+            return max(0.0, gain[star] - gain[rival] - m), pair
+        case "exponential":
+            return float(np.exp(min(-m, 30.0)) * (1.0 + max(0.0, -m - 30.0))), pair * np.exp(min(-m, 30.0))
         case "logistic":
             return float(np.logaddexp(0.0, -m)), pair * expit(-m)
         case "log":
@@ -104,95 +112,19 @@ def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -
     raise ValueError(name)
 
 
+def judged(
+    loss: str, f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool
+) -> tuple[int, int, float, np.ndarray]:
+    """y*, the loss's own y' (cost-augmented hinge: of highest score − gain), its value and its coefficients."""
+    star, rival = oracle_and_rival(f, gain, oracle, any_ties, 1.0 if loss == "cost" else 0.0)
+    assert rival is not None
+    return star, rival, *loss_of(loss, f, gain, star, rival)
+
+
 def decision_gap(f: np.ndarray, rows: np.ndarray) -> float:
     """The smallest difference of scores between candidates that are not the same."""
     _, first = np.unique(rows, axis=0, return_index=True)
     return float(np.diff(np.sort(f[first])).min(initial=np.inf))
-
-
-def perceptron(
-    corpus: Corpus,
-    oracle: np.ndarray,
-    orders: Iterable[Sequence[int]],
-    *,
-    base: float,
-    base_rate: float,
-    any_ties: bool = False,
-) -> Trace:
-    """Collins (2002), Fig. 2, with the counts of Freund & Schapire (1999), Fig. 1; ρ·b is the last feature."""
-    phi, D = dense(corpus), corpus.width
-    rows = np.column_stack([phi, base_rate * corpus.base])
-    w = np.zeros(D + 1)
-    trace = Trace([Predictor(w[:D], 1.0, base)])
-    for order in orders:
-        trace.begin_epoch()
-        for i in order:
-            of_list = slice(corpus.lists[i], corpus.lists[i + 1])
-            f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, corpus.gain[of_list], oracle[i] - corpus.lists[i], any_ties)
-            if rival is None or f[star] > f[rival]:
-                trace.survived[-1] += 1
-                continue
-            z = rows[of_list][star] - rows[of_list][rival]
-            w = w + corpus.weight[i] * z
-            trace.update(i, Predictor(w[:D], 1.0, base + base_rate * w[D]), -corpus.weight[i] * z, z)
-            trace.mistakes[-1] += 1
-            trace.loss[-1] += f[rival] - f[star]
-    return trace
-
-
-def rda_predictor(s: np.ndarray, k: int, eta: float, l1: float, l2: float, base: float, base_rate: float) -> Predictor:
-    """w = −sign(s)·max(|s| − kλ₁, 0)/(kλ₂ + η√k); the base score's coordinate (the last) has no regulariser."""
-    if k == 0:
-        return Predictor(np.zeros(s.size - 1), 1.0, base)
-    v = -np.sign(s[:-1]) * np.maximum(np.abs(s[:-1]) - k * l1, 0.0)
-    return Predictor(v, 1.0 / (k * l2 + eta * np.sqrt(k)), base - base_rate * (1.0 / (eta * np.sqrt(k))) * s[-1])
-
-
-def rda(
-    corpus: Corpus,
-    oracle: np.ndarray,
-    orders: Iterable[Sequence[int]],
-    *,
-    loss: str,
-    eta: float,
-    l1: float,
-    l2: float,
-    update: str,
-    base: float,
-    base_rate: float,
-    any_ties: bool = False,
-) -> Trace:
-    """Xiao (2010), Alg. 1 on the lists that cause an update; Gao et al. (2013), Fig. 1 where only mistakes do."""
-    phi = dense(corpus)
-    rows = np.column_stack([phi, base_rate * corpus.base])
-    s, k = np.zeros(corpus.width + 1), 0
-    trace = Trace([rda_predictor(s, k, eta, l1, l2, base, base_rate)])
-    for order in orders:
-        trace.begin_epoch()
-        for i in order:
-            of_list = slice(corpus.lists[i], corpus.lists[i + 1])
-            gain = corpus.gain[of_list]
-            f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, gain, oracle[i] - corpus.lists[i], any_ties)
-            if rival is None:
-                trace.survived[-1] += 1
-                continue
-            value, a = loss_of(loss, f, gain, star, rival)
-            mistake = not f[star] > f[rival]
-            if k > 0:
-                seen = decision_gap(f, np.column_stack([phi, corpus.base])[of_list])
-                trace.gap = min(trace.gap, seen, abs(1.0 - f[star] + f[rival]) if loss == "hinge" else np.inf)
-            trace.mistakes[-1] += mistake
-            trace.loss[-1] += value
-            if not mistake and not (update == "always" and (loss in ("logistic", "log", "bayes") or value > 0.0)):
-                trace.survived[-1] += 1
-                continue
-            g = (a[:, None] * rows[of_list]).sum(axis=0)
-            s, k = s + corpus.weight[i] * g, k + 1
-            z = rows[of_list][star] - rows[of_list][rival] if loss in ("perceptron", "hinge", "logistic") else g
-            trace.update(i, rda_predictor(s, k, eta, l1, l2, base, base_rate), corpus.weight[i] * g, z)
-    return trace
 
 
 def votes(trace: Trace, corpus: Corpus) -> np.ndarray:
@@ -238,34 +170,3 @@ def perceptron_bound(trace: Trace, u: np.ndarray) -> dict[str, float]:
         return {}
     D = np.sqrt(sum(max(0.0, gamma - float(z @ unit)) ** 2 for z in Z))
     return {"gamma": gamma, "bound": float(((R + D) / gamma) ** 2)}
-
-
-def binary_perceptron(X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    """Rosenblatt's rule on examples z = y·x: (w, mistakes)."""
-    w, mistakes = np.zeros(X.shape[1]), 0
-    for z in np.tile(y[:, None] * X, (epochs, 1)):
-        if w @ z <= 0.0:
-            w, mistakes = w + z, mistakes + 1
-    return w, mistakes
-
-
-def binary_rda(
-    X: np.ndarray, y: np.ndarray, epochs: int, *, loss: str, eta: float, l1: float, l2: float, update: str
-) -> tuple[np.ndarray, int]:
-    """(Voted) RDA on examples z = y·x (Xu et al. 2011, Alg. 1): (w, mistakes); Bayes risk for gains 1 and 0."""
-    w, s, k, mistakes = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0, 0
-    slopes = {
-        "perceptron": lambda m: -1.0 if m <= 0.0 else 0.0,
-        "hinge": lambda m: -1.0 if m < 1.0 else 0.0,
-        "logistic": lambda m: -expit(-m),
-        "log": lambda m: -expit(-m),
-        "bayes": lambda m: -expit(m) * expit(-m),
-    }
-    for z in np.tile(y[:, None] * X, (epochs, 1)):
-        m = w @ z
-        slope = slopes[loss](m)
-        mistakes += m <= 0.0
-        if m <= 0.0 or (update == "always" and slope < 0.0):
-            s, k = s + slope * z, k + 1
-            w = -np.sign(s) * np.maximum(np.abs(s) - k * l1, 0.0) / (k * l2 + eta * np.sqrt(k))
-    return w, int(mistakes)

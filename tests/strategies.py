@@ -131,7 +131,7 @@ def run(
     oracles: np.ndarray | None = None,
 ) -> Ran:
     """Pass ``learner`` over ``corpus`` in the order of ``orders``, from a fresh state unless one is given."""
-    state = learner.init(corpus.width) if state is None else state
+    state = learner.init(corpus.width, corpus.candidate_count) if state is None else state
     log, oracles = UpdateLog(), targets(corpus) if oracles is None else oracles
     stats = [
         learner.epoch(corpus, oracles, order, state, any_ties=any_ties, log=log, points=points)

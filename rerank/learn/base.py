@@ -13,6 +13,7 @@ from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.log import LogRoom, UpdateLog
 from rerank.learn.losses import LOSSES
+from rerank.learn.votes import Votes
 from rerank.learn.workspace import EpochStats, Lists, Scratch, log_room, parts, scratch, stats_of, view
 from rerank.registry import Registry
 
@@ -24,7 +25,7 @@ class Weights(NamedTuple):
     base: float
 
 
-class VotingRule(NamedTuple):
+class DualRule(NamedTuple):
     """How predictor k follows from the sum s of k subgradients: w = −sign(s)·max(|s| − k·l1, 0)·d_k.
 
     d_k = 1 / (k·l2 + eta·√k), or 1 where eta is 0; the base score weighs base − base_rate·d_k·s_b (l2 = 0).
@@ -51,12 +52,23 @@ class Learner(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def init(self, columns: int) -> State:
-        """The state before the first list, for D = ``columns``."""
+    def init(self, columns: int, candidates: int = 0) -> State:
+        """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.
 
-    @abstractmethod
-    def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:
-        """What an epoch keeps beside the state, to be lazy with."""
+        Only learners with a variable a candidate use N.
+
+        Raises
+        ------
+        RecipeError: the learner keeps more than it can for so many columns.
+        """
+
+    def adopt(self, state: State, candidates: int) -> State:  # noqa: ARG002
+        """``state`` made fit for another corpus of so many candidates over the same columns."""
+        return state
+
+    def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:  # noqa: ARG002
+        """What an epoch keeps beside the state, to be lazy with; None by default."""
+        return None
 
     @abstractmethod
     def walk(
@@ -72,8 +84,7 @@ class Learner(ABC):
     ) -> None:
         """Pass over the lists ``part`` (int64): predict and update, log updates to ``room``, count in ``tally``."""
 
-    @abstractmethod
-    def finish(self, state: State, lazy: Any) -> None:
+    def finish(self, state: State, lazy: Any) -> None:  # noqa: B027 - most learners leave nothing to do
         """Bring everything lazy up to date."""
 
     @abstractmethod
@@ -83,6 +94,11 @@ class Learner(ABC):
     @abstractmethod
     def nonzero_weights(self, state: State) -> int:
         """Weights of the last predictor that are not 0."""
+
+    @property
+    def violators(self) -> int:
+        """How many updates a list can cause."""
+        return int(getattr(self, "top", 1))
 
     @property
     def loss_id(self) -> int:
@@ -105,10 +121,10 @@ class Learner(ABC):
         oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
         points: into how many parts the statistics are divided, one entry of the result each.
         """
-        data, space, lazy = view(corpus, oracle), scratch(corpus), self.begin(corpus, order, state)
+        data, space, lazy = view(corpus, oracle), scratch(corpus, self.loss_id), self.begin(corpus, order, state)
         stats = []
         for part in parts(order, points):
-            tally, room = np.zeros(5), log_room(corpus, part, self.loss_id)
+            tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, self.violators)
             self.walk(data, part, state, lazy, space, room, tally, any_ties)
             if log is not None:
                 log.add_room(room, self.alive(state))
@@ -125,8 +141,12 @@ class Learner(ABC):
         """All predictors, weighted by the lists that they survived."""
 
     @abstractmethod
-    def voting_rule(self) -> VotingRule:
-        """How the predictors follow from the logged updates."""
+    def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
+        """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
+
+    def dual_rule(self) -> DualRule | None:
+        """How the predictors follow from summed subgradients; None where they do not."""
+        return None
 
     @abstractmethod
     def updates(self, state: State) -> int:
@@ -148,6 +168,17 @@ def require(name: str, value: float, *, low: float, strict: bool = False) -> Non
         raise RecipeError(
             f"found {value!r}; expected a finite number {'above' if strict else 'from'} {low:g}", key=name
         )
+
+
+def require_count(name: str, value: int, *, low: int = 1) -> None:
+    """Refuse a parameter that is no whole number from ``low``.
+
+    Raises
+    ------
+    RecipeError: names parameter, value and allowed range.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**31:
+        raise RecipeError(f"found {value!r}; expected a whole number from {low}", key=name)
 
 
 def require_choice(name: str, value: str, choices: Sequence[str]) -> None:

@@ -24,8 +24,8 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import VotingRule, Weights
-from rerank.learn.log import Votes
+from rerank.learn.base import DualRule, Weights
+from rerank.learn.differences import Differences
 
 Bounds = dict[str, float | bool]
 
@@ -55,7 +55,7 @@ def regularisers(
     first: np.ndarray,
     columns: np.ndarray,
     delta: np.ndarray,
-    rule: VotingRule,
+    rule: DualRule,
     s: np.ndarray,
     since: np.ndarray,
     sums: np.ndarray,
@@ -95,21 +95,21 @@ def regularisers(
     return total
 
 
-def bounds(votes: Votes, rule: VotingRule, u: Weights, corpus: Corpus, *, hinge: bool) -> Bounds:
-    """What the theorems allow and what was observed, for the updates ``votes`` of a first pass over ``corpus``.
+def bounds(passed: Differences, rule: DualRule, u: Weights, corpus: Corpus, *, hinge: bool) -> Bounds:
+    """What the theorems allow and what was observed, for the updates ``passed`` of a first pass over ``corpus``.
 
     Parameters
     ----------
-    votes: the updates of one pass that updated on mistakes only, one oracle and one rival each.
+    passed: the updates of one pass that updated on mistakes only, one oracle and one rival each.
     rule: of the learner; eta = 0 for the perceptron.
     u: the comparison vector.
     hinge: whether the loss was the hinge loss, to which the theorem of voted RDA applies as it stands.
     """
-    M = votes.base.size
+    M = passed.base.size
     rate = rule.base_rate
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
     margins, norms = np.zeros(M), np.zeros(M)
-    update_margins(votes.first, votes.columns, votes.delta, votes.base, u.w, w_base, margins, norms)
+    update_margins(passed.first, passed.columns, passed.delta, passed.base, u.w, w_base, margins, norms)
     R = math.sqrt(float(norms.max(initial=0.0)))
     norm_u = math.sqrt(float(u.w @ u.w) + w_base * w_base)
     found: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
@@ -122,7 +122,7 @@ def bounds(votes: Votes, rule: VotingRule, u: Weights, corpus: Corpus, *, hinge:
         D = corpus.width
         sums = np.zeros((5, M + 1))
         scratch = np.zeros(D), np.zeros(D, np.int64)
-        psi = regularisers(votes.first, votes.columns, votes.delta, rule, *scratch, sums) / M
+        psi = regularisers(passed.first, passed.columns, passed.delta, rule, *scratch, sums) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
         found |= {"loss_u": loss, "delta_u": psi_u - psi, "bound": loss + M * (psi_u - psi) + size}
     elif rule.eta == 0.0:

@@ -1,20 +1,19 @@
-"""Moves: at which predictors, and by how much, a column's s_j and sign(s_j) change inside the active sums.
+"""Moves: at which predictors, and by how much, a column's a_j and v_j change inside the active sums (see ``votes``).
 
-Column j is active under predictor k while |s_j| > k·λ₁. An update that touches it moves it; with λ₁ > 0 it also
-leaves, untouched, at the first k with k·λ₁ ≥ |s_j|. A block of predictors is laid out as ROWS rows: sums that run up
-over time are then additions of whole rows.
+Column j is active under predictor k while |a_j| > τ_k·|v_j|. An update that touches it moves it; where τ grows it also
+leaves, untouched, at the first k with τ_k·|v_j| ≥ |a_j|. A block of predictors is laid out as ROWS rows: sums that run
+up over time are then additions of whole rows.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.log import Votes
+from rerank.learn.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
 DENSE = 24  # a column that moves at 1 in so many predictors has a dense row
@@ -36,10 +35,10 @@ class Moves(NamedTuple):
 
 
 @kernel
-def count_touches(columns: np.ndarray, delta: np.ndarray, touches: np.ndarray) -> None:
-    """How many updates change each column (int64 [D])."""
+def count_touches(columns: np.ndarray, touches: np.ndarray) -> None:
+    """How many updates touch each column (int64 [D])."""
     for e in range(columns.shape[0]):
-        touches[columns[e]] += delta[e] != 0.0
+        touches[columns[e]] += 1
 
 
 @kernel
@@ -51,22 +50,15 @@ def mark_owned(columns: np.ndarray, owned: np.ndarray) -> None:
 
 @kernel
 def sort_block(
-    votes: Votes,
-    name: np.ndarray,
-    begin: int,
-    end: int,
-    start: int,
-    first: np.ndarray,
-    at: np.ndarray,
-    size: np.ndarray,
-) -> None:
+    votes: Votes, name: np.ndarray, begin: int, end: int, start: int, first: np.ndarray, at: np.ndarray,
+    value: np.ndarray, slope: np.ndarray,
+) -> None:  # fmt: skip
     """The entries of updates begin..end − 1 by column, in time; update k makes predictor k + 1, at k + 1 − start."""
     for c in range(first.shape[0]):
         first[c] = 0
     for e in range(votes.first[begin], votes.first[end]):
-        c = name[votes.columns[e]]
-        if c >= 0 and votes.delta[e] != 0.0:
-            first[c] += 1
+        if name[votes.columns[e]] >= 0:
+            first[name[votes.columns[e]]] += 1
     total = 0
     for c in range(first.shape[0]):
         total += first[c]
@@ -74,20 +66,22 @@ def sort_block(
     for k in range(end - 1, begin - 1, -1):
         for e in range(votes.first[k + 1] - 1, votes.first[k] - 1, -1):
             c = name[votes.columns[e]]
-            if c >= 0 and votes.delta[e] != 0.0:
+            if c >= 0:
                 first[c] -= 1
-                at[first[c]], size[first[c]] = k + 1 - start, votes.delta[e]
+                at[first[c]], value[first[c]] = k + 1 - start, votes.value[e]
+                slope[first[c]] = votes.slope[e] if votes.slope.shape[0] > 0 else np.sign(votes.value[e])
 
 
 @kernel
-def leaving(size: float, l1: float) -> int:
-    """The first k with k·λ₁ ≥ size, for sizes that some k of 31 bits reaches."""
-    k = math.ceil(size / l1)
-    while k * l1 < size:
-        k += 1
-    while (k - 1) * l1 >= size:
-        k -= 1
-    return k
+def leaving(size: float, slope: float, threshold: np.ndarray, begin: int, end: int) -> int:
+    """The first k of begin..end − 1 with τ_k·slope ≥ size; ``end`` where there is none."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if threshold[middle] * slope >= size:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
 
 
 @kernel
@@ -107,36 +101,43 @@ def put(to: Moves, c: int, n: int, t: int, size: float) -> int:
 
 
 @kernel
+def active(k: int, a: float, v: float, threshold: np.ndarray) -> bool:
+    """Does a column with a_j = a and v_j = v weigh anything under predictor k?"""
+    return abs(a) > (threshold[k] * abs(v) if threshold.shape[0] > 0 else 0.0)
+
+
+@kernel
 def active_moves(
-    first: np.ndarray, at: np.ndarray, delta: np.ndarray, start: int, stop: int, lanes: int, l1: float,
-    s: np.ndarray, u: Moves, v: Moves,
+    first: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, start: int, stop: int, lanes: int,
+    threshold: np.ndarray, own: np.ndarray, u: Moves, v: Moves,
 ) -> None:  # fmt: skip
-    """The moves of predictors start..stop − 1 from the block's sorted entries; ``s`` (float64 [C]) goes on."""
+    """The moves of predictors start..stop − 1 from the block's sorted entries; ``own`` (float64 [2, C]) goes on."""
     n = m = 0
-    for c in range(s.shape[0]):
+    shrinks = threshold.shape[0] > 0
+    for c in range(own.shape[1]):
         u.first[c], v.first[c] = n, m
         u.peak[c] = v.peak[c] = 0.0
-        now = s[c]
-        inside = abs(now) > max(0, start - 1) * l1
+        a, b = own[0, c], own[1, c]
+        inside = active(max(0, start - 1), a, b, threshold)
         for e in range(first[c], first[c + 1] + 1):
             final = e == first[c + 1]
             k = stop if final else start + at[e]
-            if inside and (k - 1) * l1 >= abs(now):
-                t = layout(leaving(abs(now), l1) - start, lanes)
-                n = put(u, c, n, t, -now)
-                m = put(v, c, m, t, -np.sign(now))
+            if inside and not active(k - 1, a, b, threshold):
+                t = layout(leaving(abs(a), abs(b), threshold, start, k) - start, lanes)
+                n = put(u, c, n, t, -a)
+                m = put(v, c, m, t, -b)
                 inside = False
             if final:
                 break
-            old, before = (now, np.sign(now)) if inside else (0.0, 0.0)
-            now += delta[e]
-            inside = abs(now) > k * l1
+            before_a, before_b = (a, b) if inside else (0.0, 0.0)
+            a, b = value[e], slope[e]
+            inside = active(k, a, b, threshold)
             t = layout(k - start, lanes)
-            n = put(u, c, n, t, (now if inside else 0.0) - old)
-            if l1 > 0.0:
-                m = put(v, c, m, t, (np.sign(now) if inside else 0.0) - before)
-        s[c] = now
-    u.first[s.shape[0]], v.first[s.shape[0]] = n, m
+            n = put(u, c, n, t, (a if inside else 0.0) - before_a)
+            if shrinks:
+                m = put(v, c, m, t, (b if inside else 0.0) - before_b)
+        own[0, c], own[1, c] = a, b
+    u.first[own.shape[1]], v.first[own.shape[1]] = n, m
 
 
 @kernel
@@ -173,41 +174,44 @@ class MoveFinder:
     ``name`` (int32 [D]): the number of a column among the C that matter, the most often updated first; -1 for others.
     """
 
-    def __init__(self, votes: Votes, l1: float, corpus: Corpus, T: int) -> None:
+    def __init__(self, votes: Votes, corpus: Corpus, T: int) -> None:
         votes = Votes(*(_frozen(array) for array in votes))
         touches, owned = np.zeros(corpus.width, np.int64), np.zeros(corpus.width, np.bool_)
-        count_touches(votes.columns, votes.delta, touches)
+        count_touches(votes.columns, touches)
         mark_owned(corpus.columns, owned)
         touches *= owned
         order = np.argsort(-touches, kind="stable")
         C = int(np.count_nonzero(touches))
         self.name = np.full(corpus.width, -1, np.int32)
         self.name[order[:C]] = np.arange(C)
-        self._votes, self._l1, self._lanes = votes, l1, T // ROWS
-        self._s = np.zeros(C)
+        self._votes, self._lanes = votes, T // ROWS
+        self._own = np.zeros((2, C))
 
     def block(self, start: int) -> tuple[Moves, Moves, bool]:
-        """Moves of s and of sign(s) at the T predictors from ``start``; are they whole numbers of at most 16 bits?
+        """Moves of a and of v at the T predictors from ``start``; are they whole numbers of at most 16 bits?
 
         Blocks are to be asked for in order.
         """
         stop = min(self._votes.survived.size, start + ROWS * self._lanes)
         begin, end = max(0, start - 1), stop - 1
-        C, room = self._s.size, int(self._votes.first[end] - self._votes.first[begin])
-        first, at, delta = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty(room)
-        sort_block(self._votes, self.name, begin, end, start, first, at, delta)
-        more = 2 * room + C if self._l1 > 0 else room
-        u, v = self._room(more), self._room(more if self._l1 > 0 else 0)
-        active_moves(first, at, delta, start, stop, self._lanes, self._l1, self._s, u, v)
+        C, room = self._own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
+        first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
+        sort_block(self._votes, self.name, begin, end, start, first, at, value, slope)
+        threshold = self._votes.threshold
+        more = 2 * room + C if threshold.size else room
+        u, v = self._room(more), self._room(more if threshold.size else 0)
+        active_moves(first, at, value, slope, start, stop, self._lanes, threshold, self._own, u, v)
         u, v = (x._replace(at=x.at[: x.first[C]], size=x.size[: x.first[C]]) for x in (u, v))
-        whole = bool(np.abs(u.size).max(initial=0.0) <= 32767 and np.array_equal(u.size, np.rint(u.size)))
+        whole = all(
+            np.abs(x.size).max(initial=0.0) <= 32767 and np.array_equal(x.size, np.rint(x.size)) for x in (u, v)
+        )
         if not whole:
             return u, v, False
         return self._with_dense(u.cast(np.int16)), self._with_dense(v.cast(np.int16)), True
 
     def _room(self, moves: int) -> Moves:
         """Room for so many moves."""
-        C = self._s.size
+        C = self._own.shape[1]
         none = np.full(C, -1, np.int32), np.zeros((0, ROWS * self._lanes), np.int8)
         return Moves(np.empty(C + 1, np.int32), np.empty(moves, np.uint16), np.empty(moves), np.empty(C), *none)
 

@@ -23,11 +23,13 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import Learner, VotingRule, Weights, learners, require, require_choice
-from rerank.learn.log import LogRoom, record
-from rerank.learn.losses import LOGISTIC, LOSSES, accumulate, coefficients, rivals
-from rerank.learn.scoring import dot
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, RADIUS, UPDATES, Lists, Scratch
+from rerank.learn.additive import count_update
+from rerank.learn.base import DualRule, Learner, Weights, learners, require, require_choice
+from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.losses import LOSSES
+from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
+from rerank.learn.workspace import Lists, Scratch
 
 # Indices of RDAState.counts and RDAState.base.
 K, ALIVE, PENDING, TOTAL = range(4)
@@ -84,16 +86,17 @@ def shrunk_dot(
 
 
 @kernel
-def score_list(
-    data: Lists, first: int, last: int, s: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
+def score_shrunk(
+    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
 ) -> None:
-    """β·b(y) + w·φ(y) for the candidates of a list; where nothing is shrunk the sum is a plain one."""
+    """β·b(y) + w·φ(y) for the candidates of list i; where nothing is shrunk the sum is a plain one."""
+    if threshold == 0.0:
+        score_list(data, i, s, 0.0, scores)
+    first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
         if threshold > 0.0:
-            dual = shrunk_dot(s, threshold, data.columns, data.values, data.rows[y], data.rows[y + 1])
-        else:
-            dual = dot(s, data.columns, data.values, data.rows[y], data.rows[y + 1])
-        scores[y - first] = beta * data.base[y] - d * dual
+            scores[y - first] = shrunk_dot(s, threshold, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        scores[y - first] = beta * data.base[y] - d * scores[y - first]
 
 
 @kernel
@@ -135,30 +138,18 @@ def rda_epoch(
     """Pass over ``order``: predict, and on a mistake (or, always, a loss) s ← s + g, k ← k + 1 (Gao et al., Fig. 1)."""
     for at in range(order.shape[0]):
         i = order[at]
-        first, last = data.lists[i], data.lists[i + 1]
         k = state.counts[K]
         d = scale(k, q.eta, q.l2)
-        d_base = scale(k, q.eta, 0.0)
-        beta = q.base - q.base_rate * d_base * state.base[DUAL]
-        score_list(data, first, last, state.s, k * q.l1, d, beta, t.scores)
-        state.counts[ALIVE] += 1
+        beta = q.base - q.base_rate * scale(k, q.eta, 0.0) * state.base[DUAL]
+        score_shrunk(data, i, state.s, k * q.l1, d, beta, t.scores)
+        n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
+        if n > 0:
+            record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
+            close_predictor(state, prefix, d, beta)
+            update(data, state, prefix, t, n, data.weight[i], tally, q)
+            state.counts[ALIVE] = 0
+        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
         state.counts[PENDING] += 1
-        tally[LISTS] += 1
-        star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], q.any_ties)
-        if rival < 0:
-            continue
-        mistake = not t.scores[star - first] > t.scores[rival - first]
-        value, n = coefficients(q.loss, first, last, t.scores, data.gain, star, rival, t.who, t.a)
-        tally[MISTAKES] += mistake
-        tally[LOSS] += value
-        if not (mistake or (q.always and (q.loss >= LOGISTIC or value > 0.0))):
-            continue
-        state.counts[ALIVE] -= 1  # the list on which a predictor errs is the first of the next
-        state.counts[PENDING] -= 1
-        record(log, i, t.who, t.a, n, state.counts[ALIVE])
-        close_predictor(state, prefix, d, beta)
-        update(data, state, prefix, t, n, data.weight[i], tally, q)
-        state.counts[ALIVE] = state.counts[PENDING] = 1
 
 
 @kernel
@@ -174,26 +165,30 @@ def update(
 ) -> None:
     """s ← s + weight·g, k ← k + 1; what a coordinate has weighed so far goes into the total just before it changes."""
     k = state.counts[K]
-    touched = accumulate(data.rows, data.columns, data.values, t.who, t.a, n, t.g, t.seen, k + 1, t.touched)
-    norm, size = 0.0, 1.0
-    if q.loss <= LOGISTIC and t.a[1] != 0.0:
-        size = t.a[1]  # the radius is of z = φ(y*) − φ(y') itself; its square may be 0
-    for r in range(touched):
-        j = t.touched[r]
+    count, g_base = subgradient(data, t, n), q.base_rate * base_of(data, t, n)
+    count_update(tally, squared_radius(t, count, g_base, q.loss))
+    for r in range(count):
+        j = t.column[r]
         if state.s[j] != 0.0:
             state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
         prefix.since[j] = k + 1
-        state.s[j] += weight * t.g[j]
-        norm += (t.g[j] / size) ** 2
-    g_base = 0.0
-    for r in range(n):
-        g_base += t.a[r] * data.base[t.who[r]]
-    g_base *= q.base_rate
+        state.s[j] += weight * t.value[r]
     state.base[DUAL] += weight * g_base
-    norm += (g_base / size) ** 2
-    tally[RADIUS] = max(tally[RADIUS], norm)
-    tally[UPDATES] += 1
     state.counts[K] = k + 1
+
+
+@kernel
+def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteRoom, q: RDASettings) -> None:
+    """Repeat the updates s ← s + rate·g of ``log``; what is voted with is −s."""
+    s_base = 0.0
+    for k in range(log.lists.shape[0]):
+        n = load(log, k, t)
+        count = subgradient(data, t, n)
+        for r in range(count):
+            s[t.column[r]] += log.rate[k] * t.value[r]
+        s_base += log.rate[k] * (q.base_rate * base_of(data, t, n))
+        beta = q.base - q.base_rate * scale(k + 1, q.eta, 0.0) * s_base
+        emit(room, k, t, count, s, -1.0, beta)
 
 
 @kernel
@@ -223,7 +218,7 @@ class RDA(Learner):
 
     Parameters
     ----------
-    loss: perceptron, hinge, logistic, log or bayes.
+    loss: one of LOSSES.
     eta: > 0; larger means smaller weights beside the base score.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
@@ -261,7 +256,7 @@ class RDA(Learner):
             any_ties=any_ties,
         )
 
-    def init(self, columns: int) -> RDAState:
+    def init(self, columns: int, candidates: int = 0) -> RDAState:  # noqa: ARG002
         """See ``Learner.init``."""
         return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(4, np.int64), np.zeros(2))
 
@@ -310,9 +305,18 @@ class RDA(Learner):
             return Weights(np.zeros(state.s.size), float(self.base))
         return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
 
-    def voting_rule(self) -> VotingRule:
-        """See ``Learner.voting_rule``."""
-        return VotingRule(*(float(x) for x in (self.eta, self.l1, self.l2, self.base, self.base_rate)))
+    def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
+        """See ``Learner.votes``: a_j = −s_j, τ_k = k·λ₁, and d_k."""
+        replay = Replay(log, corpus, self.base)
+        replay_rda(replay.data, replay.updates, np.zeros(corpus.width), replay.space, replay.room, self.settings())
+        k = np.arange(replay.updates.lists.size + 1)
+        with np.errstate(divide="ignore"):
+            d = np.where(k > 0, 1.0 / (k * self.l2 + self.eta * np.sqrt(k)), 0.0)
+        return replay.votes(scale=d, threshold=k * self.l1 if self.l1 > 0 else None)
+
+    def dual_rule(self) -> DualRule:
+        """See ``Learner.dual_rule``."""
+        return DualRule(*(float(x) for x in (self.eta, self.l1, self.l2, self.base, self.base_rate)))
 
     def updates(self, state: RDAState) -> int:
         """See ``Learner.updates``."""

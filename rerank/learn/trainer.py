@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.workspace import EpochStats
 
+logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
 
 Evaluate = Callable[[Weights], float]
@@ -25,7 +27,8 @@ class Training:
 
     weights: by predictor ("last", "average"); state: the learner's, to go on from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs behind the weights; history: a line an epoch;
-    samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector.
+    samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector; skipped:
+    updates that were left out because numbers became too small for them.
     """
 
     learner: Learner
@@ -38,6 +41,7 @@ class Training:
     mistakes: list[int] = field(default_factory=list)
     nonzero_weights: list[int] = field(default_factory=list)
     radius: float = 0.0
+    skipped: int = 0
 
     def extend(self, stats: list[EpochStats]) -> None:
         """Add the parts of an epoch to the curve."""
@@ -46,6 +50,7 @@ class Training:
             self.mistakes.append((self.mistakes[-1] if self.mistakes else 0) + part.mistakes)
             self.nonzero_weights.append(part.nonzero_weights)
             self.radius = max(self.radius, part.radius)
+            self.skipped += part.skipped
 
 
 def copy_state(state: State) -> State:
@@ -86,7 +91,10 @@ def train(
     keep_log: log the updates (for voting, and for bounds).
     on_epoch: called with the history line of every epoch.
     """
-    state, done = (copy_state(warm[0]), warm[1]) if warm is not None else (learner.init(corpus.width), 0)
+    if warm is not None:
+        state, done = learner.adopt(copy_state(warm[0]), corpus.candidate_count), warm[1]
+    else:
+        state, done = learner.init(corpus.width, corpus.candidate_count), 0
     log = UpdateLog() if keep_log else None
     training = Training(learner, {}, None, log, 0)
     best_score, best_epoch, marks = -np.inf, done, (0, 0)
@@ -95,6 +103,8 @@ def train(
         start = time.perf_counter()
         stats = learner.epoch(corpus, oracle, order, state, any_ties=any_ties, log=log, points=POINTS)
         seconds = time.perf_counter() - start
+        if any(part.skipped for part in stats) and not training.skipped:
+            logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
         training.extend(stats)
         weights = {"last": learner.last(state), "average": learner.average(state)}
         line = _history(corpus, stats, weights[predictor], seconds) | {"epoch": epoch + 1}
@@ -122,6 +132,7 @@ def _history(corpus: Corpus, stats: list[EpochStats], weights: Weights, seconds:
     return {
         "mistakes": sum(part.mistakes for part in stats),
         "updates": sum(part.updates for part in stats),
+        "skipped": sum(part.skipped for part in stats),
         "loss": sum(part.loss for part in stats) / max(1, lists),
         "nonzero_weights": int(np.count_nonzero(weights.w)),
         "norm": float(np.linalg.norm(weights.w)),

@@ -1,9 +1,9 @@
 """Exact voting: the winner of every list under every predictor, without a weight vector per predictor.
 
-Under predictor k a candidate scores β_k·b − d_k·(U − k·λ₁·V), with U = Σ φ_j s_j and V = Σ φ_j sign(s_j) over the
-columns whose |s_j| exceeds k·λ₁ (Gao et al. 2013, Fig. 2, with eq. 10 for w). The predictors are replayed in blocks:
+Under predictor k a candidate scores β_k·b + d_k·(U − τ_k·V), with U = Σ φ_j a_j and V = Σ φ_j v_j over the active
+columns (Gao et al. 2013, Fig. 2, with eq. 10 for w; see ``votes``). The predictors are replayed in blocks:
 
-1. moves: by column, at which predictors of the block the column's s_j and sign(s_j) change inside U and V;
+1. moves: by column, at which predictors of the block the column's a_j and v_j change inside U and V;
 2. per list, the moves of columns with the same values on all its candidates are summed over time; candidate y gets
    U_y = U_x + differences, where x is the earlier candidate that it is most like (see ``electorate``);
 3. the scores of all candidates are compared at all predictors of the block at once.
@@ -26,10 +26,9 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.base import VotingRule
 from rerank.learn.electorate import Electorate, assemble
-from rerank.learn.log import Votes
 from rerank.learn.moves import ROWS, MoveFinder, Moves
+from rerank.learn.votes import Votes
 
 BLOCK = 512 * ROWS  # predictors at a time
 
@@ -38,7 +37,7 @@ class Terms(NamedTuple):
     """What turns U and V into scores, for the predictors of a block, in the block's layout."""
 
     scale: np.ndarray  # float64 [T]: d_k, 0 where there is no predictor
-    threshold: np.ndarray  # float64 [T]: k·λ₁, or [0] where λ₁ = 0
+    threshold: np.ndarray  # float64 [T]: τ_k, or [0] where nothing shrinks
     beta: np.ndarray  # float64 [T]: weight of the base score
     survived: np.ndarray  # int64 [T]: c_k, 0 where there is no predictor
 
@@ -174,9 +173,9 @@ def run_up(moved: np.ndarray, lane: np.ndarray, total: np.ndarray) -> float:
 
 @kernel
 def challenge(y: int, b: float, u: float, total_u: np.ndarray, terms: Terms, best: np.ndarray, who: np.ndarray) -> None:
-    """Make candidate y the winner wherever it scores higher than the best so far (λ₁ = 0)."""
+    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0)."""
     for t in range(best.shape[0]):
-        score = terms.beta[t] * b - terms.scale[t] * (u + total_u[t])
+        score = terms.beta[t] * b + terms.scale[t] * (u + total_u[t])
         higher = score > best[t]
         best[t] = score if higher else best[t]
         who[t] = y if higher else who[t]
@@ -187,10 +186,10 @@ def challenge_shrunk(
     y: int, b: float, u: float, v: float, total_u: np.ndarray, total_v: np.ndarray, terms: Terms,
     best: np.ndarray, who: np.ndarray,
 ) -> None:  # fmt: skip
-    """Make candidate y the winner wherever it scores higher than the best so far (λ₁ > 0)."""
+    """Make candidate y the winner wherever it scores higher than the best so far (τ > 0)."""
     for t in range(best.shape[0]):
         shrunk = (u + total_u[t]) - terms.threshold[t] * (v + total_v[t])
-        score = terms.beta[t] * b - terms.scale[t] * shrunk
+        score = terms.beta[t] * b + terms.scale[t] * shrunk
         higher = score > best[t]
         best[t] = score if higher else best[t]
         who[t] = y if higher else who[t]
@@ -289,7 +288,7 @@ class Ward:
         )
 
 
-def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = None) -> np.ndarray:
+def vote(votes: Votes, corpus: Corpus, threads: int | None = None) -> np.ndarray:
     """float64 [N]: for every candidate Σ_k c_k · [it wins its list under predictor k].
 
     Ties go to the higher base score, then the lower index. ``threads``: all cores by default.
@@ -298,8 +297,7 @@ def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = N
     T = min(BLOCK, -(-predictors // ROWS) * ROWS)
     workers = max(1, min(threads or os.cpu_count() or 1, 16))
     counted = np.zeros(corpus.candidate_count)
-    scale, beta = _scale(rule, votes)
-    finder = MoveFinder(votes, rule.l1, corpus, T)
+    finder = MoveFinder(votes, corpus, T)
     with ThreadPoolExecutor(workers) as pool:
         wards = list(pool.map(lambda part: Ward(corpus, finder.name, part, counted), _parts(corpus, 8 * workers)))
         ahead = pool.submit(finder.block, 0)
@@ -307,7 +305,7 @@ def vote(votes: Votes, rule: VotingRule, corpus: Corpus, threads: int | None = N
             moves_u, moves_v, whole = ahead.result()
             if start + T < predictors:  # the next block's moves are found while the lists vote on this one
                 ahead = pool.submit(finder.block, start + T)
-            terms = _terms(rule, votes, scale, beta, start, T)
+            terms = _terms(votes, start, T)
             for ward in wards:
                 ward.pending[:] = True
             for kind in (np.int16, np.float64) if whole else (np.float64,):
@@ -324,26 +322,14 @@ def _parts(corpus: Corpus, parts: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(ends) if b > a]
 
 
-def _scale(rule: VotingRule, votes: Votes) -> tuple[np.ndarray, np.ndarray]:
-    """d_k (1 for the perceptron, else 1/(k·λ₂ + η√k), and 0 before the first update) and β_k of all predictors."""
-    k = np.arange(votes.survived.size)
-    scale = base_scale = np.ones(k.size)
-    if rule.eta != 0.0:
-        with np.errstate(divide="ignore"):
-            scale = np.where(k > 0, 1.0 / (k * rule.l2 + rule.eta * np.sqrt(k)), 0.0)
-            base_scale = np.where(k > 0, 1.0 / (rule.eta * np.sqrt(k)), 0.0)
-    dual = np.concatenate([[0.0], np.cumsum(votes.base)])
-    return scale, rule.base - rule.base_rate * base_scale * dual
-
-
-def _terms(rule: VotingRule, votes: Votes, scale: np.ndarray, beta: np.ndarray, start: int, T: int) -> Terms:
+def _terms(votes: Votes, start: int, T: int) -> Terms:
     """The terms of the predictors from ``start``, in the block's layout."""
-    stop = min(scale.size, start + T)
+    stop = min(votes.survived.size, start + T)
 
     def place(values: np.ndarray) -> np.ndarray:
         padded = np.zeros(T, values.dtype)
         padded[: stop - start] = values[start:stop]
         return np.ascontiguousarray(padded.reshape(-1, ROWS).T).ravel()
 
-    threshold = place(np.arange(scale.size) * rule.l1) if rule.l1 > 0 else np.zeros(0)
-    return Terms(place(scale), threshold, place(beta), place(votes.survived))
+    threshold = place(votes.threshold) if votes.threshold.size else np.zeros(0)
+    return Terms(place(votes.scale), threshold, place(votes.beta), place(votes.survived))

@@ -11,8 +11,8 @@ from rerank.corpus import Corpus
 from rerank.learn.log import LogRoom
 from rerank.learn.losses import PAIRWISE
 
-# Indices of Tally.
-LISTS, MISTAKES, UPDATES, LOSS, RADIUS = range(5)
+# Indices of a tally.
+LISTS, MISTAKES, UPDATES, LOSS, RADIUS, SKIPPED = range(6)
 
 
 class EpochStats(NamedTuple):
@@ -23,6 +23,7 @@ class EpochStats(NamedTuple):
     updates: int
     loss: float  # summed over the lists, before their updates
     radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
+    skipped: int  # updates that were left out because numbers became too small for them
     nonzero_weights: int  # of the last predictor
 
 
@@ -40,14 +41,17 @@ class Lists(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Space that kernels write and nobody reads afterwards; M candidates of the longest list, T its nonzeros."""
+    """Space that kernels write; M candidates of the longest list, T columns of the longest subgradient."""
 
     scores: np.ndarray  # float64 [M]
-    who: np.ndarray  # int64 [M]
-    a: np.ndarray  # float64 [M]
-    g: np.ndarray  # float64 [D]
-    seen: np.ndarray  # int64 [D]: -1 at first
-    touched: np.ndarray  # int64 [D]
+    who: np.ndarray  # int64 [M]: the candidates of a subgradient
+    a: np.ndarray  # float64 [M]: and their coefficients
+    column: np.ndarray  # int32 [T]: the columns of a subgradient or difference vector
+    value: np.ndarray  # float64 [T]: and their values
+    extra: np.ndarray  # float64 [T]: what a learner wants beside them
+    g: np.ndarray  # float64 [D], or [0] where no subgradient has more than two candidates
+    seen: np.ndarray  # int64 [D] or [0]: -1 at first
+    stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
 
 
 def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
@@ -58,20 +62,35 @@ def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
     return Lists(*arrays, frozen)
 
 
-def scratch(corpus: Corpus) -> Scratch:
-    """Scratch space for ``corpus``."""
+def scratch(corpus: Corpus, loss: int) -> Scratch:
+    """Scratch space for subgradients of a ``loss`` on ``corpus``."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
-    D = corpus.width
-    numbers = np.empty(longest), np.empty(longest, np.int64), np.empty(longest)
-    return Scratch(*numbers, np.empty(D), np.full(D, -1, np.int64), np.empty(D, np.int64))
+    widest = 2 * int(np.diff(corpus.rows).max(initial=0))
+    D = 0
+    if loss not in PAIRWISE:
+        D = corpus.width
+        widest = max(widest, min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
+    return Scratch(
+        scores=np.empty(longest),
+        who=np.empty(longest, np.int64),
+        a=np.empty(longest),
+        column=np.empty(widest, np.int32),
+        value=np.empty(widest),
+        extra=np.empty(widest),
+        g=np.empty(D),
+        seen=np.full(D, -1, np.int64),
+        stamp=np.zeros(1, np.int64),
+    )
 
 
-def log_room(corpus: Corpus, order: np.ndarray, loss: int) -> LogRoom:
-    """Room for every list of ``order`` to update."""
-    n = order.size
+def log_room(corpus: Corpus, order: np.ndarray, loss: int, top: int) -> LogRoom:
+    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise."""
+    n = top * order.size
     entries = 2 * n if loss in PAIRWISE else int(np.diff(corpus.lists)[order].sum())
     lists, counts, survived = np.empty((3, n), np.int64)
-    return LogRoom(np.zeros(2, np.int64), lists, counts, survived, np.empty(entries, np.int64), np.empty(entries))
+    return LogRoom(
+        np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
+    )
 
 
 def parts(order: np.ndarray, points: int) -> Iterator[np.ndarray]:
@@ -80,12 +99,13 @@ def parts(order: np.ndarray, points: int) -> Iterator[np.ndarray]:
 
 
 def stats_of(tally: np.ndarray, nonzero: int) -> EpochStats:
-    """Counters (float64 [5]) as EpochStats."""
+    """Counters (float64 [6]) as EpochStats."""
     return EpochStats(
         lists=int(tally[LISTS]),
         mistakes=int(tally[MISTAKES]),
         updates=int(tally[UPDATES]),
         loss=float(tally[LOSS]),
         radius=float(np.sqrt(tally[RADIUS])),
+        skipped=int(tally[SKIPPED]),
         nonzero_weights=nonzero,
     )

@@ -1,15 +1,16 @@
-"""What every registered learner must do. A new learner needs an entry in LEARNERS, and no test of its own here."""
+"""What every registered learner must do; a new one needs an entry in a module of ``twins``, and no test of its own."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import reference
+from entries import find_entries
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
@@ -19,8 +20,6 @@ from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.base import Learner, learners
 from rerank.learn.log import UpdateLog
-from rerank.learn.perceptron import Perceptron
-from rerank.learn.rda import RDA
 from rerank.learn.scoring import best, scores
 from rerank.registry import build
 
@@ -30,45 +29,7 @@ ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "refere
 EPOCHS = 3
 
 
-class Entry(NamedTuple):
-    """How a learner is tested.
-
-    variants: parameters to test it with; twin: its dense twin; binary: the same rule on z = y·x, from
-    (learner, X, y, epochs) to (w, mistakes); positive: parameters that must not be 0.
-    """
-
-    variants: list[dict[str, Any]]
-    twin: Callable[..., reference.Trace]
-    binary: Callable[[Any, np.ndarray, np.ndarray, int], tuple[np.ndarray, int]]
-    positive: frozenset[str] = frozenset()
-
-
-def binary_rda(learner: RDA, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    names = ("loss", "eta", "l1", "l2", "update")
-    parameters: dict[str, Any] = {name: getattr(learner, name) for name in names}
-    return reference.binary_rda(X, y, epochs, **parameters)
-
-
-def binary_perceptron(_: Perceptron, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    return reference.binary_perceptron(X, y, epochs)
-
-
-RDA_VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"l1": 0.015625, "update": "mistakes"},
-    {"l1": 0.015625, "l2": 0.0625, "update": "always", "base": 0.5, "base_rate": 0.25},
-    {"loss": "perceptron", "eta": 0.5, "l2": 0.125, "update": "mistakes"},
-    {"loss": "logistic", "l1": 0.0078125, "update": "always"},
-    {"loss": "log", "l1": 0.0078125, "update": "always", "base_rate": 0.25},
-    {"loss": "log", "eta": 2.0, "update": "mistakes"},
-    {"loss": "bayes", "l2": 0.0078125, "eta": 0.25, "update": "always"},
-]
-
-LEARNERS: dict[str, Entry] = {
-    "perceptron": Entry([{}, {"base": 0.0}, {"base": 0.5, "base_rate": 0.25}], reference.perceptron, binary_perceptron),
-    "rda": Entry(RDA_VARIANTS, reference.rda, binary_rda, frozenset({"eta"})),
-    "vrda": Entry([{}, {"l1": 0.015625, "base_rate": 0.25}], reference.rda, binary_rda, frozenset({"eta"})),
-}
+LEARNERS = find_entries()
 
 
 def variants() -> Iterator[Any]:
@@ -103,8 +64,8 @@ def make(name: str, parameters: dict[str, Any]) -> Learner:
 
 
 def exact(learner: Learner) -> bool:
-    """Whether coefficients are ±1, so that sums of dyadic numbers are exact."""
-    return getattr(learner, "loss", "perceptron") in ("perceptron", "hinge")
+    """Whether sums of dyadic numbers are exact."""
+    return LEARNERS[learner.name].exact(learner)
 
 
 def twin_of(name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
@@ -115,7 +76,7 @@ def twin_of(name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool
 
 @pytest.mark.parametrize("name", [name for name, _ in learners])
 def test_has_an_entry(name: str) -> None:
-    assert name in LEARNERS, f"learner {name!r} has no entry in LEARNERS of {__name__}: add variants and a dense twin"
+    assert name in LEARNERS, f"learner {name!r} has no entry: add variants and a dense twin to a module of tests/twins"
     assert LEARNERS[name].variants
     assert learners.get(name).name == name
 
@@ -278,11 +239,13 @@ def test_lists_without_a_choice_change_no_weight(name: str, parameters: dict[str
 
 @every_variant
 def test_an_order_may_leave_out_and_repeat_lists(name: str, parameters: dict[str, Any]) -> None:
+    if LEARNERS[name].duals:
+        pytest.skip("a repeated list has one dual variable, its copies have one each")
     corpus, learner = random_corpus(5), make(name, parameters)
     order = np.array([4, 4, 0, 17, 4], np.int64)
     states = []
     for part, of_part in ((corpus, order), (corpus.take(order), np.arange(order.size))):
-        state = learner.init(corpus.width)
+        state = learner.init(corpus.width, part.candidate_count)
         stats = learner.epoch(part, targets(part), of_part, state, log=UpdateLog(), points=2)
         assert sum(one.lists for one in stats) == order.size
         states.append(state)
@@ -333,6 +296,7 @@ def test_the_order_of_candidates_means_nothing(name: str, parameters: dict[str, 
     moved = np.concatenate([random.permutation(np.arange(*pair)) for pair in ranges])
     permuted = dataclasses.replace(corpus, base=corpus.base[moved], gain=corpus.gain[moved])
     permuted = dense_corpus(permuted, reference.dense(corpus)[moved])
+    start = learner.adopt(start, corpus.candidate_count)
     one = run(learner, corpus, EPOCHS, state=stored(start))
     two = run(learner, permuted, EPOCHS, state=stored(start))
     assert one.per_epoch("mistakes") == two.per_epoch("mistakes")
@@ -354,7 +318,7 @@ def test_a_list_of_two_is_a_binary_example(name: str, parameters: dict[str, Any]
         for x, label in zip(X, y, strict=True)
     ]
     corpus, learner = corpus_of(lists), make(name, parameters)
-    state, mistakes = learner.init(WIDTH), 0
+    state, mistakes = learner.init(WIDTH, corpus.candidate_count), 0
     for _ in range(EPOCHS):
         mistakes += learner.epoch(corpus, targets(corpus), np.arange(40), state)[0].mistakes
     w, expected = LEARNERS[name].binary(learner, X, y, EPOCHS)

@@ -10,11 +10,13 @@ import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import WIDTH, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.perceptron import perceptron as perceptron_twin
+from twins.rda import rda as rda_twin
 
 from rerank.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.bounds import Bounds, bounds
-from rerank.learn.log import expand
+from rerank.learn.differences import expand
 from rerank.learn.perceptron import Perceptron
 from rerank.learn.rda import VotedRDA
 
@@ -39,16 +41,16 @@ class Pass(NamedTuple):
     votes: Any
 
     def bounds(self, u: np.ndarray) -> Bounds:
-        rule = self.learner.voting_rule()
+        rule = self.learner.dual_rule()
         weights = Weights(np.array(u[:-1]), rule.base + rule.base_rate * float(u[-1]))
         return bounds(self.votes, rule, weights, self.corpus, hinge=True)
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
-    train = reference.perceptron if isinstance(learner, Perceptron) else reference.rda
+    train = perceptron_twin if isinstance(learner, Perceptron) else rda_twin
     parameters: dict[str, Any] = dict(vars(learner))
     trace = train(corpus, targets(corpus), orders(corpus, 1), **parameters)
-    ran, rule = run(learner, corpus, 1), learner.voting_rule()
+    ran, rule = run(learner, corpus, 1), learner.dual_rule()
     average = learner.average(ran.state)
     in_base = (average.base - rule.base) / rule.base_rate if rule.base_rate else 0.0
     votes = expand(ran.log, corpus, rule.base_rate)
@@ -105,7 +107,7 @@ def test_mistakes_of_longer_passes_lie_under_the_bounds(seed: int) -> None:
     corpus = random_corpus(seed, lists=150)
     random = np.random.default_rng(seed)
     for learner in (VotedRDA(base=0.0), VotedRDA(base=0.0, l1=0.05, l2=0.1, base_rate=1.0), Perceptron(base=0.0)):
-        passed, rate = first_pass(learner, corpus), learner.voting_rule().base_rate
+        passed, rate = first_pass(learner, corpus), learner.dual_rule().base_rate
         for vector in (passed.average, 0.1 * random.normal(size=corpus.width + 1)):
             found = passed.bounds(vector if rate else np.append(vector[:-1], 0.0))
             assert found["mistakes"] <= found.get("bound", np.inf)
@@ -168,4 +170,4 @@ def test_nothing_is_said_without_mistakes_or_for_a_zero_vector() -> None:
 def test_only_the_hinge_loss_has_the_bound_of_voted_rda() -> None:
     passed = first_pass(VotedRDA("perceptron", base=0.0), random_corpus(2))
     weights = Weights(passed.average[:-1], 0.0)
-    assert "bound" not in bounds(passed.votes, passed.learner.voting_rule(), weights, passed.corpus, hinge=False)
+    assert "bound" not in bounds(passed.votes, passed.learner.dual_rule(), weights, passed.corpus, hinge=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import bits, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.perceptron import perceptron as perceptron_twin
 
 from rerank.corpus import Corpus
 from rerank.learn.perceptron import Perceptron
@@ -20,7 +20,7 @@ RATES = st.sampled_from([(1.0, 0.0), (0.0, 0.0), (0.5, 0.25), (0.0, 0.5)])
 def test_equals_the_twin(corpus: Corpus, rates: tuple[float, float], any_ties: bool, epochs: int) -> None:
     learner = Perceptron(*rates)
     ran = run(learner, corpus, epochs, any_ties=any_ties)
-    trace = reference.perceptron(
+    trace = perceptron_twin(
         corpus, targets(corpus), orders(corpus, epochs), base=rates[0], base_rate=rates[1], any_ties=any_ties
     )
     assert ran.per_epoch("lists") == [corpus.list_count] * epochs

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import pytest
 import reference
 from strategies import orders, random_corpus, run, targets
+from twins.rda import rda as rda_twin
 
-from rerank.errors import RecipeError
-from rerank.learn.log import expand
 from rerank.learn.rda import VotedRDA
 from rerank.learn.scoring import best
 from rerank.model import Model
@@ -21,20 +19,16 @@ PARAMETERS: dict[str, Any] = {"eta": 0.5, "l1": 0.125, "base": 0.5, "base_rate":
 
 def model(learner: dict[str, Any]) -> Model:
     corpus = random_corpus(1, dyadic=True)
-    votes = expand(run(VotedRDA(**PARAMETERS), corpus, 2).log, corpus, PARAMETERS["base_rate"])
+    voted = VotedRDA(**PARAMETERS)
+    votes = voted.votes(run(voted, corpus, 2).log, corpus)
     return Model({"learner": learner}, {}, cast(Any, None), {}, votes=votes.arrays())
 
 
 def test_votes_equal_brute_force() -> None:
     training, corpus = random_corpus(1, dyadic=True), random_corpus(2, dyadic=True)
     names = {"loss": "hinge", "l2": 0.0, "update": "mistakes"}
-    trace = reference.rda(training, targets(training), orders(training, 2), **PARAMETERS | names)
+    trace = rda_twin(training, targets(training), orders(training, 2), **PARAMETERS | names)
     counted = vote_model(model({"name": "vrda", **PARAMETERS}), corpus)
     np.testing.assert_array_equal(counted, reference.votes(trace, corpus))
     assert counted.sum() == 2 * training.list_count * corpus.list_count
     assert (counted[best(corpus, counted)] == np.maximum.reduceat(counted, corpus.lists[:-1])).all()
-
-
-def test_an_unknown_learner_is_named() -> None:
-    with pytest.raises(RecipeError, match=r"vrdaa.*did you mean vrda"):
-        vote_model(model({"name": "vrdaa"}), random_corpus(2))

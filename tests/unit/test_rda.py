@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from strategies import RDA_SETTINGS, Ran, bits, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.rda import rda as rda_twin
 
 from rerank.corpus import Corpus
 from rerank.learn.rda import RDA, VotedRDA
@@ -19,7 +20,7 @@ from rerank.learn.rda import RDA, VotedRDA
 def twin(learner: RDA, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
     names = ("loss", "eta", "l1", "l2", "update", "base", "base_rate")
     parameters: dict[str, Any] = {name: getattr(learner, name) for name in names}
-    return reference.rda(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
+    return rda_twin(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
 
 
 def assert_equal(learner: RDA, ran: Ran, trace: reference.Trace) -> None:

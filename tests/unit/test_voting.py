@@ -10,25 +10,28 @@ import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import RDA_SETTINGS, WIDTH, Row, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.perceptron import perceptron as perceptron_twin
+from twins.rda import rda as rda_twin
 
 from rerank.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.log import UpdateLog, Votes, expand
+from rerank.learn.differences import expand
+from rerank.learn.log import UpdateLog
 from rerank.learn.perceptron import Perceptron
 from rerank.learn.rda import RDA
+from rerank.learn.votes import Votes
 from rerank.learn.voting import vote
 
 
 def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    train = reference.perceptron if isinstance(learner, Perceptron) else reference.rda
+    train = perceptron_twin if isinstance(learner, Perceptron) else rda_twin
     parameters: dict[str, Any] = dict(vars(learner))
     return train(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:
     log = run(learner, training, epochs, any_ties=any_ties).log
-    rule = learner.voting_rule()
-    return vote(expand(log, training, rule.base_rate), rule, corpus)
+    return vote(learner.votes(log, training), corpus)
 
 
 @settings(max_examples=60)
@@ -113,10 +116,10 @@ def test_without_updates_the_first_predictor_has_all_votes() -> None:
     """w_1 = 0: the base score decides; equal base scores leave it to the lower index."""
     lists = [[({0: 1.0}, 1.0, 0.0), ({0: 5.0}, 2.0, 1.0)], [({}, 3.0, 0.0), ({1: 1.0}, 3.0, 1.0)], []]
     corpus = corpus_of(lists)
-    votes = Votes(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.array([7]))
-    for learner in (Perceptron(), RDA(l1=0.5)):
-        assert vote(votes, learner.voting_rule(), corpus).tolist() == [0.0, 7.0, 7.0, 0.0]
-    assert vote(votes, Perceptron(base=0.0).voting_rule(), corpus).tolist() == [0.0, 7.0, 7.0, 0.0]
+    for learner in (Perceptron(), RDA(l1=0.5), Perceptron(base=0.0)):
+        votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
+        expected = [0.0, 7.0, 7.0, 0.0]
+        assert vote(votes, corpus).tolist() == expected
 
 
 @settings(max_examples=60)
@@ -133,6 +136,22 @@ def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters:
         found[k, votes.columns[entries]] = votes.delta[entries]
         found[k, -1] = votes.base[k]
     np.testing.assert_array_equal(found, np.array(trace.deltas).reshape(found.shape))
+
+
+@settings(max_examples=60)
+@given(corpora(), RDA_SETTINGS, st.booleans())
+def test_votes_hold_every_predictor(corpus: Corpus, parameters: dict[str, Any], linear: bool) -> None:
+    learner = Perceptron(parameters["base"], parameters["base_rate"]) if linear else RDA(**parameters)
+    trace, votes = twin(learner, corpus, 2), learner.votes(run(learner, corpus, 2).log, corpus)
+    a = np.zeros(corpus.width)
+    for k, predictor in enumerate(trace.predictors):
+        threshold = votes.threshold[k] if votes.threshold.size else 0.0
+        w = votes.scale[k] * np.sign(a) * np.maximum(np.abs(a) - threshold, 0.0)
+        np.testing.assert_allclose(w, predictor.w, rtol=1e-12)
+        assert votes.beta[k] == pytest.approx(predictor.beta, rel=1e-12)
+        if k < len(trace.deltas):
+            entries = slice(votes.first[k], votes.first[k + 1])
+            a[votes.columns[entries]] = votes.value[entries]
     assert votes.survived.tolist() == trace.survived
     again = Votes.from_arrays(votes.arrays())
     assert all(a is b for a, b in zip(votes, again, strict=True))
@@ -162,7 +181,8 @@ def test_logs(corpus: Corpus, epochs: int, points: int, linear: bool) -> None:
     assert arrays["survived"].sum() == epochs * corpus.list_count
     assert arrays["survived"].shape == arrays["first"].shape == (M + 1,)
     assert {name: array.dtype for name, array in arrays.items()} == {
-        "lists": np.int64, "first": np.int64, "candidate": np.int64, "a": np.float64, "survived": np.int64,
+        "lists": np.int64, "first": np.int64, "candidate": np.int64, "a": np.float64, "rate": np.float64,
+        "survived": np.int64,
     }  # fmt: skip
     again = UpdateLog.from_arrays(arrays)
     assert again.updates == M

@@ -1,0 +1,140 @@
+"""Leaves that every update rule calls: score a list, judge it, and sum up the vector that it is to learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.learn.losses import COST, EXPONENTIAL, LOGISTIC, coefficients, rivals
+from rerank.learn.scoring import dot
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
+
+
+@kernel
+def score_list(data: Lists, i: int, w: np.ndarray, beta: float, scores: np.ndarray) -> None:
+    """β·b(y) + w·φ(y) for the candidates of list i."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        score = dot(w, data.columns, data.values, data.rows[y], data.rows[y + 1])
+        scores[y - first] = beta * data.base[y] + score
+
+
+@kernel
+def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray) -> int:
+    """Is there anything to learn from list i under ``t.scores``? Counts the list, its mistake and its loss.
+
+    Returns the number of candidates in the subgradient (``t.who``, with coefficients ``t.a``), 0 where nothing is to be
+    updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival has the highest
+    score − gain; a mistake is a matter of scores alone.
+    """
+    first, last = data.lists[i], data.lists[i + 1]
+    tally[LISTS] += 1
+    star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
+    if rival < 0:
+        return 0
+    mistake = not t.scores[star - first] > t.scores[rival - first]
+    if loss == COST:
+        star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 1.0)
+    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, t.who, t.a)
+    tally[MISTAKES] += mistake
+    tally[LOSS] += value
+    return n if mistake or (always and (loss >= LOGISTIC or value > 0.0)) else 0
+
+
+@kernel
+def merge(data: Lists, x: int, a: float, y: int, b: float, column: np.ndarray, value: np.ndarray) -> int:
+    """a·φ(x) + b·φ(y) of two rows, by rising column and without zeros; returns the number of its columns."""
+    p, p_end = data.rows[x], data.rows[x + 1]
+    q, q_end = data.rows[y], data.rows[y + 1]
+    count = 0
+    while p < p_end and q < q_end:
+        j, k = data.columns[p], data.columns[q]
+        total = 0.0
+        if j <= k:
+            total += a * data.values[p]
+            p += 1
+        if k <= j:
+            total += b * data.values[q]
+            q += 1
+        column[count], value[count] = min(j, k), total
+        count += total != 0.0
+    while p < p_end:
+        column[count], value[count] = data.columns[p], a * data.values[p]
+        count += value[count] != 0.0
+        p += 1
+    while q < q_end:
+        column[count], value[count] = data.columns[q], b * data.values[q]
+        count += value[count] != 0.0
+        q += 1
+    return count
+
+
+@kernel
+def accumulate(data: Lists, t: Scratch, n: int) -> int:
+    """Σ a_y φ(y) over the first n candidates of ``t.who``, in that order, into ``t.column`` and ``t.value``.
+
+    ``t.g`` needs no clearing: a column whose ``seen`` is not the stamp of this sum starts from 0.
+    """
+    t.stamp[0] += 1
+    stamp, count = t.stamp[0], 0
+    for i in range(n):
+        if t.a[i] == 0.0:
+            continue
+        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
+            j = data.columns[p]
+            if t.seen[j] != stamp:
+                t.seen[j] = stamp
+                t.g[j] = 0.0
+                t.column[count] = j
+                count += 1
+            t.g[j] += t.a[i] * data.values[p]
+    for r in range(count):
+        t.value[r] = t.g[t.column[r]]
+    return count
+
+
+@kernel
+def subgradient(data: Lists, t: Scratch, n: int) -> int:
+    """g = Σ a_y φ(y) of the n candidates that ``judge`` found, in ``t.column`` and ``t.value``; returns its length."""
+    if n == 2:
+        return merge(data, t.who[0], t.a[0], t.who[1], t.a[1], t.column, t.value)
+    return accumulate(data, t, n)
+
+
+@kernel
+def difference(data: Lists, star: int, rival: int, t: Scratch) -> int:
+    """z = φ(y*) − φ(y') in ``t.column`` and ``t.value``; the pair goes to ``t.who`` and ``t.a`` as a subgradient's."""
+    t.who[0], t.a[0] = star, -1.0
+    t.who[1], t.a[1] = rival, 1.0
+    return merge(data, star, 1.0, rival, -1.0, t.column, t.value)
+
+
+@kernel
+def base_of(data: Lists, t: Scratch, n: int) -> float:
+    """Σ a_y b(y) over the first n candidates of ``t.who``."""
+    total = 0.0
+    for r in range(n):
+        total += t.a[r] * data.base[t.who[r]]
+    return total
+
+
+@kernel
+def squared_norm(t: Scratch, count: int) -> float:
+    """‖g‖² of the vector in ``t.value``."""
+    total = 0.0
+    for r in range(count):
+        total += t.value[r] * t.value[r]
+    return total
+
+
+@kernel
+def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
+    """‖z‖² of the vector in ``t.value`` and, for the base score, ``g_base``; z = φ(y*) − φ(y') for pairwise losses.
+
+    Their coefficient is divided out of every entry: its square may be 0.
+    """
+    size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
+    total = (g_base / size) ** 2
+    for r in range(count):
+        total += (t.value[r] / size) ** 2
+    return total

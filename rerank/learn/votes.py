@@ -1,0 +1,132 @@
+"""Votes: the predictors of a training run as a sequence of sparse changes, which is what exact voting replays.
+
+Under predictor k a candidate scores β_k·b(y) + d_k·w_k·φ(y), and column j weighs
+
+    w_kj = a_j − τ_k·v_j  while  |a_j| > τ_k·|v_j|,  else 0,
+
+with a_j and v_j as the last update that touched the column left them. Rules without a growing threshold have τ = 0 and
+a_j is the weight itself; where none is stored, v_j is the sign of a_j.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.learn.log import UpdateLog
+from rerank.learn.losses import HINGE, LOG
+from rerank.learn.workspace import Lists, Scratch, scratch, view
+
+
+class Votes(NamedTuple):
+    """M updates, M + 1 predictors; predictor k was made by update k − 1."""
+
+    first: np.ndarray  # int64 [M + 1]: entries of update k are first[k]..first[k + 1]
+    columns: np.ndarray  # int32 [entries]
+    value: np.ndarray  # float64 [entries]: a_j from then on
+    slope: np.ndarray  # float64 [entries]: v_j from then on; [0] for the sign of a_j
+    threshold: np.ndarray  # float64 [M + 1]: τ_k, never falling; [0] for 0
+    scale: np.ndarray  # float64 [M + 1]: d_k ≥ 0
+    beta: np.ndarray  # float64 [M + 1]: β_k
+    survived: np.ndarray  # int64 [M + 1]: c_k
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields by name."""
+        return dict(self._asdict())
+
+    @staticmethod
+    def from_arrays(arrays: dict[str, np.ndarray]) -> Votes:
+        """The inverse of ``arrays``."""
+        return Votes(**arrays)
+
+
+class Updates(NamedTuple):
+    """An UpdateLog for kernels."""
+
+    lists: np.ndarray  # int64 [M]
+    first: np.ndarray  # int64 [M + 1]
+    candidate: np.ndarray  # int64 [entries]
+    a: np.ndarray  # float64 [entries]
+    rate: np.ndarray  # float64 [M]
+
+
+class VoteRoom(NamedTuple):
+    """Room for the votes of all updates; arrays as in Votes."""
+
+    first: np.ndarray
+    columns: np.ndarray
+    value: np.ndarray
+    slope: np.ndarray  # [0] where none is stored
+    beta: np.ndarray  # float64 [M + 1]: the first is the learner's own
+
+
+@kernel
+def load(log: Updates, k: int, t: Scratch) -> int:
+    """The candidates and coefficients of update k, in ``t.who`` and ``t.a``; returns their number."""
+    n = log.first[k + 1] - log.first[k]
+    for r in range(n):
+        t.who[r], t.a[r] = log.candidate[log.first[k] + r], log.a[log.first[k] + r]
+    return n
+
+
+@kernel
+def emit(room: VoteRoom, k: int, t: Scratch, count: int, w: np.ndarray, sign: float, beta: float) -> None:
+    """Update k left sign·w[j] in the columns of ``t.column``, and weighs the base score by β."""
+    at = room.first[k]
+    for r in range(count):
+        room.columns[at + r], room.value[at + r] = t.column[r], sign * w[t.column[r]]
+    room.first[k + 1] = at + count
+    room.beta[k + 1] = beta
+
+
+@kernel
+def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes: np.ndarray) -> None:
+    """Upper limits on the columns of every update: the nonzeros of its candidates."""
+    for k in range(sizes.shape[0]):
+        for e in range(first[k], first[k + 1]):
+            sizes[k] += rows[candidate[e] + 1] - rows[candidate[e]]
+
+
+class Replay:
+    """What a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
+
+    base: the weight of the base score under the first predictor; full: an update touches every column; slopes: slopes
+    are stored.
+    """
+
+    def __init__(
+        self, log: UpdateLog, corpus: Corpus, base: float, *, full: bool = False, slopes: bool = False
+    ) -> None:
+        arrays = log.arrays()
+        self._survived = arrays.pop("survived")
+        self.updates = Updates(**arrays)
+        M, D = self.updates.lists.size, corpus.width
+        sizes = np.zeros(M, np.int64)
+        add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
+        room = M * D if full else int(np.minimum(sizes, D).sum())
+        self.data: Lists = view(corpus, np.full(corpus.list_count, -1))
+        self.space = scratch(corpus, HINGE if int(np.diff(self.updates.first).max(initial=0)) <= 2 else LOG)
+        self.room = VoteRoom(
+            np.zeros(M + 1, np.int64),
+            np.empty(room, np.int32),
+            np.empty(room),
+            np.empty(room if slopes else 0),
+            np.full(M + 1, float(base)),
+        )
+
+    def votes(self, *, scale: np.ndarray | None = None, threshold: np.ndarray | None = None) -> Votes:
+        """The replayed updates; d_k is 1 and τ_k is 0 by default."""
+        M, end = self.updates.lists.size, int(self.room.first[-1])
+        return Votes(
+            first=self.room.first,
+            columns=self.room.columns[:end].copy(),
+            value=self.room.value[:end].copy(),
+            slope=self.room.slope[:end].copy(),
+            threshold=np.zeros(0) if threshold is None else threshold,
+            scale=np.ones(M + 1) if scale is None else scale,
+            beta=self.room.beta,
+            survived=self._survived,
+        )
