@@ -1,3 +1,3 @@
 """Online learners over lists; importing this package registers them."""
 
-from rerank.learn import perceptron, rda  # noqa: F401 - they register themselves
+from rerank.learn import arow, cw, nherd, pa, perceptron, rda, scw, sgd, sop  # noqa: F401 - they register themselves

@@ -110,6 +110,26 @@ def difference(data: Lists, star: int, rival: int, t: Scratch) -> int:
 
 
 @kernel
+def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> tuple[int, int]:
+    """(y*, y') of list i under ``t.scores``, y' = -1 where there is no rival; counts the list and its mistake."""
+    first, last = data.lists[i], data.lists[i + 1]
+    tally[LISTS] += 1
+    star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
+    if rival >= 0:
+        tally[MISTAKES] += not t.scores[star - first] > t.scores[rival - first]
+    return star, rival
+
+
+@kernel
+def next_rival(data: Lists, i: int, t: Scratch, any_ties: bool, rival: int) -> int:
+    """The best-scoring rival after ``rival``, which leaves ``t.scores``; -1 where there is none."""
+    first, last = data.lists[i], data.lists[i + 1]
+    t.scores[rival - first] = -np.inf
+    _, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
+    return rival if t.scores[rival - first] > -np.inf else -1
+
+
+@kernel
 def base_of(data: Lists, t: Scratch, n: int) -> float:
     """Σ a_y b(y) over the first n candidates of ``t.who``."""
     total = 0.0

@@ -65,7 +65,7 @@ def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
 def scratch(corpus: Corpus, loss: int) -> Scratch:
     """Scratch space for subgradients of a ``loss`` on ``corpus``."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
-    widest = 2 * int(np.diff(corpus.rows).max(initial=0))
+    widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
     if loss not in PAIRWISE:
         D = corpus.width

@@ -1,0 +1,320 @@
+"""Gaussian learners with a diagonal covariance: N(μ, Σ) over the weights, predicting with μ (see ``confidence``).
+
+The base score's weight, where it is learned, is one more coordinate after the D columns.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.errors import RecipeError
+from rerank.learn.additive import ALIVE, NOW, M, averaged, close, count_update, survive
+from rerank.learn.base import Learner, Weights, require, require_choice, require_count
+from rerank.learn.confidence import CW_VAR, exact_alpha, rates
+from rerank.learn.judge import difference, face, next_rival, squared_norm
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
+from rerank.learn.workspace import LOSS, SKIPPED, Lists, Scratch
+
+KL, L2, EXACT, HERD = range(4)
+SMALLEST = 1e-100  # variances stay above it; an update whose v is below it is skipped
+MEAN, VARIANCE = range(2)
+
+
+class GaussianState(NamedTuple):
+    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ."""
+
+    g: np.ndarray  # float64 [D + 1, 2]: mean and variance, side by side
+    u: np.ndarray  # float64 [D + 1]
+    scale: np.ndarray  # float64 [D + 1], the largest |z_j| so far; or [0] where scales are left alone
+    counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
+
+
+class GaussianSettings(NamedTuple):
+    """The parameters for kernels; ``a`` is φ or r."""
+
+    rule: int
+    covariance: int
+    a: float
+    C: float
+    top: int
+    base: float
+    base_rate: float
+    any_ties: bool
+
+
+@kernel
+def score_means(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndarray) -> None:
+    """β·b(y) + μ·φ(y) for the candidates of list i."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        score = 0.0
+        for p in range(data.rows[y], data.rows[y + 1]):
+            score += g[data.columns[p], MEAN] * data.values[p]
+        scores[y - first] = beta * data.base[y] + score
+
+
+@kernel
+def difference_with_base(data: Lists, star: int, rival: int, base_rate: float, t: Scratch, last: int) -> int:
+    """z = φ(y*) − φ(y') with ρ·(b(y*) − b(y')) at the column ``last``, if that is not 0; returns its length."""
+    count = difference(data, star, rival, t)
+    z_base = base_rate * (data.base[star] - data.base[rival])
+    t.column[count], t.value[count] = last, z_base
+    return count + (z_base != 0.0)
+
+
+@kernel
+def rescale(state: GaussianState, t: Scratch, count: int) -> None:
+    """Give every column the variance that it would have if its values had been divided by the largest |z_j| so far."""
+    for r in range(count):
+        j, size = t.column[r], abs(t.value[r])
+        if size > state.scale[j]:
+            if state.scale[j] == 0.0:
+                state.g[j, VARIANCE] = 1.0 / (size * size)
+            else:
+                state.g[j, VARIANCE] *= (state.scale[j] / size) ** 2
+            state.scale[j] = size
+
+
+@kernel
+def margin_and_variance(g: np.ndarray, t: Scratch, count: int) -> tuple[float, float]:
+    """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``t.extra``."""
+    m = v = 0.0
+    for r in range(count):
+        j, z = t.column[r], t.value[r]
+        part = g[j, VARIANCE] * z * z
+        t.extra[r] = part
+        m += g[j, MEAN] * z
+        v += part
+    return m, v
+
+
+@kernel
+def move_mean(state: GaussianState, j: int, now: float, step: float) -> None:
+    """μ_j ← μ_j + step."""
+    state.g[j, MEAN] += step
+    state.u[j] += now * step
+
+
+@kernel
+def move_kl(state: GaussianState, t: Scratch, count: int, alpha: float, xi: float) -> None:
+    """μ ← μ + αΣz, 1/Σ_jj ← 1/Σ_jj + ξz_j²."""
+    now = float(state.counts[NOW])
+    for r in range(count):
+        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
+        move_mean(state, j, now, alpha * variance * t.value[r])
+        state.g[j, VARIANCE] = max(SMALLEST, variance / (1.0 + xi * t.extra[r]))
+
+
+@kernel
+def move_l2(state: GaussianState, t: Scratch, count: int, alpha: float, beta: float) -> None:
+    """μ ← μ + αΣz, Σ_jj ← Σ_jj − β(Σ_jj z_j)²."""
+    now = float(state.counts[NOW])
+    for r in range(count):
+        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
+        move_mean(state, j, now, alpha * variance * t.value[r])
+        state.g[j, VARIANCE] = max(SMALLEST, variance * (1.0 - beta * t.extra[r]))
+
+
+@kernel
+def move_herd(state: GaussianState, t: Scratch, count: int, alpha: float, C: float) -> None:
+    """μ ← μ + αΣz, Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
+    now = float(state.counts[NOW])
+    for r in range(count):
+        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
+        move_mean(state, j, now, alpha * variance * t.value[r])
+        state.g[j, VARIANCE] = max(SMALLEST, variance / (1.0 + C * t.extra[r]) ** 2)
+
+
+@kernel
+def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weight: float, q: GaussianSettings) -> float:
+    """Learn from the z in ``t.value``, whose margin has the ``fixed`` part β·(b(y*) − b(y')).
+
+    Returns the loss; negative where an update was due but v is too small for it. Whether there was an update is known
+    by ``counts[M]``.
+    """
+    if state.scale.shape[0] > 0:
+        rescale(state, t, count)
+    m, v = margin_and_variance(state.g, t, count)
+    m += fixed
+    if not v > SMALLEST:
+        return -1.0 if count > 0 else max(0.0, -m)
+    loss, alpha, beta, xi = rates(q.rule, q.a, q.C, m, v, fixed, weight)
+    if not alpha > 0.0:
+        return loss
+    if q.covariance == EXACT:
+        alpha = exact_alpha(q.rule, m, v, q.a, t.extra, count)
+        xi = weight * (2.0 * alpha * q.a if q.rule == CW_VAR else alpha * q.a * q.a / (m + alpha * v))
+        alpha *= weight
+    if q.covariance == L2:
+        move_l2(state, t, count, alpha, beta)
+    elif q.covariance == HERD:
+        move_herd(state, t, count, alpha, q.C * weight)
+    else:
+        move_kl(state, t, count, alpha, xi)
+    close(state.counts)
+    return loss
+
+
+@kernel
+def gaussian_epoch(
+    data: Lists,
+    order: np.ndarray,
+    state: GaussianState,
+    t: Scratch,
+    log: LogRoom,
+    tally: np.ndarray,
+    q: GaussianSettings,
+) -> None:
+    """Pass over ``order``: learn from the differences between y* and its top rivals in turn (CW, Alg. 1; AROW, Fig. 1)."""
+    D = state.u.shape[0] - 1
+    for at in range(order.shape[0]):
+        i = order[at]
+        score_means(data, i, state.g, q.base + q.base_rate * state.g[D, MEAN], t.scores)
+        star, rival = face(data, i, t, q.any_ties, tally)
+        for number in range(q.top):
+            if rival < 0 or data.weight[i] == 0.0:
+                break
+            before, survived = state.counts[M], state.counts[ALIVE]
+            count = difference_with_base(data, star, rival, q.base_rate, t, D)
+            fixed = q.base * (data.base[star] - data.base[rival])
+            loss = learn_pair(state, t, count, fixed, data.weight[i], q)
+            tally[SKIPPED] += loss < 0.0
+            tally[LOSS] += max(0.0, loss) if number == 0 else 0.0
+            if state.counts[M] > before:
+                record(log, i, t.who, t.a, 2, fixed, survived)
+                count_update(tally, squared_norm(t, count))
+            if number + 1 < q.top:
+                rival = next_rival(data, i, t, q.any_ties, rival)
+        survive(state.counts)
+
+
+@kernel
+def replay_gaussian(
+    data: Lists, log: Updates, state: GaussianState, t: Scratch, room: VoteRoom, q: GaussianSettings
+) -> None:
+    """Repeat the updates of ``log``."""
+    D = state.u.shape[0] - 1
+    for k in range(log.lists.shape[0]):
+        load(log, k, t)
+        count = difference_with_base(data, t.who[0], t.who[1], q.base_rate, t, D)
+        learn_pair(state, t, count, log.rate[k], data.weight[log.lists[k]], q)
+        at = room.first[k]
+        for r in range(count):
+            if t.column[r] < D:
+                room.columns[at], room.value[at] = t.column[r], state.g[t.column[r], MEAN]
+                at += 1
+        room.first[k + 1] = at
+        room.beta[k + 1] = q.base + q.base_rate * state.g[D, MEAN]
+
+
+@kernel
+def count_means(g: np.ndarray) -> int:
+    """How many columns weigh something."""
+    count = 0
+    for j in range(g.shape[0] - 1):
+        count += g[j, MEAN] != 0.0
+    return count
+
+
+class Gaussian(Learner):
+    """What the Gaussian learners share; ``covariance: full`` is in ``gaussian_full``."""
+
+    covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2}
+
+    covariance: str
+    normalize: bool
+    top: int
+    base: float
+    base_rate: float
+
+    @abstractmethod
+    def rule(self) -> tuple[int, float, float]:
+        """The number of the rule, its parameter φ or r, and its C."""
+
+    def settings(self, any_ties: bool = False) -> GaussianSettings:
+        """The parameters for kernels."""
+        rule, a, C = self.rule()
+        return GaussianSettings(
+            rule=rule,
+            covariance=self.covariances[self.covariance],
+            a=float(a),
+            C=float(C),
+            top=self.top,
+            base=float(self.base),
+            base_rate=float(self.base_rate),
+            any_ties=any_ties,
+        )
+
+    def check(self, *positive: str) -> None:
+        """Refuse parameters out of range; ``positive`` are those of the rule."""
+        require_choice("covariance", self.covariance, tuple(self.covariances))
+        for name in positive:
+            require(name, getattr(self, name), low=0.0, strict=True)
+        if self.covariance == "full" and self.normalize:
+            raise RecipeError("found true; a full matrix keeps no scales, use a diagonal covariance", key="normalize")
+        require_count("top", self.top)
+        for name in ("base", "base_rate"):
+            require(name, getattr(self, name), low=0.0)
+
+    def init(self, columns: int, candidates: int = 0) -> Any:  # noqa: ARG002
+        """See ``Learner.init``: μ = 0, Σ = 1."""
+        g = np.zeros((columns + 1, 2))
+        g[:, VARIANCE] = 1.0
+        scale = np.zeros(columns + 1 if self.normalize else 0)
+        return GaussianState(g, np.zeros(columns + 1), scale, np.zeros(3, np.int64))
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: Any,
+        lazy: Any,  # noqa: ARG002
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        gaussian_epoch(data, part, state, space, room, tally, self.settings(any_ties))
+
+    def alive(self, state: Any) -> int:
+        """See ``Learner.alive``."""
+        return int(state.counts[ALIVE])
+
+    def means(self, state: Any) -> np.ndarray:
+        """float64 [D + 1]: μ, the base score's coordinate last."""
+        return np.asarray(state.g[:, MEAN])
+
+    def variances(self, state: Any) -> np.ndarray:
+        """float64 [D]: the diagonal of Σ."""
+        return state.g[:-1, VARIANCE].copy()
+
+    def nonzero_weights(self, state: Any) -> int:
+        """See ``Learner.nonzero_weights``."""
+        return int(count_means(state.g))
+
+    def last(self, state: Any) -> Weights:
+        """See ``Learner.last``."""
+        mu = self.means(state)
+        return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
+
+    def average(self, state: Any) -> Weights:
+        """See ``Learner.average``."""
+        mu = averaged(self.means(state), state.u, int(state.counts[NOW]))
+        return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
+
+    def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
+        """See ``Learner.votes``."""
+        replay, state = Replay(log, corpus, self.base), self.init(corpus.width)
+        replay_gaussian(replay.data, replay.updates, state, replay.space, replay.room, self.settings())
+        return replay.votes()
+
+    def updates(self, state: Any) -> int:
+        """See ``Learner.updates``."""
+        return int(state.counts[M])

@@ -1,0 +1,132 @@
+"""Passive-aggressive learning (Crammer et al. 2006): the smallest step that gives a list's worst rival margin 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
+from rerank.learn.base import learners, require, require_choice, require_count
+from rerank.learn.judge import difference, face, next_rival, score_list, squared_norm
+from rerank.learn.log import LogRoom, record
+from rerank.learn.workspace import LOSS, Lists, Scratch
+
+VARIANTS = ("hard", "1", "2")
+
+
+class PASettings(NamedTuple):
+    """The parameters for kernels."""
+
+    variant: int
+    C: float
+    top: int
+    base: float
+    base_rate: float
+    any_ties: bool
+
+
+@kernel
+def margin(w: np.ndarray, t: Scratch, count: int) -> float:
+    """w·z for the z in ``t.value``."""
+    total = 0.0
+    for r in range(count):
+        total += w[t.column[r]] * t.value[r]
+    return total
+
+
+@kernel
+def step_size(variant: int, C: float, loss: float, norm: float) -> float:
+    """τ: loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II)."""
+    if variant == 2:
+        return loss / (norm + 0.5 / C)
+    tau = loss / norm
+    return min(C, tau) if variant == 1 else tau
+
+
+@kernel
+def pa_epoch(
+    data: Lists,
+    order: np.ndarray,
+    state: AdditiveState,
+    t: Scratch,
+    log: LogRoom,
+    tally: np.ndarray,
+    q: PASettings,
+) -> None:
+    """Pass over ``order``: w ← w + τz while w·z < 1, for the top rivals in turn (Crammer et al. 2006, Fig. 1)."""
+    for at in range(order.shape[0]):
+        i = order[at]
+        score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
+        star, rival = face(data, i, t, q.any_ties, tally)
+        for number in range(q.top):
+            if rival < 0:
+                break
+            count, b = difference(data, star, rival, t), data.base[star] - data.base[rival]
+            z_base = q.base_rate * b
+            m = q.base * b + z_base * state.base[WEIGHT] + margin(state.w, t, count)
+            norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, 1.0 - m)
+            if number == 0:
+                tally[LOSS] += loss
+            if loss > 0.0 and norm > 0.0:
+                tau = data.weight[i] * step_size(q.variant, q.C, loss, norm)
+                record(log, i, t.who, t.a, 2, tau, state.counts[ALIVE])
+                count_update(tally, norm)
+                add(state, t, count, -tau, z_base)
+            if number + 1 < q.top:
+                rival = next_rival(data, i, t, q.any_ties, rival)
+        survive(state.counts)
+
+
+@learners.add("pa")
+@dataclass(frozen=True)
+class PassiveAggressive(Additive):
+    """Passive-aggressive learning.
+
+    Parameters
+    ----------
+    variant: "hard" (margin 1 whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
+    C: > 0; aggressiveness of the variants 1 and 2.
+    top: how many rivals of a list to learn from, the best-scoring first.
+    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
+        a feature ρ·b(y).
+    """
+
+    name: ClassVar[str] = "pa"
+
+    variant: Literal["hard", "1", "2"] = "1"
+    C: float = 1.0
+    top: int = 1
+    base: float = 1.0
+    base_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_choice("variant", self.variant, VARIANTS)
+        require("C", self.C, low=0.0, strict=True)
+        require_count("top", self.top)
+        for name in ("base", "base_rate"):
+            require(name, getattr(self, name), low=0.0)
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: AdditiveState,
+        lazy: None,  # noqa: ARG002
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        q = PASettings(
+            variant=VARIANTS.index(self.variant),
+            C=float(self.C),
+            top=self.top,
+            base=float(self.base),
+            base_rate=float(self.base_rate),
+            any_ties=any_ties,
+        )
+        pa_epoch(data, part, state, space, room, tally, q)
