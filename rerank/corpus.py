@@ -19,6 +19,7 @@ from rerank.errors import DataError
 from rerank.files import new_directory
 
 FORMAT_VERSION = 1
+LARGE = 1 << 16  # smaller arrays are always written out: kernels are compiled once more for arrays of stride 0
 
 _DTYPES = {
     "lists": np.int64,
@@ -49,7 +50,8 @@ class Corpus:
     | reference | float64 [L, R]   | the per-list part of the statistics |
     | weight    | float64 [L]      | importance of a list |
 
-    ``width`` is D, the number of columns that exist (whether used or not); ``about`` is the provenance: metric
+    ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
+    equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not); ``about`` is the provenance: metric
     signature, digests of inputs, counts of what was skipped or pruned.
     """
 
@@ -67,7 +69,10 @@ class Corpus:
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
-            array = np.ascontiguousarray(np.asarray(getattr(self, name), dtype=dtype)).view()
+            array = np.asarray(getattr(self, name), dtype=dtype)
+            if name not in ("values", "base", "weight") or not _constant(array) or array.size < LARGE:
+                array = np.ascontiguousarray(array)
+            array = array.view()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         self._check()
@@ -140,12 +145,12 @@ class Corpus:
             lists=_offsets(np.diff(self.lists)[chosen]),
             rows=_offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries],
-            values=self.values[entries],
-            base=self.base[candidates],
+            values=pick(self.values, entries),
+            base=pick(self.base, candidates),
             gain=self.gain[candidates],
             stats=self.stats[candidates],
             reference=self.reference[chosen],
-            weight=self.weight[chosen],
+            weight=pick(self.weight, chosen),
         )
 
     def fold(self, folds: np.ndarray, held_out: int) -> tuple[Corpus, Corpus]:
@@ -159,7 +164,7 @@ class Corpus:
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         mask = keep[self.columns]
         kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-        return replace(self, rows=kept[self.rows], columns=self.columns[mask], values=self.values[mask])
+        return replace(self, rows=kept[self.rows], columns=self.columns[mask], values=pick(self.values, mask))
 
     def save(self, directory: Path | str) -> None:
         """Write a directory of .npy files and header.json; it appears under its name only when complete.
@@ -216,6 +221,19 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
     rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
     return Corpus(lists=lists, rows=rows, width=parts[0].width, about=parts[0].about, **joined)
+
+
+def _constant(values: np.ndarray) -> bool:
+    """Is this one value that stands for many?"""
+    return values.ndim == 1 and values.size > 1 and values.strides == (0,)
+
+
+def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """values[index], where a single value that stands for all (stride 0) goes on doing so."""
+    if not _constant(values):
+        return np.asarray(values[index])
+    size = int(np.count_nonzero(index)) if index.dtype == np.bool_ else index.size
+    return np.broadcast_to(values[0], (size,))
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ so one more sum u ← u + NOW·Δ, kept where the update is made, gives it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ WEIGHT, SUM = range(2)
 
 
 class AdditiveState(NamedTuple):
-    """What training changes; D columns. ``u`` holds Σ NOW·Δ."""
+    """What training changes; D columns. ``u`` holds Σ NOW·Δ, or nothing where no average is wanted."""
 
     w: np.ndarray  # float64 [D]
     u: np.ndarray  # float64 [D]
@@ -61,10 +61,10 @@ def add(state: AdditiveState, t: Scratch, count: int, rate: float, g_base: float
     """w ← w − rate·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
     now = float(state.counts[NOW])
     for r in range(count):
-        j = t.column[r]
-        step = rate * t.value[r]
-        state.w[j] -= step
-        state.u[j] -= now * step
+        state.w[t.column[r]] -= rate * t.value[r]
+    if state.u.shape[0] > 0:
+        for r in range(count):
+            state.u[t.column[r]] -= now * (rate * t.value[r])
     state.base[WEIGHT] -= rate * g_base
     state.base[SUM] -= now * (rate * g_base)
     close(state.counts)
@@ -80,6 +80,18 @@ def replay_additive(
         count = subgradient(data, t, n)
         add(state, t, count, log.rate[k], base_rate * base_of(data, t, n))
         emit(room, k, t, count, state.w, 1.0, base + base_rate * state.base[WEIGHT])
+
+
+def averaged_lists(state: Any) -> int:
+    """Σ c_k of a state that keeps an average.
+
+    Raises
+    ------
+    ValueError: it does not (see ``Learner.light``).
+    """
+    if state.u.size == 0 and state.counts[M] > 0:
+        raise ValueError("this state keeps no average; train without `light`")
+    return int(state.counts[NOW])
 
 
 def averaged(last: np.ndarray, u: np.ndarray, total: int) -> np.ndarray:
@@ -111,7 +123,7 @@ class Additive(Learner):
 
     def average(self, state: AdditiveState) -> Weights:
         """See ``Learner.average``."""
-        total = int(state.counts[NOW])
+        total = averaged_lists(state)
         beta = averaged(state.base[WEIGHT], state.base[SUM], total)
         return Weights(averaged(state.w, state.u, total), float(self.base + self.base_rate * beta))
 

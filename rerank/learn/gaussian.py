@@ -13,10 +13,10 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
-from rerank.learn.additive import ALIVE, NOW, M, averaged, close, count_update, survive
+from rerank.learn.additive import ALIVE, NOW, M, averaged, averaged_lists, close, count_update, survive
 from rerank.learn.base import Learner, Weights, require, require_choice, require_count
 from rerank.learn.confidence import CW_VAR, exact_alpha, rates
-from rerank.learn.judge import difference, face, next_rival, squared_norm
+from rerank.learn.judge import difference, face, look_ahead, next_rival, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, SKIPPED, Lists, Scratch
@@ -27,7 +27,7 @@ MEAN, VARIANCE = range(2)
 
 
 class GaussianState(NamedTuple):
-    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ."""
+    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ, or nothing."""
 
     g: np.ndarray  # float64 [D + 1, 2]: mean and variance, side by side
     u: np.ndarray  # float64 [D + 1]
@@ -54,7 +54,7 @@ def score_means(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndar
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
         score = 0.0
-        for p in range(data.rows[y], data.rows[y + 1]):
+        for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
             score += g[data.columns[p], MEAN] * data.values[p]
         scores[y - first] = beta * data.base[y] + score
 
@@ -95,40 +95,37 @@ def margin_and_variance(g: np.ndarray, t: Scratch, count: int) -> tuple[float, f
 
 
 @kernel
-def move_mean(state: GaussianState, j: int, now: float, step: float) -> None:
-    """μ_j ← μ_j + step."""
-    state.g[j, MEAN] += step
-    state.u[j] += now * step
+def move(state: GaussianState, t: Scratch, count: int, alpha: float) -> None:
+    """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``t.extra``."""
+    now, averaged = float(state.counts[NOW]), state.u.shape[0] > 0
+    for r in range(count):
+        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
+        step = alpha * variance * t.value[r]
+        state.g[j, MEAN] += step
+        state.g[j, VARIANCE] = max(SMALLEST, variance * t.extra[r])
+        if averaged:
+            state.u[j] += now * step
 
 
 @kernel
-def move_kl(state: GaussianState, t: Scratch, count: int, alpha: float, xi: float) -> None:
-    """μ ← μ + αΣz, 1/Σ_jj ← 1/Σ_jj + ξz_j²."""
-    now = float(state.counts[NOW])
+def shrink_kl(t: Scratch, count: int, xi: float) -> None:
+    """1/Σ_jj ← 1/Σ_jj + ξz_j², as a factor 1/(1 + ξ·Σ_jj z_j²) in ``t.extra``."""
     for r in range(count):
-        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
-        move_mean(state, j, now, alpha * variance * t.value[r])
-        state.g[j, VARIANCE] = max(SMALLEST, variance / (1.0 + xi * t.extra[r]))
+        t.extra[r] = 1.0 / (1.0 + xi * t.extra[r])
 
 
 @kernel
-def move_l2(state: GaussianState, t: Scratch, count: int, alpha: float, beta: float) -> None:
-    """μ ← μ + αΣz, Σ_jj ← Σ_jj − β(Σ_jj z_j)²."""
-    now = float(state.counts[NOW])
+def shrink_l2(t: Scratch, count: int, beta: float) -> None:
+    """Σ_jj ← Σ_jj − β(Σ_jj z_j)², as a factor 1 − β·Σ_jj z_j² in ``t.extra``."""
     for r in range(count):
-        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
-        move_mean(state, j, now, alpha * variance * t.value[r])
-        state.g[j, VARIANCE] = max(SMALLEST, variance * (1.0 - beta * t.extra[r]))
+        t.extra[r] = 1.0 - beta * t.extra[r]
 
 
 @kernel
-def move_herd(state: GaussianState, t: Scratch, count: int, alpha: float, C: float) -> None:
-    """μ ← μ + αΣz, Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
-    now = float(state.counts[NOW])
+def shrink_herd(t: Scratch, count: int, C: float) -> None:
+    """Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal), as a factor in ``t.extra``."""
     for r in range(count):
-        j, variance = t.column[r], state.g[t.column[r], VARIANCE]
-        move_mean(state, j, now, alpha * variance * t.value[r])
-        state.g[j, VARIANCE] = max(SMALLEST, variance / (1.0 + C * t.extra[r]) ** 2)
+        t.extra[r] = 1.0 / (1.0 + C * t.extra[r]) ** 2
 
 
 @kernel
@@ -152,11 +149,12 @@ def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weigh
         xi = weight * (2.0 * alpha * q.a if q.rule == CW_VAR else alpha * q.a * q.a / (m + alpha * v))
         alpha *= weight
     if q.covariance == L2:
-        move_l2(state, t, count, alpha, beta)
+        shrink_l2(t, count, beta)
     elif q.covariance == HERD:
-        move_herd(state, t, count, alpha, q.C * weight)
+        shrink_herd(t, count, q.C * weight)
     else:
-        move_kl(state, t, count, alpha, xi)
+        shrink_kl(t, count, xi)
+    move(state, t, count, alpha)
     close(state.counts)
     return loss
 
@@ -171,9 +169,10 @@ def gaussian_epoch(
     tally: np.ndarray,
     q: GaussianSettings,
 ) -> None:
-    """Pass over ``order``: learn from the differences between y* and its top rivals in turn (CW, Alg. 1; AROW, Fig. 1)."""
-    D = state.u.shape[0] - 1
+    """Pass over ``order``: learn from the differences of y* and its top rivals in turn (CW, Alg. 1; AROW, Fig. 1)."""
+    D = state.g.shape[0] - 1
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_means(data, i, state.g, q.base + q.base_rate * state.g[D, MEAN], t.scores)
         star, rival = face(data, i, t, q.any_ties, tally)
@@ -199,7 +198,7 @@ def replay_gaussian(
     data: Lists, log: Updates, state: GaussianState, t: Scratch, room: VoteRoom, q: GaussianSettings
 ) -> None:
     """Repeat the updates of ``log``."""
-    D = state.u.shape[0] - 1
+    D = state.g.shape[0] - 1
     for k in range(log.lists.shape[0]):
         load(log, k, t)
         count = difference_with_base(data, t.who[0], t.who[1], q.base_rate, t, D)
@@ -306,7 +305,7 @@ class Gaussian(Learner):
 
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
-        mu = averaged(self.means(state), state.u, int(state.counts[NOW]))
+        mu = averaged(self.means(state), state.u, averaged_lists(state))
         return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:

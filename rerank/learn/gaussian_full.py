@@ -12,7 +12,7 @@ from rerank.errors import RecipeError
 from rerank.learn.additive import ALIVE, NOW, M, close, count_update, survive
 from rerank.learn.confidence import rates
 from rerank.learn.gaussian import SMALLEST, Gaussian, GaussianSettings, difference_with_base
-from rerank.learn.judge import face, next_rival, score_list, squared_norm
+from rerank.learn.judge import face, look_ahead, next_rival, score_list, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, SKIPPED, Lists, Scratch
@@ -22,7 +22,7 @@ MOST_COLUMNS = 8192  # Σ takes half a gigabyte then
 
 
 class FullState(NamedTuple):
-    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ."""
+    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ, or nothing."""
 
     mu: np.ndarray  # float64 [D + 1]
     u: np.ndarray  # float64 [D + 1]
@@ -63,7 +63,8 @@ def learn_pair_full(
         if sz[j] == 0.0:
             continue
         state.mu[j] += alpha * sz[j]
-        state.u[j] += now * (alpha * sz[j])
+        if state.u.shape[0] > 0:
+            state.u[j] += now * (alpha * sz[j])
         row, size = state.sigma[j], beta * sz[j]
         for k in range(sz.shape[0]):
             row[k] -= size * sz[k]
@@ -82,9 +83,10 @@ def full_epoch(
     tally: np.ndarray,
     q: GaussianSettings,
 ) -> None:
-    """Pass over ``order``: learn from the differences between y* and its top rivals in turn (CW, Alg. 1; AROW, Fig. 1)."""
-    D = state.u.shape[0] - 1
+    """Pass over ``order``: learn from the differences of y* and its top rivals in turn (CW, Alg. 1; AROW, Fig. 1)."""
+    D = state.mu.shape[0] - 1
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.mu, q.base + q.base_rate * state.mu[D], t.scores)
         star, rival = face(data, i, t, q.any_ties, tally)
@@ -110,7 +112,7 @@ def replay_full(
     data: Lists, log: Updates, state: FullState, sz: np.ndarray, t: Scratch, room: VoteRoom, q: GaussianSettings
 ) -> None:
     """Repeat the updates of ``log``; an update moves every column that any update before it was correlated with."""
-    D = state.u.shape[0] - 1
+    D = state.mu.shape[0] - 1
     for k in range(log.lists.shape[0]):
         load(log, k, t)
         count = difference_with_base(data, t.who[0], t.who[1], q.base_rate, t, D)

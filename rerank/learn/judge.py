@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOGISTIC, coefficients, rivals
 from rerank.learn.scoring import dot
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
+
+
+@kernel
+def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
+    """Bring the next lists of ``order`` near while list ``at`` is worked on: offsets first, then nonzeros."""
+    n = order.shape[0]
+    if at + 12 < n:
+        prefetch(data.lists, order[at + 12])
+        prefetch(data.oracle, order[at + 12])
+    if at + 8 < n:
+        first = data.lists[order[at + 8]]
+        prefetch(data.rows, first)
+        prefetch(data.base, first)
+        prefetch(data.weight, order[at + 8])
+    if at + 4 < n:
+        i = order[at + 4]
+        begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
+        for p in range(begin, min(end, begin + 256), 16):  # the processor itself goes on from there
+            prefetch(data.columns, p)
+            prefetch(data.values, p)
 
 
 @kernel

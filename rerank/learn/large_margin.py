@@ -126,7 +126,7 @@ def lm_perceptron_epoch(
         if missing != 0.0:
             count, g_base = subgradient(data, t, 2), q.base_rate * base_of(data, t, 2)
             size = squared_norm(t, count) + g_base * g_base
-            change = ascend(alpha, t.who[1], missing / size, C_of(q, data.weight[i])) if size > 0.0 else 0.0
+            change = ascend(alpha, t.who[1], missing / size, q.C * data.weight[i]) if size > 0.0 else 0.0
             if change != 0.0:
                 record(log, i, t.who, t.a, 2, change, state.counts[ALIVE])
                 count_update(tally, size)
@@ -151,3 +151,134 @@ def check_duals(corpus: Corpus, alpha: np.ndarray) -> None:
             f"the state has {alpha.size} dual variables for {corpus.candidate_count} candidates; "
             "call init(columns, candidates), or adopt(state, candidates) to go on with another corpus"
         )
+
+
+class LargeMarginWinnow(Multiplicative):
+    """What lm-uwin and lm-nwin share: a dual variable a candidate."""
+
+    C: float | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.C is not None:
+            require("C", self.C, low=0.0, strict=True)
+
+    def init(self, columns: int, candidates: int = 0) -> WinnowState:
+        """See ``Learner.init``."""
+        return super().init(columns)._replace(alpha=np.zeros(candidates))
+
+    def adopt(self, state: WinnowState, candidates: int) -> WinnowState:
+        """See ``Learner.adopt``: the weights stay, the dual variables of other candidates are 0."""
+        return state._replace(alpha=np.zeros(candidates))
+
+    def begin(self, corpus: Corpus, order: np.ndarray, state: WinnowState) -> None:  # noqa: ARG002
+        """See ``Learner.begin``."""
+        check_duals(corpus, state.alpha)
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: WinnowState,
+        lazy: None,  # noqa: ARG002
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        q = self.settings(state.w.size, any_ties)
+        lm_winnow_epoch(data, part, state, space, room, tally, q, limit_of(self.C))
+
+
+@learners.add("lm-uwin")
+@dataclass(frozen=True)
+class LMUWin(LargeMarginWinnow):
+    """Regularised Winnow, unnormalised.
+
+    Parameters
+    ----------
+    eta: > 0; rate of the dual variables.
+    mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
+    C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
+    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 adds the weight of one more
+        balanced feature, ρ·b(y).
+    """
+
+    name: ClassVar[str] = "lm-uwin"
+
+    eta: float = 0.01
+    mu: float = 0.01
+    C: float | None = 1
+    base: float = 1.0
+    base_rate: float = 0.0
+
+
+@learners.add("lm-nwin")
+@dataclass(frozen=True)
+class LMNWin(LMUWin):
+    """Regularised Winnow whose positive weights, all 2D of them, keep the sum W.
+
+    Parameters
+    ----------
+    total: W > 0; None for what they sum up to at the start, 2·mu for every column. No margin can exceed W·max|z_j|: it
+        has to allow for margins of 1.
+    eta, mu, C, base, base_rate: see LMUWin.
+    """
+
+    name: ClassVar[str] = "lm-nwin"
+    normalised: ClassVar[bool] = True
+
+    total: float | None = None
+
+
+@learners.add("lm-perc")
+@dataclass(frozen=True)
+class LMPerceptron(Additive):
+    """The large-margin perceptron: an SVM without a free bias, by exact steps on one dual variable after another.
+
+    Parameters
+    ----------
+    C: > 0; limit on a dual variable, times the weight of its list; None for none, where all margins can be 1.
+    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of a
+        feature ρ·b(y).
+    """
+
+    name: ClassVar[str] = "lm-perc"
+
+    C: float | None = 1
+    base: float = 1.0
+    base_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.C is not None:
+            require("C", self.C, low=0.0, strict=True)
+        for name in ("base", "base_rate"):
+            require(name, getattr(self, name), low=0.0)
+
+    def init(self, columns: int, candidates: int = 0) -> Any:
+        """See ``Learner.init``; an LMPercState."""
+        return LMPercState(*super().init(columns), np.zeros(candidates))
+
+    def adopt(self, state: State, candidates: int) -> State:
+        """See ``Learner.adopt``: the weights stay, the dual variables of other candidates are 0."""
+        return state._replace(alpha=np.zeros(candidates))
+
+    def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> None:  # noqa: ARG002
+        """See ``Learner.begin``."""
+        check_duals(corpus, state.alpha)
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: State,
+        lazy: None,  # noqa: ARG002
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        q = LMPercSettings(limit_of(self.C), float(self.base), float(self.base_rate), any_ties)
+        lm_perceptron_epoch(data, part, AdditiveState(*state[:4]), state.alpha, space, room, tally, q)

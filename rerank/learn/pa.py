@@ -10,7 +10,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
 from rerank.learn.base import learners, require, require_choice, require_count
-from rerank.learn.judge import difference, face, next_rival, score_list, squared_norm
+from rerank.learn.judge import difference, face, look_ahead, next_rival, score_list
 from rerank.learn.log import LogRoom, record
 from rerank.learn.workspace import LOSS, Lists, Scratch
 
@@ -29,12 +29,13 @@ class PASettings(NamedTuple):
 
 
 @kernel
-def margin(w: np.ndarray, t: Scratch, count: int) -> float:
-    """w·z for the z in ``t.value``."""
-    total = 0.0
+def margin_and_norm(w: np.ndarray, t: Scratch, count: int) -> tuple[float, float]:
+    """w·z and ‖z‖² for the z in ``t.value``."""
+    m = norm = 0.0
     for r in range(count):
-        total += w[t.column[r]] * t.value[r]
-    return total
+        m += w[t.column[r]] * t.value[r]
+        norm += t.value[r] * t.value[r]
+    return m, norm
 
 
 @kernel
@@ -58,6 +59,7 @@ def pa_epoch(
 ) -> None:
     """Pass over ``order``: w ← w + τz while w·z < 1, for the top rivals in turn (Crammer et al. 2006, Fig. 1)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
         star, rival = face(data, i, t, q.any_ties, tally)
@@ -66,8 +68,9 @@ def pa_epoch(
                 break
             count, b = difference(data, star, rival, t), data.base[star] - data.base[rival]
             z_base = q.base_rate * b
-            m = q.base * b + z_base * state.base[WEIGHT] + margin(state.w, t, count)
-            norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, 1.0 - m)
+            m, norm = margin_and_norm(state.w, t, count)
+            loss = max(0.0, 1.0 - (q.base * b + z_base * state.base[WEIGHT] + m))
+            norm += z_base * z_base
             if number == 0:
                 tally[LOSS] += loss
             if loss > 0.0 and norm > 0.0:

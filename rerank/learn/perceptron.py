@@ -10,7 +10,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
 from rerank.learn.base import DualRule, learners, require
-from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import PERCEPTRON
 from rerank.learn.workspace import Lists, Scratch
@@ -36,6 +36,7 @@ def perceptron_epoch(
 ) -> None:
     """Pass over ``order`` (Collins 2002, Fig. 2)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
         n = judge(data, i, t, PERCEPTRON, False, q.any_ties, tally)

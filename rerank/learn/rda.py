@@ -25,7 +25,7 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
 from rerank.learn.base import DualRule, Learner, Weights, learners, require, require_choice
-from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
@@ -79,7 +79,7 @@ def shrunk_dot(
 ) -> float:
     """Σ_j φ_j sign(s_j) max(|s_j| − threshold, 0) for the row at first..last: −w·φ / d_k."""
     total = 0.0
-    for p in range(first, last):
+    for p in range(np.uint64(first), np.uint64(last)):
         x = s[columns[p]]
         total += (max(x - threshold, 0.0) + min(x + threshold, 0.0)) * values[p]
     return total
@@ -137,6 +137,7 @@ def rda_epoch(
 ) -> None:
     """Pass over ``order``: predict, and on a mistake (or, always, a loss) s ← s + g, k ← k + 1 (Gao et al., Fig. 1)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         k = state.counts[K]
         d = scale(k, q.eta, q.l2)

@@ -11,7 +11,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, M, add, count_update, survive
 from rerank.learn.base import learners, require, require_choice
-from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.workspace import Lists, Scratch
@@ -41,6 +41,7 @@ def sgd_epoch(
 ) -> None:
     """Pass over ``order``: update k is w ← w − η_k·g, with η_k = η or η/√k (Zhang 2004)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)

@@ -14,7 +14,7 @@ from rerank.learn.base import learners
 from rerank.learn.confidence import SOP as RULE
 from rerank.learn.gaussian import difference_with_base
 from rerank.learn.gaussian_full import FULL, FullGaussian
-from rerank.learn.judge import next_rival, squared_norm
+from rerank.learn.judge import look_ahead, next_rival, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import rivals
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
@@ -24,7 +24,7 @@ WEIGHT, TOTAL, SQUARES = range(3)
 
 
 class SOPState(NamedTuple):
-    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δw."""
+    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δw, or nothing."""
 
     g: np.ndarray  # float64 [D + 1, 3]: w = v/(a + A), v = Σ z, A = Σ z² of every column, side by side
     u: np.ndarray  # float64 [D + 1]
@@ -47,7 +47,7 @@ def score_sop(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndarra
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
         score = 0.0
-        for p in range(data.rows[y], data.rows[y + 1]):
+        for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
             score += g[data.columns[p], WEIGHT] * data.values[p]
         scores[y - first] = beta * data.base[y] + score
 
@@ -65,14 +65,15 @@ def inclusive_margin(g: np.ndarray, a: float, t: Scratch, count: int) -> float:
 @kernel
 def add_example(state: SOPState, a: float, t: Scratch, count: int, weight: float) -> None:
     """v ← v + z, A ← A + z²."""
-    now = float(state.counts[NOW])
+    now, averaged = float(state.counts[NOW]), state.u.shape[0] > 0
     for r in range(count):
         j, z = t.column[r], t.value[r]
         before = state.g[j, WEIGHT]
         state.g[j, TOTAL] += weight * z
         state.g[j, SQUARES] += weight * (z * z)
         state.g[j, WEIGHT] = state.g[j, TOTAL] / (a + state.g[j, SQUARES])
-        state.u[j] += now * (state.g[j, WEIGHT] - before)
+        if averaged:
+            state.u[j] += now * (state.g[j, WEIGHT] - before)
     close(state.counts)
 
 
@@ -81,8 +82,9 @@ def sop_epoch(
     data: Lists, order: np.ndarray, state: SOPState, t: Scratch, log: LogRoom, tally: np.ndarray, q: SOPSettings
 ) -> None:
     """Pass over ``order``: on a mistake, with the current example in A, v ← v + z and A ← A + z² (Fig. 1)."""
-    D = state.u.shape[0] - 1
+    D = state.g.shape[0] - 1
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         first, last = data.lists[i], data.lists[i + 1]
         score_sop(data, i, state.g, q.base + q.base_rate * state.g[D, WEIGHT], t.scores)
@@ -109,7 +111,7 @@ def sop_epoch(
 @kernel
 def replay_sop(data: Lists, log: Updates, state: SOPState, t: Scratch, room: VoteRoom, q: SOPSettings) -> None:
     """Repeat the updates of ``log``."""
-    D = state.u.shape[0] - 1
+    D = state.g.shape[0] - 1
     for k in range(log.lists.shape[0]):
         load(log, k, t)
         count = difference_with_base(data, t.who[0], t.who[1], q.base_rate, t, D)

@@ -1,4 +1,4 @@
-"""Truncated gradient (Langford, Li & Zhang 2009, eqs. 3-5 and 7) and FOBOS with L1 (Duchi & Singer 2009, eq. 19).
+"""Truncated gradient (Langford, Li & Zhang 2009, section 3.3) and FOBOS with L1 (Duchi & Singer 2009, section 5.1).
 
 Update k is a step w ← w − α_k·g with α_k = η/√k. At every k that ``every`` divides, all weights with |w_j| ≤ θ then
 move by every·α_k·λ₁ toward 0, and not across. FOBOS truncates after every step, and without a θ.
@@ -27,7 +27,7 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
 from rerank.learn.base import Learner, Weights, learners, require, require_choice, require_count
-from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.moves import leaving
@@ -187,8 +187,9 @@ def truncated_epoch(
     tally: np.ndarray,
     q: TruncatedSettings,
 ) -> None:
-    """Pass over ``order`` (Langford et al. 2009, Alg. 1, on lists)."""
+    """Pass over ``order``: on a mistake (or, always, a loss) a step, then perhaps a truncation."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i, k = order[at], state.counts[K]
         beta = q.base + q.base_rate * state.base[WEIGHT]
         score_truncated(data, i, state, beta, t.scores)
@@ -326,9 +327,7 @@ class Truncating(Learner):
         """See ``Learner.votes``: a_j, τ_k = G_k, and for exempt columns v_j = 0."""
         replay = Replay(log, corpus, self.base, slopes=self.reach()[0] is not None)
         state, threshold = self.init(corpus.width), np.zeros(replay.updates.lists.size + 1)
-        replay_truncated(
-            replay.data, replay.updates, state, replay.space, replay.room, threshold, self.settings()
-        )  # fmt: skip
+        replay_truncated(replay.data, replay.updates, state, replay.space, replay.room, threshold, self.settings())
         return replay.votes(threshold=threshold if self.l1 > 0 else None)
 
     def updates(self, state: TruncatedState) -> int:

@@ -40,6 +40,7 @@ from rerank.learn.workspace import Lists, Scratch
 
 LIMIT = 300.0  # of |θ|
 LEAST_MU, LARGEST_MU = 1e-100, 1e20  # between them (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
+LARGEST_RATE = 1e300
 REACH = 2.0**20  # Z and P begin anew where Z has become so many times larger or smaller
 # Indices of WinnowState.base and WinnowState.norm.
 THETA, WEIGHT, SUM = range(3)
@@ -93,6 +94,13 @@ def add_mass(norm: np.ndarray, x: float) -> None:
 
 
 @kernel
+def replace_mass(norm: np.ndarray, old: float, new: float) -> None:
+    """Z ← Z − old + new: one after the other, so that what came in goes out again to the last bit."""
+    add_mass(norm, -old)
+    add_mass(norm, new)
+
+
+@kernel
 def normaliser(state: WinnowState, q: WinnowSettings) -> float:
     """d = W/Z; 1 where nothing is normalised."""
     mass = state.norm[Z] + state.norm[CARRY]
@@ -109,39 +117,53 @@ def score_scaled(data: Lists, i: int, w: np.ndarray, d: float, beta: float, scor
 
 
 @kernel
-def renew(state: WinnowState, q: WinnowSettings) -> None:
-    """Sum up Z and begin P anew: sums keep their precision however far the weights have moved."""
+def weigh_anew(state: WinnowState, mu: float, base_rate: float) -> None:
+    """Sum up Z from all columns."""
     state.norm[Z] = state.norm[CARRY] = 0.0
     for j in range(state.w.shape[0]):
-        state.u[j] -= state.norm[P] * state.w[j]
-        add_mass(state.norm, mass_of(state.w[j], q.mu))
-    state.base[SUM] -= state.norm[P] * state.base[WEIGHT]
-    if q.base_rate > 0.0:
-        add_mass(state.norm, mass_of(state.base[WEIGHT], q.mu))
+        add_mass(state.norm, mass_of(state.w[j], mu))
+    if base_rate > 0.0:
+        add_mass(state.norm, mass_of(state.base[WEIGHT], mu))
     state.norm[START] = state.norm[Z]
+
+
+@kernel
+def average_anew(state: WinnowState) -> None:
+    """P ← 0; what all columns have added to the average so far is −u from now on."""
+    for j in range(state.w.shape[0]):
+        state.u[j] -= state.norm[P] * state.w[j]
+    state.base[SUM] -= state.norm[P] * state.base[WEIGHT]
     state.norm[P] = 0.0
 
 
 @kernel
 def multiply(state: WinnowState, t: Scratch, count: int, rate: float, g_base: float, q: WinnowSettings) -> None:
-    """θ ← θ − rate·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
-    now, norm = state.norm[P], state.norm
+    """θ ← θ − rate·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins.
+
+    Where Z leaves its reach, Z and P begin anew: P·w and Z stay sums of numbers that are not too far apart.
+    """
+    norm, base = state.norm, state.base
     for r in range(count):
         j = t.column[r]
-        old = state.w[j]
         state.theta[j] = min(max(state.theta[j] - rate * t.value[r], -LIMIT), LIMIT)
-        state.w[j] = weight_of(state.theta[j], q.mu)
-        state.u[j] += now * (state.w[j] - old)
+        t.extra[r] = weight_of(state.theta[j], q.mu)
         if q.total > 0.0:
-            add_mass(norm, mass_of(state.w[j], q.mu) - mass_of(old, q.mu))
-    if q.base_rate > 0.0:
-        old = state.base[WEIGHT]
-        state.base[THETA] = min(max(state.base[THETA] - rate * g_base, -LIMIT), LIMIT)
-        state.base[WEIGHT] = weight_of(state.base[THETA], q.mu)
-        state.base[SUM] += now * (state.base[WEIGHT] - old)
-        add_mass(norm, mass_of(state.base[WEIGHT], q.mu) - mass_of(old, q.mu))
-    if q.total > 0.0 and not norm[START] / REACH <= norm[Z] <= norm[START] * REACH:
-        renew(state, q)
+            replace_mass(norm, mass_of(state.w[j], q.mu), mass_of(t.extra[r], q.mu))
+    base[THETA] = min(max(base[THETA] - rate * g_base, -LIMIT), LIMIT)
+    w_base = weight_of(base[THETA], q.mu)
+    if q.total > 0.0:
+        replace_mass(norm, mass_of(base[WEIGHT], q.mu), mass_of(w_base, q.mu))
+    far = q.total > 0.0 and not norm[START] / REACH <= norm[Z] <= norm[START] * REACH
+    if far:
+        average_anew(state)
+    for r in range(count):
+        j = t.column[r]
+        state.u[j] += norm[P] * (t.extra[r] - state.w[j])
+        state.w[j] = t.extra[r]
+    base[SUM] += norm[P] * (w_base - base[WEIGHT])
+    base[WEIGHT] = w_base
+    if far:
+        weigh_anew(state, q.mu, q.base_rate)
     close(state.counts)
 
 
@@ -169,7 +191,7 @@ def winnow_epoch(
         score_scaled(data, i, state.w, d, q.base + q.base_rate * d * state.base[WEIGHT], t.scores)
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
         if n > 0:
-            rate = q.eta * data.weight[i]
+            rate = min(q.eta * data.weight[i], LARGEST_RATE)
             record(log, i, t.who, t.a, n, rate, state.counts[ALIVE])
             count, g_base = subgradient(data, t, n), q.base_rate * base_of(data, t, n)
             count_update(tally, squared_radius(t, count, g_base, q.loss))

@@ -32,7 +32,7 @@ class Lists(NamedTuple):
 
     lists: np.ndarray
     rows: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # as uint32: numba need not look for negative ones
     values: np.ndarray
     base: np.ndarray
     gain: np.ndarray
@@ -46,7 +46,7 @@ class Scratch(NamedTuple):
     scores: np.ndarray  # float64 [M]
     who: np.ndarray  # int64 [M]: the candidates of a subgradient
     a: np.ndarray  # float64 [M]: and their coefficients
-    column: np.ndarray  # int32 [T]: the columns of a subgradient or difference vector
+    column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what a learner wants beside them
     g: np.ndarray  # float64 [D], or [0] where no subgradient has more than two candidates
@@ -58,7 +58,8 @@ def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
     """The corpus for kernels; ``oracle`` is frozen like all else, so that no kernel compiles twice."""
     frozen = np.ascontiguousarray(oracle, dtype=np.int64).view()
     frozen.flags.writeable = False
-    arrays = (corpus.lists, corpus.rows, corpus.columns, corpus.values, corpus.base, corpus.gain, corpus.weight)
+    columns = corpus.columns.view(np.uint32)
+    arrays = (corpus.lists, corpus.rows, columns, corpus.values, corpus.base, corpus.gain, corpus.weight)
     return Lists(*arrays, frozen)
 
 
@@ -74,7 +75,7 @@ def scratch(corpus: Corpus, loss: int) -> Scratch:
         scores=np.empty(longest),
         who=np.empty(longest, np.int64),
         a=np.empty(longest),
-        column=np.empty(widest, np.int32),
+        column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
         g=np.empty(D),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import nltk
 import numpy as np
 
 from rerank.errors import DataError
@@ -27,6 +26,9 @@ from rerank.metrics.parseval_kernel import (
 )
 from rerank.readers.trees import parse_brackets
 from rerank.symbols import SymbolTable
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 Text: TypeAlias = "bytes | str | nltk.Tree"
 BLOCK = 4096  # sentences compared in one kernel call

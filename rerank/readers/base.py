@@ -40,9 +40,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-import nltk
 import numpy as np
 
 from rerank.errors import DataError, RecipeError
@@ -50,6 +49,9 @@ from rerank.readers.streams import PathLike, Writable
 from rerank.readers.trees import Trees, parse_brackets, to_nltk
 from rerank.registry import Registry
 from rerank.symbols import SymbolTable
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 OnBadList = Literal["error", "skip"]
 TRACE = "-NONE-"  # the tag of words that are not in the sentence

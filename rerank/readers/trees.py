@@ -12,14 +12,16 @@ A node with one word below it and nothing else is a preterminal; a word beside o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import nltk
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.symbols import SymbolIndex, SymbolTable, find_slot, hash_bytes
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 DEEPEST = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
 OPEN, CLOSE = np.uint8(ord("(")), np.uint8(ord(")"))
@@ -184,6 +186,8 @@ def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> nltk.Tree:
     ------
     DataError: the tree has more than ``DEEPEST`` levels.
     """
+    import nltk
+
     first, last = int(trees.first[tree]), int(trees.first[tree + 1])
     built: dict[int, nltk.Tree] = {}
     level: dict[int, int] = {-1: 0}

@@ -1,0 +1,408 @@
+"""Dual averaging with a step size a column: adaptive RDA (Duchi, Hazan & Singer 2011, eq. 3, diagonal, with L1).
+
+With s_j = Σ g_j and H_j = δ + √(Σ g_j²) after k updates, the weights are
+
+    w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + wᵀ diag(H) w / 2η,   w_j = −sign(s_j)·max(|s_j| − k·λ₁, 0)·η / H_j.
+
+A column whose subgradients are rare keeps large steps. A weight is read from s_j, e_j = η/H_j and k when a feature is
+touched; the average is that of ``rda``, times e_j, which changes when s_j does.
+
+Normalised (after Ross, Mineiro & Langford 2013, Alg. 2), all this is done with φ_j/c_j in place of φ_j, for c_j the
+largest difference that column j has made so far. So the unit of a feature does not matter. In detail, in an update with
+g = Σ a_y φ(y):
+
+* x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0: |φ_j(y*) − φ_j(y')| for losses of two candidates;
+* where x_j > c_j, s_j and √(Σ g_j²) are multiplied by c_j/x_j, as if c_j had been x_j always, and c_j ← x_j;
+* s_j and H_j take g_j/c_j, and e_j = η/(H_j·c_j);
+* N ← N + Σ_j (g_j/c_j)² / max a_y², t ← t + 1 (unless g = 0), and all weights are multiplied by d_k = √(t/N), so that
+  η does not depend on the number of features.
+
+Rounding is kept out of it, normalised or not, because such step sizes would make it large: a column with x_j = 0 is left
+alone, and an update with all |a_y| ≤ 1e-12 counts as one (in k) but changes nothing else. The base score's coordinate has no regulariser and is not normalised.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.errors import RecipeError
+from rerank.learn.additive import count_update
+from rerank.learn.base import Learner, Weights, learners, require, require_choice
+from rerank.learn.judge import accumulate, base_of, judge, look_ahead, squared_radius, subgradient
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.losses import LOSSES
+from rerank.learn.rda import ALIVE, DUAL, PENDING, SUM, TOTAL, K, Prefix, close_predictor, count_active, summed_weight
+from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
+from rerank.learn.workspace import Lists, Scratch, scratch
+
+# Indices of AdaptiveState.cells (a column's numbers lie together), .base (after DUAL and SUM) and .norm.
+CELL_DUAL, CELL_STEP, CELL_NORM, CELL_SCALE = range(4)
+BASE_NORM = 2
+TIMES, SQUARES = range(2)
+NOISE = 1e-12  # coefficients up to this may be rounding alone
+LARGEST = 1e150  # the largest step size of a column: products with it stay finite
+
+
+class AdaptiveState(NamedTuple):
+    """What training changes; D columns."""
+
+    cells: np.ndarray  # float64 [D, 4]: s_j, e_j, √(Σ g_j²), c_j
+    total: np.ndarray  # float64 [D]: Σ c_k w_k
+    norm: np.ndarray  # float64 [2]: t, N
+    counts: np.ndarray  # int64 [4]: k; lists the current predictor survived, and those not in total yet; Σ c_k
+    base: np.ndarray  # float64 [3]: s of the base score, Σ c_k β_k, √(Σ g²) of the base score
+
+
+class AdaptiveSettings(NamedTuple):
+    """The parameters for kernels."""
+
+    loss: int
+    eta: float
+    delta: float
+    l1: float
+    normalized: bool
+    base: float
+    base_rate: float
+    always: bool
+    any_ties: bool
+
+
+class Extremes(NamedTuple):
+    """Scratch space for the columns of a subgradient; [0] for losses of two candidates."""
+
+    low: np.ndarray  # float64 [T]
+    high: np.ndarray  # float64 [T]
+    owners: np.ndarray  # int64 [T]
+
+
+def extremes(space: Scratch) -> Extremes:
+    """Scratch space to go with ``space``."""
+    T = space.column.size if space.g.size else 0
+    return Extremes(np.empty(T), np.empty(T), np.empty(T, np.int64))
+
+
+@kernel
+def largest_coefficient(t: Scratch, n: int) -> float:
+    """max |a_y| of the subgradient's n candidates."""
+    top = 0.0
+    for r in range(n):
+        top = max(top, abs(t.a[r]))
+    return top
+
+
+@kernel
+def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -> None:
+    """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
+    for r in range(count):
+        room.low[r], room.high[r], room.owners[r] = np.inf, -np.inf, 0
+        t.g[t.column[r]] = r  # where to find a column; the sums are in t.value
+    candidates = 0
+    for i in range(n):
+        if t.a[i] == 0.0:
+            continue
+        candidates += 1
+        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
+            r, x = int(t.g[data.columns[p]]), data.values[p]
+            room.low[r], room.high[r] = min(room.low[r], x), max(room.high[r], x)
+            room.owners[r] += 1
+    for r in range(count):
+        if room.owners[r] < candidates:
+            room.low[r], room.high[r] = min(room.low[r], 0.0), max(room.high[r], 0.0)
+        t.extra[r] = room.high[r] - room.low[r]
+
+
+@kernel
+def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
+    """``subgradient``, with x_j in ``t.extra``; entries of columns with x_j = 0 are 0."""
+    if room.low.shape[0] > 0:
+        count = accumulate(data, t, n)
+        find_extremes(data, t, n, count, room)
+        for r in range(count):
+            t.value[r] *= t.extra[r] > 0.0
+    else:
+        count, top = subgradient(data, t, n), largest_coefficient(t, n)
+        for r in range(count):
+            t.extra[r] = abs(t.value[r]) / top
+    return count
+
+
+@kernel
+def spread_base(data: Lists, t: Scratch, n: int) -> float:
+    """``base_of``; 0 where the candidates have the same base score."""
+    for r in range(1, n):
+        if data.base[t.who[r]] != data.base[t.who[0]]:
+            return base_of(data, t, n)
+    return 0.0
+
+
+@kernel
+def pace(norm: np.ndarray) -> float:
+    """d_k = √(t/N); 1 before the first update."""
+    return math.sqrt(norm[TIMES] / norm[SQUARES]) if norm[SQUARES] > 0.0 else 1.0
+
+
+@kernel
+def count_size(norm: np.ndarray, squared: float) -> None:
+    """Count an update with Σ_j (g_j/c_j)² / max a_y² = ``squared``."""
+    if squared > 0.0:
+        norm[TIMES] += 1.0
+        norm[SQUARES] += squared
+
+
+@kernel
+def base_weight(state: AdaptiveState, q: AdaptiveSettings) -> float:
+    """β."""
+    step = min(q.eta / (q.delta + state.base[BASE_NORM]), LARGEST)
+    return q.base - q.base_rate * (step * state.base[DUAL])
+
+
+@kernel
+def score_adaptive(
+    data: Lists, i: int, cells: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
+) -> None:
+    """β·b(y) + w·φ(y) for the candidates of list i."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        total = 0.0
+        for p in range(data.rows[y], data.rows[y + 1]):
+            s, e = cells[data.columns[p], CELL_DUAL], cells[data.columns[p], CELL_STEP]
+            total += (max(s - threshold, 0.0) + min(s + threshold, 0.0)) * e * data.values[p]
+        scores[y - first] = beta * data.base[y] - d * total
+
+
+@kernel
+def step(
+    state: AdaptiveState, t: Scratch, count: int, n: int, weight: float, g_base: float, q: AdaptiveSettings
+) -> None:
+    """s ← s + weight·g for the g in ``t.value`` and, for the base score, ``g_base``; e follows; k ← k + 1."""
+    top, squared = largest_coefficient(t, n), 0.0
+    if top <= NOISE:
+        count, g_base = 0, 0.0
+    for r in range(count):
+        if t.value[r] == 0.0:
+            continue
+        cell, g = state.cells[t.column[r]], weight * t.value[r]
+        if q.normalized:
+            x = t.extra[r]
+            if x > cell[CELL_SCALE]:
+                cell[CELL_DUAL] *= cell[CELL_SCALE] / x
+                cell[CELL_NORM] *= cell[CELL_SCALE] / x
+                cell[CELL_SCALE] = x
+            g /= cell[CELL_SCALE]
+            squared += (t.value[r] / top / cell[CELL_SCALE]) ** 2
+        cell[CELL_DUAL] += g
+        cell[CELL_NORM] = math.sqrt(cell[CELL_NORM] ** 2 + g * g)
+        unit = cell[CELL_SCALE] if q.normalized else 1.0
+        cell[CELL_STEP] = min(q.eta / ((q.delta + cell[CELL_NORM]) * unit), LARGEST)
+    count_size(state.norm, squared)
+    state.base[DUAL] += weight * g_base
+    state.base[BASE_NORM] = math.sqrt(state.base[BASE_NORM] ** 2 + (weight * g_base) ** 2)
+    state.counts[K] += 1
+
+
+@kernel
+def settle(state: AdaptiveState, j: int, k: int, prefix: Prefix, l1: float) -> None:
+    """Enter what column j weighed, up to predictor k, into its total."""
+    if state.cells[j, CELL_DUAL] != 0.0:
+        summed = summed_weight(state.cells[j, CELL_DUAL], l1, prefix.since[j], k, prefix)
+        state.total[j] += state.cells[j, CELL_STEP] * summed
+    prefix.since[j] = k + 1
+
+
+@kernel
+def arda_epoch(
+    data: Lists,
+    order: np.ndarray,
+    state: AdaptiveState,
+    prefix: Prefix,
+    t: Scratch,
+    room: Extremes,
+    log: LogRoom,
+    tally: np.ndarray,
+    q: AdaptiveSettings,
+) -> None:
+    """Pass over ``order`` (Duchi et al. 2011, Fig. 1, primal-dual update, on the lists that cause one)."""
+    for at in range(order.shape[0]):
+        look_ahead(data, order, at)
+        i, k = order[at], state.counts[K]
+        d, beta = pace(state.norm), base_weight(state, q)
+        score_adaptive(data, i, state.cells, k * q.l1, d, beta, t.scores)
+        n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
+        if n > 0:
+            record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
+            close_predictor(state, prefix, d, beta)
+            count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
+            count_update(tally, squared_radius(t, count, g_base, q.loss))
+            for r in range(count):
+                settle(state, t.column[r], k, prefix, q.l1)
+            step(state, t, count, n, data.weight[i], g_base, q)
+            state.counts[ALIVE] = 0
+        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
+        state.counts[PENDING] += 1
+
+
+@kernel
+def replay_adaptive(
+    data: Lists,
+    log: Updates,
+    state: AdaptiveState,
+    t: Scratch,
+    spread: Extremes,
+    room: VoteRoom,
+    d: np.ndarray,
+    q: AdaptiveSettings,
+) -> None:
+    """Repeat the updates of ``log``: a_j = −s_j·e_j, v_j = sign(a_j)·e_j; d[k] ← d_k (float64 [M + 1])."""
+    for k in range(log.lists.shape[0]):
+        n = load(log, k, t)
+        count = spread_subgradient(data, t, n, spread)
+        step(state, t, count, n, log.rate[k], q.base_rate * spread_base(data, t, n), q)
+        emit(room, k, t, count, state.cells[:, CELL_DUAL], -1.0, base_weight(state, q))
+        for at in range(room.first[k], room.first[k + 1]):
+            e = state.cells[room.columns[at], CELL_STEP]
+            if room.slope.shape[0] > 0:
+                room.slope[at] = np.sign(room.value[at]) * e
+            room.value[at] *= e
+        d[k + 1] = pace(state.norm)
+
+
+@kernel
+def flush(state: AdaptiveState, prefix: Prefix, q: AdaptiveSettings) -> None:
+    """Bring every column's total up to date; nothing lazy is left."""
+    close_predictor(state, prefix, pace(state.norm), base_weight(state, q))
+    for j in range(state.total.shape[0]):
+        settle(state, j, state.counts[K], prefix, q.l1)
+
+
+@learners.add("arda")
+@dataclass(frozen=True)
+class AdaptiveRDA(Learner):
+    """Regularised dual averaging with AdaGrad's step sizes.
+
+    Parameters
+    ----------
+    loss: one of LOSSES.
+    eta: > 0; step size.
+    delta: ≥ 0; larger means smaller steps at first. (A column's step size is at most 1e150.)
+    l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, of the normalised weights where they are.
+    normalized: make the unit of every feature not matter.
+    update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
+    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
+        a feature ρ·b(y).
+
+    There is no L2: with a scale that changes by k and column together no predictor could be replayed for voting.
+    """
+
+    name: ClassVar[str] = "arda"
+
+    loss: str = "logistic"
+    eta: float = 0.3
+    delta: float = 0.01
+    l1: float = 0.0
+    normalized: bool = True
+    update: Literal["always", "mistakes"] = "always"
+    base: float = 1.0
+    base_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_choice("loss", self.loss, tuple(LOSSES))
+        require_choice("update", self.update, ("always", "mistakes"))
+        require("eta", self.eta, low=0.0, strict=True)
+        for name in ("delta", "l1", "base", "base_rate"):
+            require(name, getattr(self, name), low=0.0)
+        require_switch("normalized", self.normalized)
+
+    def settings(self, any_ties: bool = False) -> AdaptiveSettings:
+        """The parameters for kernels."""
+        return AdaptiveSettings(
+            loss=LOSSES[self.loss],
+            eta=float(self.eta),
+            delta=float(self.delta),
+            l1=float(self.l1),
+            normalized=self.normalized,
+            base=float(self.base),
+            base_rate=float(self.base_rate),
+            always=self.update == "always",
+            any_ties=any_ties,
+        )
+
+    def init(self, columns: int, candidates: int = 0) -> AdaptiveState:  # noqa: ARG002
+        """See ``Learner.init``."""
+        counts = np.zeros(4, np.int64)
+        return AdaptiveState(np.zeros((columns, 4)), np.zeros(columns), np.zeros(2), counts, np.zeros(3))
+
+    def begin(self, corpus: Corpus, order: np.ndarray, state: AdaptiveState) -> Prefix:
+        """See ``Learner.begin``."""
+        k0 = int(state.counts[K])
+        return Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
+
+    def walk(
+        self,
+        data: Lists,
+        part: np.ndarray,
+        state: AdaptiveState,
+        lazy: Prefix,
+        space: Scratch,
+        room: LogRoom,
+        tally: np.ndarray,
+        any_ties: bool,
+    ) -> None:
+        """See ``Learner.walk``."""
+        arda_epoch(data, part, state, lazy, space, extremes(space), room, tally, self.settings(any_ties))
+
+    def finish(self, state: AdaptiveState, lazy: Prefix) -> None:
+        """See ``Learner.finish``."""
+        flush(state, lazy, self.settings())
+
+    def alive(self, state: AdaptiveState) -> int:
+        """See ``Learner.alive``."""
+        return int(state.counts[ALIVE])
+
+    def nonzero_weights(self, state: AdaptiveState) -> int:
+        """See ``Learner.nonzero_weights``."""
+        return count_active(state.cells[:, CELL_DUAL], state.counts[K] * self.l1)
+
+    def last(self, state: AdaptiveState) -> Weights:
+        """See ``Learner.last``."""
+        s, e = state.cells[:, CELL_DUAL], state.cells[:, CELL_STEP]
+        size = np.maximum(np.abs(s) - int(state.counts[K]) * self.l1, 0.0)
+        beta = base_weight(state, self.settings())
+        return Weights(-np.sign(s) * size * e * pace(state.norm), float(beta))
+
+    def average(self, state: AdaptiveState) -> Weights:
+        """See ``Learner.average``."""
+        total = int(state.counts[TOTAL])
+        if total == 0:
+            return Weights(np.zeros(state.total.size), float(self.base))
+        return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+
+    def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
+        """See ``Learner.votes``: a_j = −s_j·e_j, v_j = ±e_j, τ_k = k·λ₁, and d_k."""
+        replay = Replay(log, corpus, self.base, slopes=self.l1 > 0)
+        d = np.ones(replay.updates.lists.size + 1)
+        state, space = self.init(corpus.width), scratch(corpus, self.loss_id)
+        replay_adaptive(
+            replay.data, replay.updates, state, space, extremes(space), replay.room, d, self.settings()
+        )  # fmt: skip
+        return replay.votes(scale=d, threshold=np.arange(d.size) * self.l1 if self.l1 > 0 else None)
+
+    def updates(self, state: AdaptiveState) -> int:
+        """See ``Learner.updates``."""
+        return int(state.counts[K])
+
+
+def require_switch(name: str, value: bool) -> None:
+    """Refuse a parameter that is neither true nor false.
+
+    Raises
+    ------
+    RecipeError: names parameter and value.
+    """
+    if not isinstance(value, bool):
+        raise RecipeError(f"found {value!r}; expected true or false", key=name)
