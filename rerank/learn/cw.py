@@ -21,7 +21,7 @@ class CW(FullGaussian):
     phi: φ > 0; the confidence asked for, Φ⁻¹(η).
     form: the constraint, "var" (m ≥ φv) or "stdev" (m ≥ φ√v).
     covariance: "kl", "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
-    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| that it has shown.
+    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).

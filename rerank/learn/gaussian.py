@@ -31,7 +31,7 @@ class GaussianState(NamedTuple):
 
     g: np.ndarray  # float64 [D + 1, 2]: mean and variance, side by side
     u: np.ndarray  # float64 [D + 1]
-    scale: np.ndarray  # float64 [D + 1], the largest |z_j| so far; or [0] where scales are left alone
+    scale: np.ndarray  # float64 [D + 1], the largest |z_j| of an update; or [0] where scales are left alone
     counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
 
 
@@ -69,29 +69,34 @@ def difference_with_base(data: Lists, star: int, rival: int, base_rate: float, t
 
 
 @kernel
-def rescale(state: GaussianState, t: Scratch, count: int) -> None:
-    """Give every column the variance that it would have if its values had been divided by the largest |z_j| so far."""
-    for r in range(count):
-        j, size = t.column[r], abs(t.value[r])
-        if size > state.scale[j]:
-            if state.scale[j] == 0.0:
-                state.g[j, VARIANCE] = 1.0 / (size * size)
-            else:
-                state.g[j, VARIANCE] *= (state.scale[j] / size) ** 2
-            state.scale[j] = size
+def variance_of(state: GaussianState, j: int, size: float) -> float:
+    """Σ_jj for a |z_j| = size: as it is or, where scales matter, as if values were divided by the largest |z_j|."""
+    variance = state.g[j, VARIANCE]
+    if state.scale.shape[0] > 0 and size > state.scale[j]:
+        variance = 1.0 / (size * size) if state.scale[j] == 0.0 else variance * (state.scale[j] / size) ** 2
+    return float(variance)
 
 
 @kernel
-def margin_and_variance(g: np.ndarray, t: Scratch, count: int) -> tuple[float, float]:
+def margin_and_variance(state: GaussianState, t: Scratch, count: int) -> tuple[float, float]:
     """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``t.extra``."""
     m = v = 0.0
     for r in range(count):
         j, z = t.column[r], t.value[r]
-        part = g[j, VARIANCE] * z * z
+        part = variance_of(state, j, abs(z)) * z * z
         t.extra[r] = part
-        m += g[j, MEAN] * z
+        m += state.g[j, MEAN] * z
         v += part
     return m, v
+
+
+@kernel
+def rescale(state: GaussianState, t: Scratch, count: int) -> None:
+    """Keep the variances and scales with which an update's z was looked at."""
+    for r in range(count):
+        j, size = t.column[r], abs(t.value[r])
+        state.g[j, VARIANCE] = variance_of(state, j, size)
+        state.scale[j] = max(state.scale[j], size)
 
 
 @kernel
@@ -135,9 +140,7 @@ def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weigh
     Returns the loss; negative where an update was due but v is too small for it. Whether there was an update is known
     by ``counts[M]``.
     """
-    if state.scale.shape[0] > 0:
-        rescale(state, t, count)
-    m, v = margin_and_variance(state.g, t, count)
+    m, v = margin_and_variance(state, t, count)
     m += fixed
     if not v > SMALLEST:
         return -1.0 if count > 0 else max(0.0, -m)
@@ -148,6 +151,8 @@ def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weigh
         alpha = exact_alpha(q.rule, m, v, q.a, t.extra, count)
         xi = weight * (2.0 * alpha * q.a if q.rule == CW_VAR else alpha * q.a * q.a / (m + alpha * v))
         alpha *= weight
+    if state.scale.shape[0] > 0:
+        rescale(state, t, count)
     if q.covariance == L2:
         shrink_l2(t, count, beta)
     elif q.covariance == HERD:

@@ -20,7 +20,7 @@ class NormalHerd(FullGaussian):
     ----------
     C: > 0; aggressiveness, times the weight of a list.
     covariance: "kl" or "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
-    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| that it has shown.
+    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).

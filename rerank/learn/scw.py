@@ -22,7 +22,7 @@ class SoftCW(FullGaussian):
     C: > 0; the price of a violation, times the weight of a list.
     variant: "1" (steps of at most C) or "2" (a squared penalty).
     covariance: "kl" or "l2" (diagonals of the full update), or "full".
-    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| that it has shown.
+    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).

@@ -1,0 +1,87 @@
+"""Classifiers that read their weights off sums of gradients: regularised dual averaging, FTRL-proximal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rerank.estimators.base import OnlineClassifier
+from rerank.learn.ftrl import FTRL
+from rerank.learn.rda import RDA
+
+
+class RDAClassifier(OnlineClassifier):
+    """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2011).
+
+    Parameters
+    ----------
+    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    eta: > 0; larger means smaller weights.
+    l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
+    update: "always" (on every loss) or "mistakes".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = RDA
+
+    def __init__(
+        self,
+        loss: str = RDA.loss,
+        eta: float = RDA.eta,
+        l1: float = RDA.l1,
+        l2: float = RDA.l2,
+        update: str = RDA.update,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.eta = eta
+        self.l1 = l1
+        self.l2 = l2
+        self.update = update
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+
+class FTRLClassifier(OnlineClassifier):
+    """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013).
+
+    Parameters
+    ----------
+    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    alpha, beta: > 0 and ≥ 0; a weight's rate is alpha/(beta + √Σ g²) over its gradients g.
+    l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
+    normalized: make the unit of every feature not matter.
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = FTRL
+
+    def __init__(
+        self,
+        loss: str = FTRL.loss,
+        alpha: float = FTRL.alpha,
+        beta: float = FTRL.beta,
+        l1: float = FTRL.l1,
+        l2: float = FTRL.l2,
+        normalized: bool = FTRL.normalized,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.alpha = alpha
+        self.beta = beta
+        self.l1 = l1
+        self.l2 = l2
+        self.normalized = normalized
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )

@@ -1,0 +1,171 @@
+"""Classifiers with a variance for every weight: second-order perceptron, confidence-weighted, herd."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rerank.estimators.base import OnlineClassifier
+from rerank.learn.arow import AROW
+from rerank.learn.cw import CW
+from rerank.learn.nherd import NormalHerd
+from rerank.learn.scw import SoftCW
+from rerank.learn.sop import SecondOrderPerceptron
+
+
+class SecondOrderPerceptronClassifier(OnlineClassifier):
+    """The second-order perceptron (Cesa-Bianchi et al. 2005).
+
+    Parameters
+    ----------
+    a: > 0; the larger, the nearer to the perceptron.
+    covariance: "diagonal" or "full".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = SecondOrderPerceptron
+
+    def __init__(
+        self,
+        a: float = SecondOrderPerceptron.a,
+        covariance: str = SecondOrderPerceptron.covariance,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.a = a
+        self.covariance = covariance
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+
+class CWClassifier(OnlineClassifier):
+    """Confidence-weighted learning (Crammer et al. 2008): an update makes the example right with a probability.
+
+    Parameters
+    ----------
+    phi: > 0; Φ⁻¹ of that probability.
+    form: the constraint, on the variance ("var") or the standard deviation ("stdev").
+    covariance: how a diagonal is kept, "kl", "l2" or "exact", or "full".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = CW
+
+    def __init__(
+        self,
+        phi: float = CW.phi,
+        form: str = CW.form,
+        covariance: str = CW.covariance,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.phi = phi
+        self.form = form
+        self.covariance = covariance
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+
+class AROWClassifier(OnlineClassifier):
+    """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that stands noise.
+
+    Parameters
+    ----------
+    r: > 0; the larger, the smaller the steps.
+    covariance: how a diagonal is kept, "kl" or "l2", or "full".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = AROW
+
+    def __init__(
+        self,
+        r: float = AROW.r,
+        covariance: str = AROW.covariance,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.r = r
+        self.covariance = covariance
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+
+class SCWClassifier(OnlineClassifier):
+    """Soft confidence-weighted learning (Wang et al. 2012).
+
+    Parameters
+    ----------
+    phi: > 0; Φ⁻¹ of the probability with which every example is to become right.
+    C: > 0; price of an example that does not.
+    variant: "1" (linear) or "2" (quadratic).
+    covariance: how a diagonal is kept, "kl" or "l2", or "full".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = SoftCW
+
+    def __init__(
+        self,
+        phi: float = SoftCW.phi,
+        C: float = SoftCW.C,
+        variant: str = SoftCW.variant,
+        covariance: str = SoftCW.covariance,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.phi = phi
+        self.C = C
+        self.variant = variant
+        self.covariance = covariance
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+
+class NHERDClassifier(OnlineClassifier):
+    """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010).
+
+    Parameters
+    ----------
+    C: > 0; the larger, the larger the steps.
+    covariance: how a diagonal is kept, "kl", "l2" or "exact", or "full".
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    _rule = NormalHerd
+
+    def __init__(
+        self,
+        C: float = NormalHerd.C,
+        covariance: str = NormalHerd.covariance,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.covariance = covariance
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )

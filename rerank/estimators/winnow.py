@@ -1,0 +1,62 @@
+"""Classifiers with multiplicative updates: the Winnow family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rerank.estimators.base import OnlineClassifier
+from rerank.estimators.visits import Visits
+from rerank.learn.base import Learner
+from rerank.learn.large_margin import LMNWin, LMUWin
+from rerank.learn.winnow import NWin, UWin
+
+
+class WinnowClassifier(OnlineClassifier):
+    """Regularised Winnow (Zhang 2001), balanced: weights may have both signs.
+
+    Parameters
+    ----------
+    eta: > 0; size of the steps.
+    mu: > 0; every weight's prior.
+    normalized: the parts of all weights keep their sum, 2·mu for every column.
+    margin: update until the margin is 1, with a dual variable an example, instead of on mistakes.
+    C: > 0; limit on the dual variables where ``margin`` is set; None for no limit.
+    epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+    """
+
+    def __init__(
+        self,
+        eta: float = LMUWin.eta,
+        mu: float = LMUWin.mu,
+        normalized: bool = False,
+        margin: bool = True,
+        C: float | None = LMUWin.C,
+        *,
+        epochs: int = 10,
+        shuffle: bool = True,
+        average: str = "average",
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.eta = eta
+        self.mu = mu
+        self.normalized = normalized
+        self.margin = margin
+        self.C = C
+        super().__init__(
+            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
+        )
+
+    def _learner(self) -> Learner:
+        """See ``OnlineClassifier._learner``."""
+        self._require_switches("normalized", "margin")
+        parameters = {"eta": self.eta, "mu": self.mu}
+        if self.margin:
+            return self._make(LMNWin if self.normalized else LMUWin, parameters | {"C": self.C})
+        return self._make(NWin if self.normalized else UWin, parameters)
+
+    def _list_weights(self, visits: Visits) -> np.ndarray:
+        """See ``OnlineClassifier._list_weights``: a dual variable stands for all equal rows, and so does its limit."""
+        return visits.weight if self.margin else super()._list_weights(visits)
