@@ -7,18 +7,10 @@ With s_j = Σ g_j and H_j = δ + √(Σ g_j²) after k updates, the weights are
 A column whose subgradients are rare keeps large steps. A weight is read from s_j, e_j = η/H_j and k when a feature is
 touched; the average is that of ``rda``, times e_j, which changes when s_j does.
 
-Normalised (after Ross, Mineiro & Langford 2013, Alg. 2), all this is done with φ_j/c_j in place of φ_j, for c_j the
-largest difference that column j has made so far. So the unit of a feature does not matter. In detail, in an update with
-g = Σ a_y φ(y):
-
-* x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0: |φ_j(y*) − φ_j(y')| for losses of two candidates;
-* where x_j > c_j, s_j and √(Σ g_j²) are multiplied by c_j/x_j, as if c_j had been x_j always, and c_j ← x_j;
-* s_j and H_j take g_j/c_j, and e_j = η/(H_j·c_j);
-* N ← N + Σ_j (g_j/c_j)² / max a_y², t ← t + 1 (unless g = 0), and all weights are multiplied by d_k = √(t/N), so that
-  η does not depend on the number of features.
-
-Rounding is kept out of it, normalised or not, because such step sizes would make it large: a column with x_j = 0 is left
-alone, and an update with all |a_y| ≤ 1e-12 counts as one (in k) but changes nothing else. The base score's coordinate has no regulariser and is not normalised.
+Normalised, all this is done with φ_j/c_j in place of φ_j, e_j = η/(H_j·c_j), and all weights are multiplied by
+d_k = √(t/N): see ``units``, also for how rounding is kept out. Where c_j grows, s_j and √(Σ g_j²) are multiplied by the
+ratio of the old c_j to the new, as if it had been the new one always. The base score's coordinate has no regulariser
+and is not normalised.
 """
 
 from __future__ import annotations
@@ -31,21 +23,29 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.errors import RecipeError
 from rerank.learn.additive import count_update
 from rerank.learn.base import Learner, Weights, learners, require, require_choice
-from rerank.learn.judge import accumulate, base_of, judge, look_ahead, squared_radius, subgradient
+from rerank.learn.judge import judge, look_ahead, squared_radius
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.rda import ALIVE, DUAL, PENDING, SUM, TOTAL, K, Prefix, close_predictor, count_active, summed_weight
+from rerank.learn.units import (
+    NOISE,
+    Extremes,
+    count_size,
+    extremes,
+    largest_coefficient,
+    pace,
+    require_switch,
+    spread_base,
+    spread_subgradient,
+)
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch, scratch
 
-# Indices of AdaptiveState.cells (a column's numbers lie together), .base (after DUAL and SUM) and .norm.
+# Indices of AdaptiveState.cells (a column's numbers lie together) and, after DUAL and SUM, .base.
 CELL_DUAL, CELL_STEP, CELL_NORM, CELL_SCALE = range(4)
 BASE_NORM = 2
-TIMES, SQUARES = range(2)
-NOISE = 1e-12  # coefficients up to this may be rounding alone
 LARGEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
@@ -73,93 +73,11 @@ class AdaptiveSettings(NamedTuple):
     any_ties: bool
 
 
-class Extremes(NamedTuple):
-    """Scratch space for the columns of a subgradient; [0] for losses of two candidates."""
-
-    low: np.ndarray  # float64 [T]
-    high: np.ndarray  # float64 [T]
-    owners: np.ndarray  # int64 [T]
-
-
-def extremes(space: Scratch) -> Extremes:
-    """Scratch space to go with ``space``."""
-    T = space.column.size if space.g.size else 0
-    return Extremes(np.empty(T), np.empty(T), np.empty(T, np.int64))
-
-
-@kernel
-def largest_coefficient(t: Scratch, n: int) -> float:
-    """max |a_y| of the subgradient's n candidates."""
-    top = 0.0
-    for r in range(n):
-        top = max(top, abs(t.a[r]))
-    return top
-
-
-@kernel
-def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -> None:
-    """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
-    for r in range(count):
-        room.low[r], room.high[r], room.owners[r] = np.inf, -np.inf, 0
-        t.g[t.column[r]] = r  # where to find a column; the sums are in t.value
-    candidates = 0
-    for i in range(n):
-        if t.a[i] == 0.0:
-            continue
-        candidates += 1
-        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
-            r, x = int(t.g[data.columns[p]]), data.values[p]
-            room.low[r], room.high[r] = min(room.low[r], x), max(room.high[r], x)
-            room.owners[r] += 1
-    for r in range(count):
-        if room.owners[r] < candidates:
-            room.low[r], room.high[r] = min(room.low[r], 0.0), max(room.high[r], 0.0)
-        t.extra[r] = room.high[r] - room.low[r]
-
-
-@kernel
-def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
-    """``subgradient``, with x_j in ``t.extra``; entries of columns with x_j = 0 are 0."""
-    if room.low.shape[0] > 0:
-        count = accumulate(data, t, n)
-        find_extremes(data, t, n, count, room)
-        for r in range(count):
-            t.value[r] *= t.extra[r] > 0.0
-    else:
-        count, top = subgradient(data, t, n), largest_coefficient(t, n)
-        for r in range(count):
-            t.extra[r] = abs(t.value[r]) / top
-    return count
-
-
-@kernel
-def spread_base(data: Lists, t: Scratch, n: int) -> float:
-    """``base_of``; 0 where the candidates have the same base score."""
-    for r in range(1, n):
-        if data.base[t.who[r]] != data.base[t.who[0]]:
-            return base_of(data, t, n)
-    return 0.0
-
-
-@kernel
-def pace(norm: np.ndarray) -> float:
-    """d_k = √(t/N); 1 before the first update."""
-    return math.sqrt(norm[TIMES] / norm[SQUARES]) if norm[SQUARES] > 0.0 else 1.0
-
-
-@kernel
-def count_size(norm: np.ndarray, squared: float) -> None:
-    """Count an update with Σ_j (g_j/c_j)² / max a_y² = ``squared``."""
-    if squared > 0.0:
-        norm[TIMES] += 1.0
-        norm[SQUARES] += squared
-
-
 @kernel
 def base_weight(state: AdaptiveState, q: AdaptiveSettings) -> float:
     """β."""
     step = min(q.eta / (q.delta + state.base[BASE_NORM]), LARGEST)
-    return q.base - q.base_rate * (step * state.base[DUAL])
+    return float(q.base - q.base_rate * (step * state.base[DUAL]))
 
 
 @kernel
@@ -195,7 +113,7 @@ def step(
                 cell[CELL_NORM] *= cell[CELL_SCALE] / x
                 cell[CELL_SCALE] = x
             g /= cell[CELL_SCALE]
-            squared += (t.value[r] / top / cell[CELL_SCALE]) ** 2
+            squared += (t.value[r] / (top * cell[CELL_SCALE])) ** 2
         cell[CELL_DUAL] += g
         cell[CELL_NORM] = math.sqrt(cell[CELL_NORM] ** 2 + g * g)
         unit = cell[CELL_SCALE] if q.normalized else 1.0
@@ -236,7 +154,7 @@ def arda_epoch(
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
         if n > 0:
             record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
-            close_predictor(state, prefix, d, beta)
+            close_predictor(state, prefix, d, beta)  # type: ignore[arg-type]  # it has the fields
             count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
             count_update(tally, squared_radius(t, count, g_base, q.loss))
             for r in range(count):
@@ -275,7 +193,7 @@ def replay_adaptive(
 @kernel
 def flush(state: AdaptiveState, prefix: Prefix, q: AdaptiveSettings) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
-    close_predictor(state, prefix, pace(state.norm), base_weight(state, q))
+    close_predictor(state, prefix, pace(state.norm), base_weight(state, q))  # type: ignore[arg-type]
     for j in range(state.total.shape[0]):
         settle(state, j, state.counts[K], prefix, q.l1)
 
@@ -395,14 +313,3 @@ class AdaptiveRDA(Learner):
     def updates(self, state: AdaptiveState) -> int:
         """See ``Learner.updates``."""
         return int(state.counts[K])
-
-
-def require_switch(name: str, value: bool) -> None:
-    """Refuse a parameter that is neither true nor false.
-
-    Raises
-    ------
-    RecipeError: names parameter and value.
-    """
-    if not isinstance(value, bool):
-        raise RecipeError(f"found {value!r}; expected true or false", key=name)

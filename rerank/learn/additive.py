@@ -109,6 +109,10 @@ class Additive(Learner):
         """See ``Learner.init``."""
         return AdditiveState(np.zeros(columns), np.zeros(columns), np.zeros(3, np.int64), np.zeros(2))
 
+    def light(self, state: AdditiveState) -> AdditiveState:
+        """See ``Learner.light``."""
+        return state._replace(u=np.zeros(0))
+
     def alive(self, state: AdditiveState) -> int:
         """See ``Learner.alive``."""
         return int(state.counts[ALIVE])

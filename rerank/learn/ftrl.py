@@ -7,11 +7,10 @@ For a subgradient g_j, with α a step size and n_j = Σ g_j² so far,
 
 A weight changes only when an update touches its column; the average is that of ``additive``.
 
-Normalised (after Ross, Mineiro & Langford 2013, Alg. 2), all this is done with φ_j/c_j in place of φ_j, and α·√(t/N) in
-place of α: see ``adaptive`` for c_j, t, N, and how rounding is kept out. Where c_j grows, z_j, √n_j and the sum of all σ are
-multiplied by the ratio of the old c_j to the new, as if it had been the new one always; what is kept is
-q_j = (β + √n_j)/α as of the column's last update, and σ is the change of q_j. The weight is divided by c_j.
-The base score's coordinate has no regulariser and is not normalised.
+Normalised, all this is done with φ_j/c_j in place of φ_j, and α·√(t/N) in place of α: see ``units``, also for how
+rounding is kept out. Where c_j grows, z_j, √n_j and the sum of all σ are multiplied by the ratio of the old c_j to the
+new, as if it had been the new one always; what is kept is q_j = (β + √n_j)/α as of the column's last update, and σ is
+the change of q_j. The weight is divided by c_j. The base score's coordinate has no regulariser and is not normalised.
 """
 
 from __future__ import annotations
@@ -24,7 +23,12 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.learn.adaptive import (
+from rerank.learn.additive import ALIVE, NOW, SUM, WEIGHT, Additive, close, count_update, survive
+from rerank.learn.base import learners, require, require_choice
+from rerank.learn.judge import judge, look_ahead, score_list, squared_radius
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.losses import LOSSES
+from rerank.learn.units import (
     NOISE,
     Extremes,
     count_size,
@@ -35,11 +39,6 @@ from rerank.learn.adaptive import (
     spread_base,
     spread_subgradient,
 )
-from rerank.learn.additive import ALIVE, NOW, SUM, WEIGHT, Additive, close, count_update, survive
-from rerank.learn.base import learners, require, require_choice
-from rerank.learn.judge import judge, look_ahead, score_list, squared_radius
-from rerank.learn.log import LogRoom, UpdateLog, record
-from rerank.learn.losses import LOSSES
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch, scratch
 
@@ -78,13 +77,12 @@ class FTRLSettings(NamedTuple):
 def leader(cell: np.ndarray, l1: float, l2: float) -> float:
     """The weight that z and q stand for."""
     z = cell[Z]
-    return -(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST)
+    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST))
 
 
 @kernel
-def follow(cell: np.ndarray, g: float, alpha: float, beta: float, l1: float, l2: float) -> float:
-    """Take in a subgradient's entry; returns the new weight (McMahan et al. 2013, Alg. 1)."""
-    w = leader(cell, l1, l2)
+def follow(cell: np.ndarray, w: float, g: float, alpha: float, beta: float, l1: float, l2: float) -> float:
+    """Take in a subgradient's entry at weight w; returns the new weight (McMahan et al. 2013, Alg. 1)."""
     cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + g * g)
     q = min((beta + cell[ROOT]) / alpha, LARGEST)
     cell[Z] += g - (q - cell[Q]) * w
@@ -93,44 +91,53 @@ def follow(cell: np.ndarray, g: float, alpha: float, beta: float, l1: float, l2:
 
 
 @kernel
-def rescale(cells: np.ndarray, t: Scratch, count: int, top: float) -> float:
+def reweigh(state: FTRLState, j: int, w: float) -> None:
+    """w_j ← w."""
+    if state.u.shape[0] > 0:
+        state.u[j] += state.counts[NOW] * (w - state.w[j])
+    state.w[j] = w
+
+
+@kernel
+def rescale(state: FTRLState, t: Scratch, count: int, top: float, q: FTRLSettings) -> float:
     """Let the c_j of the touched columns grow to x_j, and with them the unit; returns Σ_j (g_j/c_j)² / max a_y²."""
     squared = 0.0
     for r in range(count):
         if t.value[r] == 0.0:
             continue
-        cell, x = cells[t.column[r]], t.extra[r]
+        j, x = t.column[r], t.extra[r]
+        cell = state.cells[j]
         if x > cell[SCALE]:
             ratio = cell[SCALE] / x
             cell[Z] *= ratio
             cell[ROOT] *= ratio
             cell[Q] *= ratio
             cell[SCALE] = x
-        squared += (t.value[r] / top / cell[SCALE]) ** 2
+            reweigh(state, j, leader(cell, q.l1, q.l2) / x)
+        squared += (t.value[r] / (top * cell[SCALE])) ** 2
     return squared
 
 
 @kernel
 def step(state: FTRLState, t: Scratch, count: int, n: int, weight: float, g_base: float, q: FTRLSettings) -> None:
     """Follow weight·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
-    now, alpha, top = float(state.counts[NOW]), q.alpha, largest_coefficient(t, n)
+    alpha, top = q.alpha, largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
     if q.normalized:
-        count_size(state.norm, rescale(state.cells, t, count, top))
+        count_size(state.norm, rescale(state, t, count, top, q))
         alpha *= pace(state.norm)
     for r in range(count):
         if t.value[r] == 0.0:
             continue
         j = t.column[r]
         unit = state.cells[j, SCALE] if q.normalized else 1.0
-        w = follow(state.cells[j], weight * t.value[r] / unit, alpha, q.beta, q.l1, q.l2) / unit
-        if state.u.shape[0] > 0:
-            state.u[j] += now * (w - state.w[j])
-        state.w[j] = w
+        g = weight * t.value[r] / unit
+        reweigh(state, j, follow(state.cells[j], state.w[j] * unit, g, alpha, q.beta, q.l1, q.l2) / unit)
     if g_base != 0.0:
-        w = follow(state.cells[state.w.shape[0]], weight * g_base, q.alpha, q.beta, 0.0, 0.0)
-        state.base[SUM] += now * (w - state.base[WEIGHT])
+        own = state.cells[state.w.shape[0]]
+        w = follow(own, state.base[WEIGHT], weight * g_base, q.alpha, q.beta, 0.0, 0.0)
+        state.base[SUM] += state.counts[NOW] * (w - state.base[WEIGHT])
         state.base[WEIGHT] = w
     close(state.counts)
 

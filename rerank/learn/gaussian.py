@@ -273,6 +273,10 @@ class Gaussian(Learner):
         scale = np.zeros(columns + 1 if self.normalize else 0)
         return GaussianState(g, np.zeros(columns + 1), scale, np.zeros(3, np.int64))
 
+    def light(self, state: Any) -> Any:
+        """See ``Learner.light``."""
+        return state._replace(u=np.zeros(0))
+
     def walk(
         self,
         data: Lists,

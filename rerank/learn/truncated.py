@@ -31,7 +31,7 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.moves import leaving
-from rerank.learn.rda import ALIVE, PENDING, TOTAL, K, shrunk_dot
+from rerank.learn.rda import ALIVE, PENDING, TOTAL, K
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
 
@@ -96,23 +96,13 @@ def truncation(k: int, q: TruncatedSettings) -> float:
 @kernel
 def is_exempt(state: TruncatedState, j: int) -> bool:
     """Is column j beyond the reach of truncation?"""
-    return state.exempt.shape[0] > 0 and state.exempt[j]
+    return bool(state.exempt.shape[0] > 0 and state.exempt[j])
 
 
 @kernel
 def weight_of(state: TruncatedState, j: int) -> float:
     """w_j."""
     return state.a[j] if is_exempt(state, j) else shrink(state.a[j], state.threshold[0])
-
-
-@kernel
-def exempting_dot(state: TruncatedState, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
-    """w·φ for the row at first..last, where there is a θ."""
-    total, G = 0.0, state.threshold[0]
-    for p in range(first, last):
-        j = columns[p]
-        total += shrink(state.a[j], 0.0 if state.exempt[j] else G) * values[p]
-    return total
 
 
 @kernel
@@ -124,12 +114,11 @@ def score_truncated(data: Lists, i: int, state: TruncatedState, beta: float, sco
         return
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
-        p, p_end = data.rows[y], data.rows[y + 1]
-        if state.exempt.shape[0] > 0:
-            score = exempting_dot(state, data.columns, data.values, p, p_end)
-        else:
-            score = shrunk_dot(state.a, G, data.columns, data.values, p, p_end)
-        scores[y - first] = beta * data.base[y] + score
+        total = 0.0
+        for p in range(data.rows[y], data.rows[y + 1]):
+            j = data.columns[p]
+            total += shrink(state.a[j], 0.0 if is_exempt(state, j) else G) * data.values[p]
+        scores[y - first] = beta * data.base[y] + total
 
 
 @kernel
@@ -142,7 +131,7 @@ def settle(state: TruncatedState, j: int, k: int, prefix: Prefix) -> None:
     if is_exempt(state, j):
         summed = size * (prefix.C[end] - prefix.C[begin])
     else:
-        e = leaving(size, 1.0, prefix.G, begin + 1, end + 1) - 1
+        e = end if prefix.G[end] < size else leaving(size, 1.0, prefix.G, begin + 1, end) - 1
         summed = size * (prefix.C[e] - prefix.C[begin]) - (prefix.Q[e] - prefix.Q[begin])
     state.total[j] += summed if state.a[j] > 0 else -summed
 
