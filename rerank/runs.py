@@ -184,7 +184,7 @@ def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, met
     if recipe.training.select is not None:
         columns, selected = _select(recipe, recipe.training.select, corpus, dev, metric)
         corpus = corpus.keep_columns(columns)
-    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data)
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | selected
     warm = recipe.training.warm_start is not None
@@ -214,7 +214,7 @@ def _targets(recipe: Recipe, corpus: Corpus, metric: Metric) -> np.ndarray:
 
 
 def _train(
-    recipe: Recipe, learner: Settings, epochs: int, corpus: Corpus, dev: Corpus | None, metric: Metric
+    recipe: Recipe, learner: Settings, epochs: int, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = ""
 ) -> Training:
     settings = recipe.training
 
@@ -244,24 +244,27 @@ def _train(
         patience=settings.patience,
         evaluate_train=lambda weights: score(corpus, weights),
         evaluate_dev=None if dev is None else lambda weights: score(dev, weights),
-        warm=_warm(settings.warm_start, learner, corpus.width),
+        warm=_warm(settings.warm_start, learner, corpus, data),
         keep_log=True,
         on_epoch=say,
     )
 
 
-def _warm(path: str | None, learner: Settings, width: int) -> tuple[Any, int] | None:
-    """The state of the model at ``path`` and the epochs behind it."""
+def _warm(path: str | None, learner: Settings, corpus: Corpus, data: str) -> tuple[Any, int] | None:
+    """The state of the model at ``path`` and the epochs behind it, fit for ``corpus``, whose digest is ``data``."""
     if path is None:
         return None
     model = Model.load(path)
     going_on = build(learners, learner, "learner")
-    fresh = going_on.init(width)
+    fresh = going_on.init(corpus.width)
     fits = model.settings["learner"] == learner and set(fresh._fields) == set(model.state)
     state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)
-    return type(fresh)(**model.state), int(model.about["epochs"])
+    state = type(fresh)(**model.state)
+    if model.about["training_data"] != data:
+        state = going_on.adopt(state, corpus.candidate_count)
+    return state, int(model.about["epochs"])
 
 
 def _select(

@@ -1,3 +1,18 @@
 """Online learners over lists; importing this package registers them."""
 
-from rerank.learn import arow, cw, nherd, pa, perceptron, rda, scw, sgd, sop  # noqa: F401 - they register themselves
+from rerank.learn import (  # noqa: F401 - they register themselves
+    adaptive,
+    arow,
+    cw,
+    ftrl,
+    large_margin,
+    nherd,
+    pa,
+    perceptron,
+    rda,
+    scw,
+    sgd,
+    sop,
+    truncated,
+    winnow,
+)

@@ -1,7 +1,7 @@
 """How far the Gaussian learners move: α for the mean, β or ξ for the covariance, from margin m and variance v.
 
 A Gaussian N(μ, Σ) over weights sees z with m = μ·z and v = zᵀΣz. Every rule moves the mean by αΣz and shrinks the
-covariance, Σ ← Σ − βΣzzᵀΣ, or its inverse, 1/Σ_jj ← 1/Σ_jj + ξz_j². α = 0 means that nothing is to be done.
+covariance, Σ ← Σ − βΣzzᵀΣ, or its inverse, 1/Σ_jj ← 1/Σ_jj + ξz_j².
 Forms without cancellation are used throughout.
 """
 
@@ -15,20 +15,28 @@ from rerank.compile import kernel
 
 CW_VAR, CW_STDEV, AROW, SCW_1, SCW_2, NHERD, SOP = range(7)
 
-Rates = tuple[float, float, float, float]  # loss, α, β, ξ
+Rates = tuple[float, float, float]  # α, β, ξ
+
+
+@kernel
+def shortfall(rule: int, a: float, m: float, v: float) -> float:
+    """What is missing of the margin m: the loss. ``a`` is φ."""
+    if rule == CW_VAR:
+        return max(0.0, a * v - m)
+    if rule in (CW_STDEV, SCW_1, SCW_2):
+        return max(0.0, a * math.sqrt(v) - m)
+    return max(0.0, -m) if rule == SOP else max(0.0, 1.0 - m)
 
 
 @kernel
 def cw_var_rates(m: float, v: float, phi: float, weight: float) -> Rates:
     """The constraint m ≥ φv (Crammer et al. 2012, eqs. 15 and 18)."""
     loss = max(0.0, phi * v - m)
-    if loss == 0.0:
-        return 0.0, 0.0, 0.0, 0.0
     c = 1.0 + 2.0 * phi * m
     root = math.sqrt((1.0 - 2.0 * phi * m) ** 2 + 8.0 * phi * phi * v)
     alpha = 2.0 * loss / (v * (c + root)) if c > 0.0 else (root - c) / (4.0 * phi * v)
     alpha *= weight
-    return loss, alpha, 2.0 * alpha * phi / (1.0 + 2.0 * alpha * phi * v), 2.0 * alpha * phi
+    return alpha, 2.0 * alpha * phi / (1.0 + 2.0 * alpha * phi * v), 2.0 * alpha * phi
 
 
 @kernel
@@ -51,71 +59,60 @@ def stdev_alpha(m: float, v: float, phi: float) -> float:
 @kernel
 def cw_stdev_rates(m: float, v: float, phi: float, weight: float) -> Rates:
     """The constraint m ≥ φ√v."""
-    loss = max(0.0, phi * math.sqrt(v) - m)
-    alpha = weight * max(0.0, stdev_alpha(m, v, phi)) if loss > 0.0 else 0.0
+    alpha = weight * max(0.0, stdev_alpha(m, v, phi))
     beta, xi = stdev_shrinkage(alpha, v, phi)
-    return loss, alpha, beta, xi
+    return alpha, beta, xi
 
 
 @kernel
 def arow_rates(m: float, v: float, r: float, weight: float) -> Rates:
     """β = 1/(v + r), α = max(0, 1 − m)·β, 1/Σ ← 1/Σ + zzᵀ/r (Crammer et al. 2009, Fig. 1)."""
     r = r / weight
-    loss = max(0.0, 1.0 - m)
-    return loss, loss / (v + r), 1.0 / (v + r), 1.0 / r
+    return max(0.0, 1.0 - m) / (v + r), 1.0 / (v + r), 1.0 / r
 
 
 @kernel
 def scw_1_rates(m: float, v: float, phi: float, C: float, weight: float) -> Rates:
     """Soft CW I: the α of CW, at most C (Wang et al. 2012, Prop. 1)."""
-    loss = max(0.0, phi * math.sqrt(v) - m)
-    alpha = min(C * weight, max(0.0, stdev_alpha(m, v, phi))) if loss > 0.0 else 0.0
+    alpha = min(C * weight, max(0.0, stdev_alpha(m, v, phi)))
     beta, xi = stdev_shrinkage(alpha, v, phi)
-    return loss, alpha, beta, xi
+    return alpha, beta, xi
 
 
 @kernel
 def scw_2_rates(m: float, v: float, phi: float, C: float, weight: float) -> Rates:
     """Soft CW II: a squared penalty, with n = v + 1/2C (Wang et al. 2012, Prop. 2)."""
-    loss = max(0.0, phi * math.sqrt(v) - m)
-    alpha = 0.0
-    if loss > 0.0:
-        n = v + 0.5 / (C * weight)
-        b = m * (2.0 * n + phi * phi * v)
-        root = phi * math.sqrt(phi * phi * m * m * v * v + 4.0 * n * v * (n + v * phi * phi))
-        if m > 0.0:  # root² − b² = 4·(n² + nvφ²)·(vφ² − m²)
-            alpha = 2.0 * (v * phi * phi - m * m) / (root + b)
-        else:
-            alpha = (root - b) / (2.0 * n * (n + v * phi * phi))
-        alpha = max(0.0, alpha)
+    n = v + 0.5 / (C * weight)
+    b = m * (2.0 * n + phi * phi * v)
+    root = phi * math.sqrt(phi * phi * m * m * v * v + 4.0 * n * v * (n + v * phi * phi))
+    if m > 0.0:  # root² − b² = 4·(n² + nvφ²)·(vφ² − m²)
+        alpha = max(0.0, 2.0 * (v * phi * phi - m * m) / (root + b))
+    else:
+        alpha = (root - b) / (2.0 * n * (n + v * phi * phi))
     beta, xi = stdev_shrinkage(alpha, v, phi)
-    return loss, alpha, beta, xi
+    return alpha, beta, xi
 
 
 @kernel
 def nherd_rates(m: float, v: float, C: float, weight: float) -> Rates:
     """Normal herding (Crammer & Lee 2010, Fig. 1): α = max(0, 1 − m)/(v + 1/C), and 2C + C²v for the covariance."""
     C = C * weight
-    loss = max(0.0, 1.0 - m)
     xi = C * (2.0 + C * v)
-    return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
+    return max(0.0, 1.0 - m) / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
 
 
 @kernel
-def sop_rates(m: float, v: float, fixed: float, weight: float) -> Rates:
+def sop_rates(m: float, v: float, weight: float) -> Rates:
     """The second-order perceptron with a full matrix (Cesa-Bianchi et al. 2005, Fig. 1), on mistakes.
 
     With A = aI + the sum of all zzᵀ, and w = A⁻¹ times the sum of all z, one more z makes w + A⁻¹z·(1 − w·z)/(1 + v).
-    Including the current example in A does not change the sign of its margin. ``fixed``: what of m is not w·z.
     """
-    if m > 0.0:
-        return 0.0, 0.0, 0.0, 0.0
-    return -m, weight * (1.0 - (m - fixed)) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
+    return weight * (1.0 - m) / (1.0 + weight * v), weight / (1.0 + weight * v), weight
 
 
 @kernel
-def rates(rule: int, a: float, C: float, m: float, v: float, fixed: float, weight: float) -> Rates:
-    """(loss, α, β, ξ) of a rule with its parameter ``a`` (φ or r) and its C; m holds the ``fixed`` base scores."""
+def rates(rule: int, a: float, C: float, m: float, v: float, weight: float) -> Rates:
+    """(α, β, ξ) of a rule with its parameter ``a`` (φ or r) and its C, where there is a shortfall."""
     if rule == CW_VAR:
         return cw_var_rates(m, v, a, weight)
     if rule == CW_STDEV:
@@ -128,12 +125,12 @@ def rates(rule: int, a: float, C: float, m: float, v: float, fixed: float, weigh
         return scw_2_rates(m, v, a, C, weight)
     if rule == NHERD:
         return nherd_rates(m, v, C, weight)
-    return sop_rates(m, v, fixed, weight)
+    return sop_rates(m, v, weight)
 
 
 @kernel
 def excess_var(alpha: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """f(α) = m⁺ − φv⁺ and its slope, with v⁺ of the exact diagonal update; part_j = Σ_jj z_j² (Crammer et al. 2012, eq. 33)."""
+    """f(α) = m⁺ − φv⁺ and its slope, v⁺ of the exact diagonal update, part_j = Σ_jj z_j² (Crammer et al., eq. 33)."""
     f, slope = m + alpha * v, v
     for r in range(count):
         c = 1.0 + 2.0 * alpha * phi * part[r]

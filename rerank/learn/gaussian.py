@@ -15,14 +15,16 @@ from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.additive import ALIVE, NOW, M, averaged, averaged_lists, close, count_update, survive
 from rerank.learn.base import Learner, Weights, require, require_choice, require_count
-from rerank.learn.confidence import CW_VAR, exact_alpha, rates
+from rerank.learn.confidence import CW_VAR, exact_alpha, rates, shortfall
 from rerank.learn.judge import difference, face, look_ahead, next_rival, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, SKIPPED, Lists, Scratch
 
 KL, L2, EXACT, HERD = range(4)
-SMALLEST = 1e-100  # variances stay above it; an update whose v is below it is skipped
+IDLE, UPDATE, SKIP, IN_VAIN = range(4)  # what was done about a pair: nothing was missing; an update; v was too small;
+# there was nothing to learn from
+SMALLEST, LARGEST = 1e-100, 1e100  # variances stay between them; an update whose v is below SMALLEST is skipped
 MEAN, VARIANCE = range(2)
 
 
@@ -73,8 +75,8 @@ def variance_of(state: GaussianState, j: int, size: float) -> float:
     """Σ_jj for a |z_j| = size: as it is or, where scales matter, as if values were divided by the largest |z_j|."""
     variance = state.g[j, VARIANCE]
     if state.scale.shape[0] > 0 and size > state.scale[j]:
-        variance = 1.0 / (size * size) if state.scale[j] == 0.0 else variance * (state.scale[j] / size) ** 2
-    return float(variance)
+        variance = 1.0 / size / size if state.scale[j] == 0.0 else variance * (state.scale[j] / size) ** 2
+    return float(min(variance, LARGEST))
 
 
 @kernel
@@ -134,19 +136,20 @@ def shrink_herd(t: Scratch, count: int, C: float) -> None:
 
 
 @kernel
-def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weight: float, q: GaussianSettings) -> float:
-    """Learn from the z in ``t.value``, whose margin has the ``fixed`` part β·(b(y*) − b(y')).
-
-    Returns the loss; negative where an update was due but v is too small for it. Whether there was an update is known
-    by ``counts[M]``.
-    """
+def learn_pair(
+    state: GaussianState, t: Scratch, count: int, fixed: float, weight: float, q: GaussianSettings
+) -> tuple[float, int]:
+    """Learn from the z in ``t.value``, whose margin has the ``fixed`` part β·(b(y*) − b(y')): (loss, what was done)."""
     m, v = margin_and_variance(state, t, count)
     m += fixed
+    loss = shortfall(q.rule, q.a, m, v)
+    if not loss > 0.0:
+        return loss, IDLE
+    if count == 0 or weight == 0.0:
+        return loss, IN_VAIN
     if not v > SMALLEST:
-        return -1.0 if count > 0 else max(0.0, -m)
-    loss, alpha, beta, xi = rates(q.rule, q.a, q.C, m, v, fixed, weight)
-    if not alpha > 0.0:
-        return loss
+        return loss, SKIP
+    alpha, beta, xi = rates(q.rule, q.a, q.C, m, v, weight)
     if q.covariance == EXACT:
         alpha = exact_alpha(q.rule, m, v, q.a, t.extra, count)
         xi = weight * (2.0 * alpha * q.a if q.rule == CW_VAR else alpha * q.a * q.a / (m + alpha * v))
@@ -161,7 +164,7 @@ def learn_pair(state: GaussianState, t: Scratch, count: int, fixed: float, weigh
         shrink_kl(t, count, xi)
     move(state, t, count, alpha)
     close(state.counts)
-    return loss
+    return loss, UPDATE
 
 
 @kernel
@@ -182,15 +185,15 @@ def gaussian_epoch(
         score_means(data, i, state.g, q.base + q.base_rate * state.g[D, MEAN], t.scores)
         star, rival = face(data, i, t, q.any_ties, tally)
         for number in range(q.top):
-            if rival < 0 or data.weight[i] == 0.0:
+            if rival < 0:
                 break
-            before, survived = state.counts[M], state.counts[ALIVE]
+            survived = state.counts[ALIVE]
             count = difference_with_base(data, star, rival, q.base_rate, t, D)
             fixed = q.base * (data.base[star] - data.base[rival])
-            loss = learn_pair(state, t, count, fixed, data.weight[i], q)
-            tally[SKIPPED] += loss < 0.0
-            tally[LOSS] += max(0.0, loss) if number == 0 else 0.0
-            if state.counts[M] > before:
+            loss, done = learn_pair(state, t, count, fixed, data.weight[i], q)
+            tally[SKIPPED] += done == SKIP
+            tally[LOSS] += loss if number == 0 else 0.0
+            if done == UPDATE:
                 record(log, i, t.who, t.a, 2, fixed, survived)
                 count_update(tally, squared_norm(t, count))
             if number + 1 < q.top:

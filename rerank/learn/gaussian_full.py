@@ -9,15 +9,25 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
-from rerank.learn.additive import ALIVE, NOW, M, close, count_update, survive
-from rerank.learn.confidence import rates
-from rerank.learn.gaussian import SMALLEST, Gaussian, GaussianSettings, difference_with_base
+from rerank.learn.additive import ALIVE, NOW, close, count_update, survive
+from rerank.learn.confidence import SOP, rates, shortfall
+from rerank.learn.gaussian import (
+    IDLE,
+    IN_VAIN,
+    SKIP,
+    SMALLEST,
+    UPDATE,
+    Gaussian,
+    GaussianSettings,
+    difference_with_base,
+)
 from rerank.learn.judge import face, look_ahead, next_rival, score_list, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
-from rerank.learn.workspace import LOSS, SKIPPED, Lists, Scratch
+from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
 
 FULL = -1  # the number of the covariance
+ROUNDING = 1e-12  # of a variance that was 1 at first, as far as it can be known
 MOST_COLUMNS = 8192  # Σ takes half a gigabyte then
 
 
@@ -49,15 +59,24 @@ def spread_difference(state: FullState, t: Scratch, count: int, sz: np.ndarray) 
 @kernel
 def learn_pair_full(
     state: FullState, t: Scratch, count: int, fixed: float, weight: float, sz: np.ndarray, q: GaussianSettings
-) -> float:
-    """μ ← μ + αΣz, Σ ← Σ − βΣzzᵀΣ; see ``gaussian.learn_pair``."""
+) -> tuple[float, int]:
+    """μ ← μ + αΣz, Σ ← Σ − βΣzzᵀΣ; see ``gaussian.learn_pair``.
+
+    The second-order perceptron judges with z in its matrix already, which divides w·z by 1 + v. The variance along z
+    stays above what rounding leaves of it, so that Σ stays positive definite.
+    """
     m, v = spread_difference(state, t, count, sz)
-    m += fixed
-    if not v > SMALLEST:
-        return -1.0 if count > 0 else max(0.0, -m)
-    loss, alpha, beta, _ = rates(q.rule, q.a, q.C, m, v, fixed, weight)
-    if not alpha > 0.0:
-        return loss
+    judged = fixed + (m / (1.0 + v) if q.rule == SOP else m)
+    loss = shortfall(q.rule, q.a, judged, max(v, 0.0))
+    if not (loss > 0.0 or (q.rule == SOP and judged == 0.0)):
+        return loss, IDLE
+    if count == 0 or weight == 0.0:
+        return loss, IN_VAIN
+    floor = ROUNDING * squared_norm(t, count)
+    if not v > max(floor, SMALLEST):
+        return loss, SKIP
+    alpha, beta, _ = rates(q.rule, q.a, q.C, m if q.rule == SOP else judged, v, weight)
+    beta = min(beta, (1.0 - floor / v) / v)  # zᵀΣz becomes v − βv²
     now = float(state.counts[NOW])
     for j in range(sz.shape[0]):
         if sz[j] == 0.0:
@@ -65,11 +84,11 @@ def learn_pair_full(
         state.mu[j] += alpha * sz[j]
         if state.u.shape[0] > 0:
             state.u[j] += now * (alpha * sz[j])
-        row, size = state.sigma[j], beta * sz[j]
+        row = state.sigma[j]
         for k in range(sz.shape[0]):
-            row[k] -= size * sz[k]
+            row[k] -= beta * (sz[j] * sz[k])
     close(state.counts)
-    return loss
+    return loss, UPDATE
 
 
 @kernel
@@ -89,17 +108,20 @@ def full_epoch(
         look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.mu, q.base + q.base_rate * state.mu[D], t.scores)
+        mistakes = tally[MISTAKES]
         star, rival = face(data, i, t, q.any_ties, tally)
         for number in range(q.top):
-            if rival < 0 or data.weight[i] == 0.0:
+            if rival < 0:
                 break
-            before, survived = state.counts[M], state.counts[ALIVE]
+            survived = state.counts[ALIVE]
             count = difference_with_base(data, star, rival, q.base_rate, t, D)
             fixed = q.base * (data.base[star] - data.base[rival])
-            loss = learn_pair_full(state, t, count, fixed, data.weight[i], sz, q)
-            tally[SKIPPED] += loss < 0.0
-            tally[LOSS] += max(0.0, loss) if number == 0 else 0.0
-            if state.counts[M] > before:
+            loss, done = learn_pair_full(state, t, count, fixed, data.weight[i], sz, q)
+            if q.rule == SOP and number == 0:
+                tally[MISTAKES] = mistakes + (done != IDLE)
+            tally[SKIPPED] += done == SKIP
+            tally[LOSS] += loss if number == 0 else 0.0
+            if done == UPDATE:
                 record(log, i, t.who, t.a, 2, fixed, survived)
                 count_update(tally, squared_norm(t, count))
             if number + 1 < q.top:

@@ -100,9 +100,10 @@ def sop_epoch(
                 if number == 0:
                     tally[MISTAKES] += 1
                     tally[LOSS] -= m
-                record(log, i, t.who, t.a, 2, fixed, state.counts[ALIVE])
-                count_update(tally, squared_norm(t, count))
-                add_example(state, q.a, t, count, data.weight[i])
+                if count > 0 and data.weight[i] > 0.0:
+                    record(log, i, t.who, t.a, 2, fixed, state.counts[ALIVE])
+                    count_update(tally, squared_norm(t, count))
+                    add_example(state, q.a, t, count, data.weight[i])
             if number + 1 < q.top:
                 rival = next_rival(data, i, t, q.any_ties, rival)
         survive(state.counts)

@@ -87,12 +87,12 @@ def train(
     oracle: int64 [L], absolute candidates; any_ties: its equals in gain count as correct too.
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of ``predictor``.
     patience: stop after so many epochs without a better dev score.
-    warm: a state to go on from, and how many epochs it has seen.
+    warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
     keep_log: log the updates (for voting, and for bounds).
     on_epoch: called with the history line of every epoch.
     """
     if warm is not None:
-        state, done = learner.adopt(copy_state(warm[0]), corpus.candidate_count), warm[1]
+        state, done = copy_state(warm[0]), warm[1]
     else:
         state, done = learner.init(corpus.width, corpus.candidate_count), 0
     log = UpdateLog() if keep_log else None

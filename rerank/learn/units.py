@@ -10,8 +10,8 @@ g = Σ a_y φ(y),
 Step sizes are multiplied by √(t/N), so that they do not depend on the number of features.
 
 Step sizes of a column make the smallest subgradient count. So rounding has to be kept out, of learners that do not
-normalise too: a column with x_j = 0 is left alone (there a sum over a softmax is 0 but for rounding), and an update
-with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
+normalise too: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where all candidates share a feature, and a sum over a
+softmax is 0 but for rounding), and an update with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
 """
 
 from __future__ import annotations
@@ -76,14 +76,16 @@ def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -
 
 @kernel
 def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
-    """``subgradient``, with x_j in ``t.extra``; entries of columns with x_j = 0 are 0."""
+    """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
+    top = largest_coefficient(t, n)
     if room.low.shape[0] > 0:
         count = accumulate(data, t, n)
         find_extremes(data, t, n, count, room)
         for r in range(count):
-            t.value[r] *= t.extra[r] > 0.0
+            if abs(t.value[r]) <= NOISE * top * t.extra[r]:
+                t.value[r] = 0.0
     else:
-        count, top = subgradient(data, t, n), largest_coefficient(t, n)
+        count = subgradient(data, t, n)
         for r in range(count):
             t.extra[r] = abs(t.value[r]) / top
     return count

@@ -234,7 +234,7 @@ def test_lists_without_a_choice_change_no_weight(name: str, parameters: dict[str
     assert ran.per_epoch("mistakes") == ran.per_epoch("updates") == ran.per_epoch("loss") == [0, 0]
     assert ran.log.arrays()["survived"].tolist() == [6]
     assert not learner.last(ran.state).w.any()
-    assert not run(learner, corpus_of([]), 2).state[0].any()
+    assert not learner.last(run(learner, corpus_of([]), 2).state).w.any()
 
 
 @every_variant

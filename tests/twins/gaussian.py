@@ -1,0 +1,259 @@
+"""The Gaussian learners CW, AROW, soft CW and normal herding: a dense mean and a dense covariance matrix.
+
+The step sizes are the papers' formulas as they are printed (misprints apart), in extended precision, because some of
+them cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from entries import Entry
+from reference import Trace
+from scipy.optimize import brentq
+
+from rerank.corpus import Corpus
+from twins.pa import Step, walk
+
+Long = np.longdouble
+
+
+class Sizes(NamedTuple):
+    """μ ← μ + αΣz; Σ ← Σ − βΣzzᵀΣ, or Σ⁻¹ ← Σ⁻¹ + ξ·diag(z²)."""
+
+    alpha: float
+    beta: float
+    xi: float
+
+
+def stdev_root(alpha: Long, v: Long, phi: Long) -> Long:
+    """√v⁺ (Crammer et al. 2012, Fig. 1)."""
+    return (-alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) / 2
+
+
+def of_alpha(form: str, alpha: Long, v: Long, phi: Long) -> Sizes:
+    """β and ξ of an α (Crammer et al. 2012, Fig. 1)."""
+    if form == "var":
+        return Sizes(float(alpha), float(2 * alpha * phi / (1 + 2 * alpha * phi * v)), float(2 * alpha * phi))
+    root = stdev_root(alpha, v, phi)
+    return Sizes(float(alpha), float(alpha * phi / (root + v * alpha * phi)), float(alpha * phi / root))
+
+
+def cw_alpha(form: str, m: Long, v: Long, phi: Long) -> Long:
+    """Crammer et al. (2012), eqs. 15 (var) and 22 (stdev)."""
+    zero = Long(0)
+    if form == "var":
+        c = 1 + 2 * phi * m
+        return max(zero, (-c + np.sqrt(c**2 - 8 * phi * (m - phi * v))) / (4 * phi * v))
+    one, two = 1 + phi**2 / 2, 1 + phi**2
+    return max(zero, (-m * one + np.sqrt(m**2 * phi**4 / 4 + v * phi**2 * two)) / (v * two))
+
+
+def scw_alpha(variant: str, m: Long, v: Long, phi: Long, C: Long) -> Long:
+    """Wang, Zhao & Hoi (2012), Propositions 1 and 2."""
+    if variant == "1":
+        return min(C, cw_alpha("stdev", m, v, phi))
+    n = v + 1 / (2 * C)
+    gamma = phi * np.sqrt(phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2))
+    return max(Long(0), (-(2 * m * n + phi**2 * m * v) + gamma) / (2 * (n**2 + n * v * phi**2)))
+
+
+def excess(form: str, alpha: Any, m: Any, part: np.ndarray, phi: Any) -> Any:
+    """m⁺ − φv⁺, or m⁺ − φ√v⁺ as m⁺ − φ²v⁺/m⁺, of the exact diagonal update; part_j = Σ_jj z_j²."""
+    after = m + alpha * part.sum()
+    if form == "var":
+        return after - (phi * part / (1 + 2 * alpha * phi * part)).sum()
+    return after - (phi**2 * part / (after + alpha * phi**2 * part)).sum()
+
+
+def cw_exact(form: str, m: Long, part: np.ndarray, phi: Long) -> Long:
+    """The root of ``excess`` on [max(0, −m/v), ∞): the upper end by doubling, then by bisection."""
+    low = max(Long(0), -m / part.sum())
+    if m > 0 and excess(form, low, m, part, phi) >= 0:  # met, but for rounding
+        return low
+    width = Long(1)
+    while excess(form, low + width, m, part, phi) < 0:
+        width *= 2
+    f = lambda size: float(excess(form, low + Long(size), m, part, phi))  # noqa: E731
+    found = brentq(f, 1e-300, float(width), xtol=1e-300, maxiter=5000)
+    return low + Long(found)
+
+
+def sizes_of(name: str, parameters: dict[str, Any], m: Long, v: Long, part: np.ndarray, weight: float) -> Sizes:
+    """The step sizes for a z with margin m and variance v."""
+    exact = parameters["covariance"] == "exact"
+    if name == "cw":
+        form, phi = parameters["form"], Long(parameters["phi"])
+        if not exact:
+            return of_alpha(form, weight * cw_alpha(form, m, v, phi), v, phi)
+        alpha = cw_exact(form, m, part, phi)
+        xi = 2 * alpha * phi if form == "var" else alpha * phi / ((m + alpha * v) / phi)
+        return Sizes(float(weight * alpha), 0.0, float(weight * xi))
+    if name == "scw":
+        phi, C = Long(parameters["phi"]), Long(parameters["C"]) * weight
+        return of_alpha("stdev", scw_alpha(parameters["variant"], m, v, phi, C), v, phi)
+    if name == "arow":
+        r = Long(parameters["r"]) / weight
+        return Sizes(float((1 - m) / (v + r)), float(1 / (v + r)), float(1 / r))
+    C = Long(parameters["C"]) * weight  # nherd
+    xi = C**2 * v + 2 * C
+    return Sizes(float((1 - m) / (v + 1 / C)), float(xi / (1 + C * v) ** 2), float(xi))
+
+
+def shortfall(name: str, parameters: dict[str, Any], m: float, v: float) -> float:
+    """How far the margin is below what the rule asks for."""
+    if name == "cw" and parameters["form"] == "var":
+        return parameters["phi"] * v - m
+    if name in ("cw", "scw"):
+        return parameters["phi"] * float(np.sqrt(v)) - m
+    return 1.0 - m
+
+
+def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes, C: float) -> np.ndarray:
+    """The covariance after the update; diagonal ones are those of the full update, or of its inverse."""
+    Sz = sigma @ z
+    full = sigma - sizes.beta * np.outer(Sz, Sz)
+    if covariance == "full":
+        return full
+    if covariance == "l2":
+        return np.diag(np.diag(full))
+    if covariance == "exact" and C > 0.0:  # normal herding
+        return np.diag(np.diag(sigma) / (1.0 + C * np.diag(sigma) * z**2) ** 2)
+    return np.diag(1.0 / (1.0 / np.diag(sigma) + sizes.xi * z**2))
+
+
+def gaussian(
+    name: str,
+    corpus: Corpus,
+    oracle: np.ndarray,
+    orders: Iterable[Sequence[int]],
+    *,
+    top: int,
+    base: float,
+    base_rate: float,
+    any_ties: bool = False,
+    sigmas: list[np.ndarray] | None = None,
+    **parameters: Any,
+) -> Trace:
+    """μ₁ = 0, Σ₁ = I, the base score's coordinate last; ``sigmas`` takes the covariance of every predictor."""
+    kept = [] if sigmas is None else sigmas
+    kept.append(np.eye(corpus.width + 1))
+    state = {"sigma": kept[0], "scale": np.zeros(corpus.width + 1)}
+
+    def learn(mu: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Step:
+        sigma, scale = state["sigma"], state["scale"]
+        if parameters["normalize"]:
+            sigma, scale = rescaled(sigma, scale, z)
+        m, v = fixed + float(mu @ z), float(z @ sigma @ z)
+        short = shortfall(name, parameters, m, v)
+        if short <= 0.0 or not z.any():
+            return Step(max(0.0, short), None, abs(short))
+        sizes = sizes_of(name, parameters, Long(m), Long(v), np.diag(sigma)[z != 0] * z[z != 0] ** 2, weight)
+        state["sigma"] = moved(parameters["covariance"], sigma, z, sizes, parameters.get("C", 0.0) * weight)
+        state["scale"] = scale
+        kept.append(state["sigma"])
+        return Step(short, mu + sizes.alpha * (sigma @ z), abs(short))
+
+    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties)
+
+
+def rescaled(sigma: np.ndarray, scale: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Variances and scales with which z is looked at: 1/z² for new columns, times (s/|z|)² where |z| is a new maximum.
+
+    They stay so where z makes an update.
+    """
+    sigma, scale = sigma.copy(), scale.copy()
+    for j in np.flatnonzero(np.abs(z) > scale):
+        sigma[j, j] = 1.0 / z[j] ** 2 if scale[j] == 0.0 else sigma[j, j] * (scale[j] / abs(z[j])) ** 2
+        scale[j] = abs(z[j])
+    return sigma, scale
+
+
+def cw(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
+    """Crammer, Dredze & Pereira (2012)."""
+    return gaussian("cw", corpus, oracle, orders, **parameters)
+
+
+def arow(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
+    """Crammer, Kulesza & Dredze (2009)."""
+    return gaussian("arow", corpus, oracle, orders, **parameters)
+
+
+def scw(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
+    """Wang, Zhao & Hoi (2012)."""
+    return gaussian("scw", corpus, oracle, orders, **parameters)
+
+
+def nherd(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
+    """Crammer & Lee (2010)."""
+    return gaussian("nherd", corpus, oracle, orders, **parameters)
+
+
+def binary_gaussian(learner: Any, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
+    """The same on examples z = y·x: (μ, mistakes)."""
+    parameters, D = vars(learner), X.shape[1]
+    mu, sigma, scale, mistakes = np.zeros(D), np.eye(D), np.zeros(D), 0
+    for z in np.tile(y[:, None] * X, (epochs, 1)):
+        before, m = (sigma, scale), float(mu @ z)
+        if learner.normalize:
+            sigma, scale = rescaled(sigma, scale, z)
+        v = float(z @ sigma @ z)
+        mistakes += m <= 0.0
+        if shortfall(learner.name, parameters, m, v) > 0.0:
+            sizes = sizes_of(learner.name, parameters, Long(m), Long(v), np.diag(sigma) * z**2, 1.0)
+            mu = mu + sizes.alpha * (sigma @ z)
+            sigma = moved(learner.covariance, sigma, z, sizes, getattr(learner, "C", 0.0))
+        else:
+            sigma, scale = before
+    return mu, int(mistakes)
+
+
+CW_VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"covariance": "l2", "base": 0.0, "top": 2},
+    {"covariance": "exact", "phi": 0.5, "base_rate": 0.25},
+    {"covariance": "full", "phi": 0.5, "top": 3, "base_rate": 0.25},
+    {"form": "stdev", "phi": 0.0625},
+    {"form": "stdev", "covariance": "l2", "phi": 0.25, "base_rate": 0.5},
+    {"form": "stdev", "covariance": "exact", "phi": 0.0625, "top": 2},
+    {"form": "stdev", "covariance": "full", "phi": 0.0625, "base": 0.5, "base_rate": 0.25},
+    {"phi": 0.0625, "normalize": True, "base_rate": 0.25},
+    {"phi": 0.03125, "covariance": "exact", "normalize": True},
+    {"form": "stdev", "covariance": "l2", "phi": 0.125, "normalize": True},
+]
+AROW_VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"r": 0.1, "covariance": "l2", "base": 0.0, "top": 3},
+    {"r": 10.0, "base": 0.5, "base_rate": 0.25, "top": 2},
+    {"covariance": "full", "base_rate": 0.5},
+    {"covariance": "full", "r": 0.25, "top": 3, "base": 0.5},
+    {"normalize": True, "base_rate": 0.25, "top": 2},
+    {"covariance": "l2", "normalize": True, "r": 0.5},
+]
+SCW_VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"variant": "2", "phi": 0.5, "top": 3},
+    {"covariance": "l2", "C": 0.25, "base": 0.0, "base_rate": 0.25},
+    {"covariance": "l2", "variant": "2", "C": 4.0, "phi": 0.25},
+    {"covariance": "full", "phi": 0.5, "top": 2, "base_rate": 0.5},
+    {"covariance": "full", "variant": "2", "C": 0.5},
+    {"normalize": True, "C": 0.5, "top": 2},
+    {"normalize": True, "variant": "2", "covariance": "l2", "base_rate": 0.25},
+]
+NHERD_VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"C": 0.25, "covariance": "l2", "base": 0.0, "top": 3},
+    {"C": 0.5, "covariance": "exact", "base_rate": 0.25},
+    {"covariance": "full", "C": 0.5, "top": 2, "base_rate": 0.5},
+    {"covariance": "exact", "normalize": True, "C": 0.25, "base": 0.5, "top": 2},
+    {"normalize": True, "C": 0.5, "base_rate": 0.25},
+]
+
+ENTRIES = {
+    "cw": Entry(CW_VARIANTS, cw, binary_gaussian, frozenset({"phi"})),
+    "arow": Entry(AROW_VARIANTS, arow, binary_gaussian, frozenset({"r"})),
+    "scw": Entry(SCW_VARIANTS, scw, binary_gaussian, frozenset({"phi", "C"})),
+    "nherd": Entry(NHERD_VARIANTS, nherd, binary_gaussian, frozenset({"C"})),
+}
