@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OUTPUT ?= runs/quickstart
+DATA ?= data/binary
+PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure7
 
-.PHONY: help install quickstart test check format bench clean
+.PHONY: help install quickstart papers-classification test check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -20,11 +22,20 @@ $(BIN)/.installed-dev: $(BIN)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(BIN)/.installed-classification: $(BIN)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[classification]'
+	@touch $@
+
 install: $(BIN)/.installed  ## make the environment in .venv
 
 quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
 	@echo "compiling kernels on first use (about half a minute), then extracting, training, evaluating"
 	@$(BIN)/rerank run recipes/quickstart.yaml --output $(OUTPUT)
+
+papers-classification: $(BIN)/.installed-classification  ## the tables of the Winnow, AROW and CW papers (DATA=DIR)
+	@status=0; for name in $(PAPERS); do \
+		$(BIN)/rerank run recipes/papers/$$name.yaml --set data.root=$(DATA) --output runs/$$name || status=$$?; \
+	done; exit $$status
 
 test: $(BIN)/.installed-dev  ## run the tests
 	@$(BIN)/python -m pytest

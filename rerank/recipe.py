@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Hashable
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -15,6 +16,7 @@ from rerank.errors import RecipeError
 from rerank.registry import nearest
 
 Settings = dict[str, Any]
+R = TypeVar("R", bound="TaskRecipe")
 
 
 class _Loader(yaml.SafeLoader):
@@ -46,16 +48,18 @@ def _read_yaml(text: str) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _named(value: Any, name: str) -> Any:
+def named(value: Any, name: str) -> Any:
     """The settings of a part that name none are those of the default part."""
     return {"name": name, **value} if isinstance(value, dict) else value
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """A part of a recipe: no unknown keys, no change once read."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DataSettings(_Section):
+class DataSettings(Section):
     """Where lists and references are. ``{root}`` and ``{split}`` in the patterns are filled in."""
 
     root: str = "."
@@ -80,7 +84,7 @@ class DataSettings(_Section):
     @field_validator("reader", mode="before")
     @classmethod
     def _charniak(cls, value: Any) -> Any:
-        return _named(value, "charniak")
+        return named(value, "charniak")
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -98,7 +102,7 @@ class DataSettings(_Section):
             ) from None
 
 
-class FeatureSettings(_Section):
+class FeatureSettings(Section):
     """Which templates fire and which of their features are kept.
 
     set: a named set (minimal, cj2005, extended), with ``templates`` added to it; set: null for those alone.
@@ -118,7 +122,7 @@ class FeatureSettings(_Section):
     centred: bool = True
 
 
-class OracleSettings(_Section):
+class OracleSettings(Section):
     """ties: is the oracle the candidate with the best base score among the best, or "any" of them?
     level: best gain list by list, or the selection that climbs to the best corpus score."""
 
@@ -126,7 +130,7 @@ class OracleSettings(_Section):
     level: Literal["sentence", "corpus"] = "sentence"
 
 
-class SelectSettings(_Section):
+class SelectSettings(Section):
     """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
     average stay; the learner proper starts anew on them. At most ``keep`` columns (a number, or a share in (0, 1)),
     those with the largest weights."""
@@ -136,7 +140,7 @@ class SelectSettings(_Section):
     keep: float | None = Field(default=None, gt=0)
 
 
-class TrainingSettings(_Section):
+class TrainingSettings(Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
     predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
     the directory of a model to go on from (its updates are not logged, so there is no voted predictor then)."""
@@ -150,35 +154,51 @@ class TrainingSettings(_Section):
     warm_start: str | None = None
 
 
-class SignificanceSettings(_Section):
+class SignificanceSettings(Section):
     """The test of every predictor against the base, and of runs against one another."""
 
     test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] = "approximate_randomization"
     samples: int = Field(default=10_000, ge=100)
 
 
-class RunSettings(_Section):
+class RunSettings(Section):
     """A further run of the recipe: a name and the settings that differ, by dotted key."""
 
     name: str
     set: Settings = Field(default_factory=dict)
 
 
-class ReportedSettings(_Section):
+class ReportedSettings(Section):
     """What a paper reports, to be shown beside the results: source, and by row the measures and figures it gives."""
 
     source: str
     rows: dict[str, dict[str, float | str]]
 
 
-class Recipe(_Section):
-    """Everything that determines a result."""
+class TaskRecipe(Section):
+    """What the recipes of all tasks have."""
 
     name: str
-    task: Literal["parse"] = "parse"
+    task: str
     about: str = ""
     seed: int = Field(default=1, ge=0)
     seeds: tuple[int, ...] = ()
+    metric: Settings
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, int) else value
+
+    def as_yaml(self) -> str:
+        """The resolved recipe, all defaults written out."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+class Recipe(TaskRecipe):
+    """Everything that determines a result of reranking parses."""
+
+    task: Literal["parse"] = "parse"
     data: DataSettings = DataSettings()
     features: FeatureSettings = FeatureSettings()
     metric: Settings = Field(default_factory=lambda: {"name": "parseval"})
@@ -191,24 +211,15 @@ class Recipe(_Section):
     examples: int = Field(default=8, ge=0)
     reported: ReportedSettings | None = None
 
-    @field_validator("seeds", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return [value] if isinstance(value, int) else value
-
     @field_validator("metric", mode="before")
     @classmethod
     def _parseval(cls, value: Any) -> Any:
-        return _named(value, "parseval")
+        return named(value, "parseval")
 
     @field_validator("learner", mode="before")
     @classmethod
     def _vrda(cls, value: Any) -> Any:
-        return _named(value, "vrda")
-
-    def as_yaml(self) -> str:
-        """The resolved recipe, all defaults written out."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        return named(value, "vrda")
 
     def expand(self) -> list[tuple[str, Recipe]]:
         """(name, recipe) of every single run: runs × grid points × seeds; only their training may differ.
@@ -219,25 +230,30 @@ class Recipe(_Section):
         """
         plain = self.model_dump(mode="python")
         plain.update(runs=(), grid={}, seeds=())
-        keys = list(self.grid)
-        points = [dict(zip(keys, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        points = grid_points(self.grid)
         expanded = []
         for run in self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),):
             for point in points:
                 shown = [f"{key.split('.')[-1]}={value}" for key, value in point.items()]
                 for seed in self.seeds or (self.seed,):
-                    changed = _copy(plain)
-                    for key, value in {**run.set, **point, "seed": seed}.items():
-                        _assign(changed, key, value)
-                    single = _validate(changed)
+                    single = validate(Recipe, changed(plain, {**run.set, **point, "seed": seed}))
                     if any(getattr(single, part) != getattr(self, part) for part in ("data", "features", "metric")):
                         raise RecipeError("a run may not change data, features or metric", key=f"runs.{run.name}")
                     expanded.append((" ".join([run.name, *shown]), single))
         return expanded
 
 
-def load_recipe(path: str | Path, overrides: list[str] | None = None) -> Recipe:
-    """Read a recipe and apply ``key.path=value`` overrides (values are YAML).
+# The class of every task's recipe. It is imported when a recipe of its task is read: tasks build on this module.
+TASKS = {"parse": "rerank.recipe:Recipe", "classification": "rerank.classification.recipe:ClassificationRecipe"}
+
+
+def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
+    """Every combination of one value for each key, the last key varying fastest; one empty point without keys."""
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRecipe:
+    """Read a recipe and apply ``key.path=value`` overrides (values are YAML); its class is that of its task.
 
     Raises
     ------
@@ -262,17 +278,31 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> Recipe:
             _assign(settings, key.strip(), _read_yaml(value))
         except ValueError as error:
             raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
-    return _validate(settings, path=str(path))
+    return validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
 
 
-def _validate(settings: Settings, path: str | None = None) -> Recipe:
+def _class_of(task: Any, path: str) -> type[TaskRecipe]:
+    if not isinstance(task, str) or task not in TASKS:
+        raise RecipeError(f"found {task!r}; {nearest(str(task), TASKS)}", key="task", path=path)
+    module, _, name = TASKS[task].partition(":")
+    found: type[TaskRecipe] = getattr(import_module(module), name)
+    return found
+
+
+def validate(model: type[R], settings: Settings, path: str | None = None) -> R:
+    """The recipe that ``settings`` describe.
+
+    Raises
+    ------
+    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where they stand.
+    """
     try:
-        return Recipe.model_validate(settings)
+        return model.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(":"))  # a colon: a union's tag
         if first["type"] == "extra_forbidden":
-            parent = _section(first["loc"][:-1])
+            parent = _settings_at(model, first["loc"][:-1])
             message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
         elif first["type"] == "missing":
             message = "is missing"
@@ -281,16 +311,28 @@ def _validate(settings: Settings, path: str | None = None) -> Recipe:
         raise RecipeError(message, key=key, path=path) from None
 
 
-def _section(location: tuple[int | str, ...]) -> list[str]:
+def _settings_at(recipe: type[TaskRecipe], location: tuple[int | str, ...]) -> list[str]:
     """The settings that exist at a place of the recipe."""
-    model: Any = Recipe
+    model: type[BaseModel] = recipe
     for part in location:
-        if isinstance(part, str) and part in getattr(model, "model_fields", {}):
-            model = model.model_fields[part].annotation
-    for candidate in (model, *getattr(model, "__args__", ())):
-        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
-            return list(candidate.model_fields)
-    return list(Recipe.model_fields)
+        if part in model.model_fields:
+            model = _section_in(model.model_fields[str(part)].annotation) or model
+    return list(model.model_fields)
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:
+    """The class of settings in a type such as ``dict[str, Settings] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
+
+
+def changed(settings: Settings, changes: Settings) -> Settings:
+    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values."""
+    copy: Settings = _copy(settings)
+    for key, value in changes.items():
+        _assign(copy, key, value)
+    return copy
 
 
 def _copy(value: Any) -> Any:

@@ -10,6 +10,9 @@ import typer
 from rich.table import Table as RichTable
 
 from rerank import pipeline
+from rerank.classification import pipeline as classification
+from rerank.classification.page import Outcome, rich_table, sets_table
+from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
 from rerank.errors import RecipeError
 from rerank.evaluation import compare_runs
@@ -19,7 +22,7 @@ from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
-from rerank.recipe import Recipe, load_recipe
+from rerank.recipe import Recipe, TaskRecipe, load_recipe
 from rerank.report.table import plain_text, results_table
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
@@ -29,7 +32,7 @@ Output = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
 
 
-def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Recipe, Path]:
+def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[TaskRecipe, Path]:
     recipe = load_recipe(path, sets)
     directory = output if output is not None else Path("runs") / recipe.name
     stored = directory / "recipe.yaml"
@@ -42,8 +45,11 @@ def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Re
 def run(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
     """Extract, train, test and report, as the recipe says."""
     settings, directory = _recipe(recipe, set_, output)
-    result = pipeline.run(settings, directory, resume=resume)
-    _print_results(settings, result)
+    if isinstance(settings, ClassificationRecipe):
+        _print_tables(classification.run(settings, directory, resume=resume))
+    else:
+        parses = _of_parses(settings, "run")
+        _print_results(parses, pipeline.run(parses, directory, resume=resume))
     out.print(f"report: {directory / 'report.html'}")
 
 
@@ -51,8 +57,12 @@ def run(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Re
 def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
     """Build and cache the corpora of a recipe, and say what is in them."""
     settings, directory = _recipe(recipe, set_, output)
+    if isinstance(settings, ClassificationRecipe):
+        table = rich_table(sets_table({"corpora": classification.extract(settings)}))
+        out.print(table if out.is_terminal else plain_text(table))
+        return
     table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped")
-    for split, counts in pipeline.extract(settings, directory).items():
+    for split, counts in pipeline.extract(_of_parses(settings, "extract"), directory).items():
         skipped = sum(counts["skipped"].values())
         numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
         table.add_row(split, *numbers, f"{skipped:,}")
@@ -63,7 +73,11 @@ def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> Non
 def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
     settings, directory = _recipe(recipe, set_, output)
-    result = pipeline.run(settings, directory, resume=resume, stages=("train",))
+    if isinstance(settings, ClassificationRecipe):
+        classification.run(settings, directory, stages=("train",))
+        out.print(f"model: {directory / 'model'}")
+        return
+    result = pipeline.run(_of_parses(settings, "train"), directory, resume=resume, stages=("train",))
     training = result["training"]
     out.print(f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights")
     out.print(f"model: {directory / 'model'}")
@@ -73,9 +87,24 @@ def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: 
 def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
     settings, directory = _recipe(recipe, set_, output)
-    result = pipeline.run(settings, directory, resume=True, stages=("test",))
-    _print_results(settings, result)
+    parses = _of_parses(settings, "test")
+    _print_results(parses, pipeline.run(parses, directory, resume=True, stages=("test",)))
     out.print(f"report: {directory / 'report.html'}")
+
+
+def _of_parses(recipe: TaskRecipe, command: str) -> Recipe:
+    """``recipe``, if it is one of reranking; a RecipeError where ``command`` has nothing to do for its task."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    message = f"`rerank {command}` is not for recipes of the task {recipe.task}; `rerank run` trains and tests"
+    raise RecipeError(message, key="task")
+
+
+def _print_tables(outcome: Outcome) -> None:
+    for table in outcome.tables:
+        shown = rich_table(table)
+        out.print(shown if out.is_terminal else plain_text(shown).rstrip("\n"))
+        out.print(f"{table.note}\n")
 
 
 def _print_results(recipe: Recipe, result: pipeline.Metrics) -> None:

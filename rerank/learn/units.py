@@ -82,7 +82,7 @@ def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
         count = accumulate(data, t, n)
         find_extremes(data, t, n, count, room)
         for r in range(count):
-            if abs(t.value[r]) <= NOISE * top * t.extra[r]:
+            if t.extra[r] == 0.0 or abs(t.value[r]) <= NOISE * top * t.extra[r]:
                 t.value[r] = 0.0
     else:
         count = subgradient(data, t, n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ def render(report: Report) -> str:
     ------
     DataError: an example of the task ``parse`` is not a bracketed tree.
     """
+    return fill("report.html.j2", _content(report))
+
+
+def fill(template: str, content: Mapping[str, Any]) -> str:
+    """A template of this package with its content, without characters that HTML does not allow."""
     environment = Environment(
         loader=PackageLoader("rerank.report", "."),
         autoescape=True,
@@ -33,8 +39,7 @@ def render(report: Report) -> str:
         trim_blocks=False,
         keep_trailing_newline=True,
     )
-    page = environment.get_template("report.html.j2").render(_content(report))
-    return _FORBIDDEN.sub("\ufffd", page)
+    return _FORBIDDEN.sub("\ufffd", environment.get_template(template).render(content))
 
 
 def write_report(path: Path | str, report: Report) -> None:

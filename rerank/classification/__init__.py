@@ -1,0 +1,1 @@
+"""Classification: learners over folds, sets, noise levels and seeds, tuned and compared."""

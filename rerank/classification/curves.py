@@ -1,0 +1,57 @@
+"""A single pass, looked at on the way: online mistakes, and the error on the test part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from rerank.classification.data import Split
+from rerank.classification.fitting import make_learner, predicted, targets
+from rerank.classification.recipe import Spec
+from rerank.learn.trainer import epoch_order
+
+
+@dataclass(frozen=True)
+class Trace:
+    """After ``samples[i]`` examples: ``mistakes`` so far, by the labels without noise, and the test ``errors``."""
+
+    samples: list[int]
+    mistakes: list[int]
+    errors: list[float]
+
+
+def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool) -> Trace:
+    """Pass once over ``part.train`` and look every so many examples; ``test``: measure the test error too.
+
+    Where a label is flipped, the prediction before the update is right by the true label exactly when it is a mistake
+    by the given one. (A tie, as before the first update, counts as a mistake by the given label.)
+    """
+    learner = make_learner(spec)
+    corpus = part.train.corpus()
+    held = part.test.corpus() if test else None
+    oracle = targets(corpus, part.train.label)
+    order = epoch_order(corpus.list_count, seed, 0, spec.recipe.training.shuffle)
+    state = learner.init(corpus.width, corpus.candidate_count)
+    found = Trace([], [], [])
+    mistakes = 0
+    for start in range(0, order.size, every):
+        stop = min(start + every, order.size)
+        for first, last in _alike(part.flipped[order[start:stop]]):
+            piece = order[start + first : start + last]
+            (stats,) = learner.epoch(corpus, oracle, piece, state)
+            mistakes += piece.size - stats.mistakes if part.flipped[piece[0]] else stats.mistakes
+        found.samples.append(stop)
+        found.mistakes.append(mistakes)
+        if held is not None:
+            main = spec.recipe.training.predictor
+            weights = learner.last(state) if main == "last" else learner.average(state)
+            found.errors.append(float(np.mean(predicted(held, weights) != part.test.label)))
+    return found
+
+
+def _alike(marks: np.ndarray) -> list[tuple[int, int]]:
+    """The longest runs of equal marks, (first, last + 1)."""
+    ends = np.flatnonzero(np.diff(marks)) + 1
+    return list(pairwise([0, *ends.tolist(), marks.size]))

@@ -1,0 +1,178 @@
+"""The examples of a recipe: read, drawn or fetched, scaled, and divided into training and test parts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rerank.classification.recipe import ClassificationRecipe, DataSettings, FoldSettings, SourceSettings
+from rerank.classification.splits import draw_folds, fold_numbers
+from rerank.classification.text import read_newsgroups, read_texts
+from rerank.errors import DataError, RecipeError
+from rerank.labelled import Labelled
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import open_stream
+from rerank.readers.svmlight import read_folds, read_svmlight
+from rerank.registry import build
+from rerank.synthetic import generators
+
+log = logging.getLogger("rerank")
+MISSING = (
+    "the recipe wants a svmlight file NAME.svm[.gz] here and its fold numbers, one a line, in NAME.folds.txt; "
+    "say where such files are with --set data.root=DIR"
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A training part, whose labels may be noisy, and a test part, with the indices of its examples in the set."""
+
+    train: Labelled
+    test: Labelled
+    index: np.ndarray  # int64 [n of test]
+    flipped: np.ndarray  # bool [n of train]: labels that noise has changed
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """One set: examples with fold numbers, or examples to train on and others to test on (``test``).
+
+    names: of the features, where there is a vocabulary.
+    """
+
+    name: str
+    examples: Labelled
+    test: Labelled | None = None
+    folds: np.ndarray | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def splits(self) -> int:
+        """How many (training, test) divisions there are."""
+        return 1 if self.folds is None else int(np.unique(self.folds).size)
+
+    @property
+    def tested(self) -> Labelled:
+        """The examples that are in some test part: all, or ``test``."""
+        return self.examples if self.test is None else self.test
+
+    def noisy(self, noise: float, seed: int) -> Labelled:
+        """The training examples, every label flipped with probability ``noise``; the same in all folds."""
+        if not noise:
+            return self.examples
+        if len(self.examples.classes) != 2:
+            message = f"labels of two classes can be flipped, set {self.name} has {len(self.examples.classes)}"
+            raise RecipeError(f"{message}; leave data.noise out", key="data.noise")
+        return self.examples.flip(noise, seed)
+
+    def split(self, number: int, noise: float, seed: int) -> Split:
+        """Division ``number`` (from 0)."""
+        noisy = self.noisy(noise, seed)
+        changed = noisy.label != self.examples.label
+        if self.test is not None:
+            return Split(noisy, self.test, np.arange(self.test.label.size), changed)
+        assert self.folds is not None
+        held = self.folds == np.unique(self.folds)[number]
+        train, index = np.flatnonzero(~held), np.flatnonzero(held)
+        return Split(noisy.take(train), self.examples.take(index), index, changed[train])
+
+
+def load_sets(recipe: ClassificationRecipe) -> Iterator[tuple[str, SourceSettings]]:
+    """Names and sources of all sets, after a look whether their files are there.
+
+    Raises
+    ------
+    RecipeError, DataError: a source that is none, or a file that does not exist.
+    """
+    found = recipe.data.named_sets(recipe.name)
+    for source in found.values():
+        _check_files(recipe.data, source)
+    yield from found.items()
+
+
+def _check_files(data: DataSettings, source: SourceSettings) -> None:
+    for path in (source.path, source.train, source.test, source.folds, source.vocabulary):
+        if isinstance(path, str):
+            where = filled(data, path)
+            if "{root}" in path and not Path(where).exists():
+                raise DataError(f"no such file; {MISSING}", path=where)
+            if where == "-":
+                raise RecipeError("a recipe reads its files more than once; name a file", key="data")
+            open_stream(where).close()
+    if source.generator is not None:
+        build(generators, source.generator, "data.generator")
+
+
+def filled(data: DataSettings, path: str) -> str:
+    """``path`` with ``{root}`` filled in."""
+    return path.replace("{root}", data.root)
+
+
+def load_set(data: DataSettings, name: str, source: SourceSettings, seed: int) -> ExampleSet:
+    """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale.
+
+    Raises
+    ------
+    DataError: a file that is damaged, or parts that do not fit together.
+    """
+    test: Labelled | None = None
+    if source.generator is not None:
+        examples, test = build(generators, source.generator, "data.generator").draw(seed)
+    elif source.newsgroups:
+        examples, words = read_newsgroups(source.newsgroups, data.vectorizer)
+    elif data.format == "text":
+        paths = [filled(data, path) for path in (source.path or source.train, source.test) if path]
+        parts, words = read_texts(paths, data.vectorizer)
+        examples, test = parts[0], parts[1] if len(parts) > 1 else None
+    else:
+        examples = read_svmlight(filled(data, source.path or source.train or ""))
+        if source.test is not None:
+            test = read_svmlight(filled(data, source.test)).align(examples.classes, examples.width)
+    names = words if source.newsgroups or (data.format == "text" and source.generator is None) else ()
+    if source.vocabulary is not None:
+        names = read_vocabulary(filled(data, source.vocabulary), examples.width)
+    if len(examples.classes) < 2:
+        found = ", ".join(examples.classes)
+        raise DataError(f"all labels are {found!r}; expected at least two classes", path=source.path or source.train)
+    prepared = [_prepared(data, part, examples) for part in (examples, test) if part is not None]
+    folds = None if test is not None else _folds(data, source, examples)
+    return ExampleSet(name, prepared[0], prepared[1] if test is not None else None, folds, names)
+
+
+def _prepared(data: DataSettings, part: Labelled, training: Labelled) -> Labelled:
+    """``part`` with scale and bias; columns are divided by their largest size in ``training``."""
+    if data.scale == "l2":
+        part = part.normalised("l2")
+    elif data.scale == "max":
+        part = part.normalised("max", like=training)
+    return part if data.bias is None else part.with_bias(data.bias)
+
+
+def _folds(data: DataSettings, source: SourceSettings, examples: Labelled) -> np.ndarray:
+    if isinstance(source.folds, str):
+        path = filled(data, source.folds)
+        folds = read_folds(path, examples.label.size)
+        fold_numbers(folds, path)
+        return folds
+    drawn = source.folds or FoldSettings()
+    if source.folds is None:
+        log.info("no fold numbers are given: %d folds are drawn with seed %d", drawn.count, drawn.seed)
+    return draw_folds(examples.label, drawn.count, drawn.seed)
+
+
+def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
+    """The names of the features, a line each, at least ``width`` of them.
+
+    Raises
+    ------
+    DataError: too few lines.
+    """
+    with open_stream(path) as stream:
+        lines = [line.decode("utf-8", "replace") for _, line in LineReader(stream)]
+    if len(lines) < width:
+        raise DataError(f"found {len(lines)} names for {width} features; expected a line for each", path=path)
+    return tuple(lines)

@@ -1,0 +1,59 @@
+"""Finished results on disk, so that an interrupted recipe can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from rerank.classification.data import ExampleSet
+from rerank.classification.recipe import Spec
+from rerank.classification.results import Result
+from rerank.files import write_text
+
+PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
+
+
+def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
+    """What a result follows from, as a short text: the run, the noise, and the examples themselves."""
+    parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
+    arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
+    arrays += [examples.folds] if examples.folds is not None else []
+    # One number that all values share (stride 0) is looked at once.
+    sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
+    text = json.dumps([examples.name, noise, spec.model_dump(mode="json"), sums])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def save_results(directory: Path, key: str, results: list[Result]) -> None:
+    """Keep the results of one run on one set at one noise level.
+
+    Raises
+    ------
+    RunError: cannot be written.
+    """
+    entries = [
+        {**{name: getattr(each, name) for name in PLAIN}, "predictions": _plain(each.predictions)} for each in results
+    ]
+    write_text(directory / f"{key}.json", json.dumps(entries))
+
+
+def load_results(directory: Path, key: str, spec: Spec) -> list[Result] | None:
+    """What ``save_results`` kept; None where there is nothing that can be read."""
+    try:
+        entries = json.loads((directory / f"{key}.json").read_text(encoding="utf-8"))
+        return [Result(spec=spec, predictions=_arrays(entry.pop("predictions")), **entry) for entry in entries]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _plain(predictions: dict[str, np.ndarray]) -> dict[str, list[int]]:
+    return {name: classes.tolist() for name, classes in predictions.items()}
+
+
+def _arrays(predictions: dict[str, list[int]]) -> dict[str, np.ndarray]:
+    return {name: np.array(classes, dtype=np.int64) for name, classes in predictions.items()}

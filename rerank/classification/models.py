@@ -1,0 +1,74 @@
+"""The model of a single run: trained on all training examples, with names of features and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from rerank import __version__
+from rerank.classification.data import ExampleSet
+from rerank.classification.experiment import seeds_of
+from rerank.classification.fitting import train_on
+from rerank.classification.recipe import ClassificationRecipe, Spec
+from rerank.classification.tuning import Tuned, tune
+from rerank.features.table import FeatureTable
+from rerank.model import Model
+from rerank.recipe import Settings
+
+
+def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
+    """A feature table of ``width`` columns a class (of the second class alone, where there are two).
+
+    A template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
+    number from 1, as in svmlight files; ``shown`` (int [m]) are the features that then have a text at all.
+    """
+    labels = tuple(classes) if len(classes) > 2 else (classes[1],)
+    k = len(labels)
+    texts = {j + 1: name for j, name in enumerate(names)}
+    texts |= {int(j) + 1: str(int(j) + 1) for j in shown if int(j) + 1 not in texts}
+    return FeatureTable(
+        hashes=np.arange(1, k * width + 1, dtype=np.uint64),
+        template=np.repeat(np.arange(k, dtype=np.int32), width),
+        first=np.arange(k * width + 1, dtype=np.int64),
+        symbols=np.tile(np.arange(1, width + 1, dtype=np.uint64), k),
+        templates=labels,
+        texts=texts,
+        about={"seen": width, "kept": width, "classes": list(classes), "templates": {}},
+    )
+
+
+def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
+    """Train the recipe's one run on all training examples of its one set; tuned first, unless that was done."""
+    seed, noise = seeds_of(recipe)[0], recipe.data.noise[0]
+    noisy = examples.noisy(noise, seed)
+    if spec.recipe.tune is not None:
+        if tuned:
+            point = {key: value for key, value in tuned.items() if key not in ("epochs", "held_out_error")}
+            chosen = Tuned(point, tuned["epochs"], tuned["held_out_error"])
+        else:
+            chosen = tune(spec, noisy, examples.examples)
+        spec = chosen.applied(spec)
+    epochs = spec.recipe.training.epochs
+    corpus = noisy.corpus()
+    training = train_on(spec, corpus, noisy.label, epochs=epochs, seed=seed, keep_log=spec.recipe.training.vote)
+    votes = {}
+    if training.log is not None:
+        votes = training.learner.votes(training.log, corpus).arrays()
+    weighted = np.zeros(corpus.width, np.bool_)
+    for weights in training.weights.values():
+        weighted |= weights.w != 0
+    names = [*examples.names[: noisy.width], *(["bias"] if recipe.data.bias is not None and examples.names else [])]
+    about: dict[str, Any] = {
+        "learner": spec.recipe.learner["name"],
+        "epochs": epochs,
+        "seed": seed,
+        "classes": list(noisy.classes),
+        "version": __version__,
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)

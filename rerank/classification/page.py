@@ -1,0 +1,150 @@
+"""The report of a classification recipe as one self-contained HTML page, and its tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from rich import box
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from rerank.classification.figures import Drawing
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.classification.tables import Table
+from rerank.files import write_text
+from rerank.pipeline import environment
+from rerank.report.html import fill
+from rerank.report.measures import count, duration, p_value, signed
+
+
+@dataclass
+class Outcome:
+    """What a recipe gave: the content of metrics.json, tables and figures."""
+
+    metrics: dict[str, Any]
+    tables: list[Table]
+    drawings: list[Drawing] = field(default_factory=list)
+
+
+def write_page(path: Path, recipe: ClassificationRecipe, outcome: Outcome) -> None:
+    """Write the report to ``path``.
+
+    Raises
+    ------
+    RunError: it cannot be written.
+    """
+    metrics = outcome.metrics
+    ended = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip()
+    runs = len(metrics["runs"])
+    grids: dict[str, Any] = {"tables": outcome.tables, "significance": significance_tables(metrics)}
+    grids |= {"tuned": tuned_table(metrics), "sets": sets_table(metrics), "training": training_table(metrics)}
+    content = {
+        "title": recipe.name,
+        "task": recipe.task,
+        "about": recipe.about,
+        "facts": [ended, f"{runs} result{'s' if runs > 1 else ''}", duration(metrics["seconds"])],
+        "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in outcome.drawings],
+        "recipe": recipe.as_yaml().rstrip("\n"),
+        "provenance": [("finished", ended), ("version", f"rerank {metrics['version']}"), ("metric", metrics["metric"])],
+        "environment": environment(),
+        **grids,
+    }
+    write_text(path, fill("classification.html.j2", content))
+
+
+def sets_table(metrics: Mapping[str, Any]) -> Table:
+    """How large the sets are."""
+    rows = [
+        [
+            name,
+            *(count(entry[key]) for key in ("examples", "test_examples", "nonzeros", "columns", "splits")),
+            ", ".join(f"{label}: {number:,}" for label, number in entry["classes"].items()),
+        ]
+        for name, entry in metrics["corpora"].items()
+    ]
+    headings = ["set", "examples", "tested", "nonzeros", "columns", "divisions", "examples of each class"]
+    return Table("Sets", headings, rows)
+
+
+def training_table(metrics: Mapping[str, Any]) -> Table:
+    """How every result was trained; of several folds the means."""
+    rows = []
+    for run in metrics["runs"]:
+        training, learner = run["training"], run["learner"]
+        settings = ", ".join(f"{key} {value}" for key, value in learner.items() if key != "name")
+        mistakes = [sum(epoch) / len(epoch) for epoch in zip(*training["mistakes"], strict=True)]
+        span = f"{mistakes[0]:,.0f} → {mistakes[-1]:,.0f}" if mistakes else ""
+        rows.append(
+            [
+                run["set"],
+                run["name"],
+                f"{learner['name']}{': ' if settings else ''}{settings}",
+                f"{run['noise']:g}",
+                str(run["seed"]),
+                count(training["epochs"]),
+                span,
+                f"{100 * run['train_error']:.2f}",
+                *(f"{100 * run['splits']['test'][name]['error']:.2f}" if name in run["splits"]["test"] else "–"
+                  for name in ("last", "average", "voted")),
+                duration(sum(training["seconds"]) / len(training["seconds"])),
+            ]
+        )  # fmt: skip
+    headings = [
+        "set",
+        "run",
+        "learner",
+        "noise",
+        "seed",
+        "epochs",
+        "mistakes, first → last epoch",
+        "training error (%)",
+    ]
+    return Table("All results", [*headings, "last (%)", "average (%)", "voted (%)", "time of a fold"], rows, texts=3)
+
+
+def tuned_table(metrics: Mapping[str, Any]) -> Table:
+    """What tuning chose; empty where nothing was tuned."""
+    rows = []
+    for run in metrics["runs"]:
+        tuned = dict(run["tuned"])
+        if tuned:
+            error, epochs = tuned.pop("held_out_error"), tuned.pop("epochs")
+            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.items())
+            noise = f"{run['noise']:g}"
+            rows.append([run["set"], run["name"], chosen, noise, str(run["seed"]), count(epochs), f"{100 * error:.2f}"])
+    headings = ["set", "run", "parameters", "noise", "seed", "epochs", "held-out error (%)"]
+    return Table("Chosen on held-out examples", headings, rows, texts=3)
+
+
+def significance_tables(metrics: Mapping[str, Any]) -> list[Table]:
+    """A table a set: every pair of runs that was tested."""
+    tables = []
+    for place, pairs in metrics["significance"].items():
+        rows = [
+            [
+                pair.replace("_vs_", " against "),
+                found["test"].replace("_", " ").replace("mcnemar", "McNemar"),
+                signed(100 * found["difference"]),
+                " to ".join(signed(100 * end) for end in found["interval"]),
+                p_value(found["p"]),
+            ]
+            for pair, found in pairs.items()
+        ]
+        tables.append(Table(place, ["runs", "test", "difference (points)", "interval", "p"], rows, texts=2))
+    return tables
+
+
+def rich_table(table: Table) -> RichTable:
+    """``table`` for a terminal, its best cells bold."""
+    shown = RichTable(title=Text(table.caption), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for position, heading in enumerate(table.headings):
+        shown.add_column(Text(heading), justify="left" if position < table.texts else "right", no_wrap=position == 0)
+    for number, cells in enumerate(table.rows):
+        best = [(number, position) in table.best for position in range(len(cells))]
+        shown.add_row(*(Text(cell, style="bold" if own else "") for cell, own in zip(cells, best, strict=True)))
+    return shown

@@ -1,0 +1,303 @@
+"""Recipes of classification: which examples, which learners, how they are tuned and what is shown."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from rerank.errors import RecipeError
+from rerank.recipe import Section, Settings, TaskRecipe, changed, grid_points, named, validate
+
+Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]
+Predictor = Literal["last", "average", "voted"]
+SOURCES = ("path", "train", "generator", "newsgroups")
+
+
+class FoldSettings(Section):
+    """Folds that are drawn: ``count`` of them, each with its share of every class."""
+
+    count: int = Field(default=10, ge=2)
+    seed: int = Field(default=1, ge=0)
+
+
+# A file or folds to draw; the tags make an error of pydantic's belong to one of them.
+Folds = Annotated[
+    Annotated[str, Tag(":file")] | Annotated[FoldSettings, Tag(":drawn")],
+    Discriminator(lambda value: ":file" if isinstance(value, str) else ":drawn"),
+]
+
+
+class SourceSettings(Section):
+    """One set of examples: exactly one of ``path``, ``train`` with ``test``, ``generator`` and ``newsgroups``.
+
+    path: a file, divided by ``folds``: a file with the fold number of every example, or how many to draw.
+    train, test: two files. generator: a part that draws both, anew with every seed of the recipe.
+    newsgroups: categories of the 20 Newsgroups, which scikit-learn fetches; divided by ``folds`` too.
+    vocabulary: a file with the name of every feature, a line each. ``{root}`` in a path is ``data.root``.
+    """
+
+    path: str | None = None
+    folds: Folds | None = None
+    train: str | None = None
+    test: str | None = None
+    generator: Settings | None = None
+    newsgroups: tuple[str, ...] = ()
+    vocabulary: str | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """Which of the sources are given."""
+        return [name for name in SOURCES if getattr(self, name)]
+
+
+class DataSettings(SourceSettings):
+    """The examples of one set, or of many.
+
+    sets: named sets; one without a source of its own is {root}/NAME.svm.gz with {root}/NAME.folds.txt.
+    format: svmlight, or text: lines "label TAB text", made into features by ``vectorizer``, the settings of
+    scikit-learn's CountVectorizer (name: count) or TfidfVectorizer (name: tfidf).
+    bias: value of a constant feature. scale: rows of length 1 (l2), or columns divided by their largest size (max).
+    noise: probabilities with which labels of the training part are flipped; those of the test part never are.
+    """
+
+    root: str = "data/binary"
+    sets: dict[str, SourceSettings] = Field(default_factory=dict)
+    format: Literal["svmlight", "text"] = "svmlight"
+    vectorizer: Settings = Field(default_factory=lambda: {"name": "count"})
+    bias: float | None = None
+    scale: Literal["l2", "max"] | None = None
+    noise: tuple[Annotated[float, Field(ge=0, lt=0.5)], ...] = Field(default=(0.0,), min_length=1)
+
+    @field_validator("sets", mode="before")
+    @classmethod
+    def _usual_files(cls, value: Any) -> Any:
+        if isinstance(value, list):
+            value = {str(name): {} for name in value}
+        if not isinstance(value, dict):
+            return value
+        made = {}
+        for name, source in value.items():
+            source = source or {}
+            if isinstance(source, dict) and not any(source.get(key) for key in SOURCES):
+                source = {"path": f"{{root}}/{name}.svm.gz", "folds": f"{{root}}/{name}.folds.txt", **source}
+            made[str(name)] = source
+        return made
+
+    @field_validator("noise", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+    @field_validator("vectorizer", mode="before")
+    @classmethod
+    def _count(cls, value: Any) -> Any:
+        return named(value, "count")
+
+    def named_sets(self, name: str) -> dict[str, SourceSettings]:
+        """All sets by name; the one that ``data`` itself describes is called ``name``.
+
+        Raises
+        ------
+        RecipeError: there is none, or one has no source or more than one.
+        """
+        if self.sets and self.sources:
+            message = f"describes a set of its own and names {len(self.sets)} more; leave one out"
+            raise RecipeError(message, key=f"data.{self.sources[0]}")
+        found: dict[str, SourceSettings] = dict(self.sets) or {name: self}
+        for each, source in found.items():
+            key = f"data.sets.{each}" if self.sets else "data"
+            _check_source(source, key)
+        return found
+
+
+def _check_source(source: SourceSettings, key: str) -> None:
+    if len(source.sources) != 1:
+        given = " and ".join(source.sources) or "no examples"
+        message = (
+            f"found {given}; expected one of path, train, generator and newsgroups "
+            "(say --set data.path=FILE --set data.folds=FILE, or --set data.generator.name=winnow)"
+        )
+        raise RecipeError(message, key=key)
+    kind = source.sources[0]
+    if kind == "train" and source.test is None:
+        raise RecipeError("is missing: the file that belongs to train", key=f"{key}.test")
+    if kind != "train" and source.test is not None:
+        raise RecipeError(f"found a test file beside {kind}; it belongs to train", key=f"{key}.test")
+    if kind in ("train", "generator") and source.folds is not None:
+        raise RecipeError(f"found folds beside {kind}, which has a test part already", key=f"{key}.folds")
+
+
+class TuneSettings(Section):
+    """Choice of parameters and number of epochs by the error on examples that are held out of one random split.
+
+    grid: values by dotted key; held_out: their share; epochs: at most so many. clean: judge by labels without noise, as
+    papers do that tune on a run of the experiment itself; else held-out labels are as noisy as those that train.
+    """
+
+    grid: Grid = Field(default_factory=dict)
+    held_out: float = Field(default=0.2, gt=0, lt=1)
+    epochs: int = Field(default=10, ge=1)
+    seed: int = Field(default=1, ge=0)
+    clean: bool = False
+
+
+class TrainingSettings(Section):
+    """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
+    too; workers: threads over the folds, null for one a processor."""
+
+    epochs: int = Field(default=5, ge=1)
+    shuffle: bool = True
+    predictor: Predictor = "average"
+    vote: bool = True
+    workers: int | None = Field(default=None, ge=1)
+
+
+class SignificanceSettings(Section):
+    """The test of runs against one another, over the test examples of all folds; null for none."""
+
+    test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] | None = "mcnemar"
+    samples: int = Field(default=10_000, ge=100)
+
+
+class RunSettings(Section):
+    """A run: a name, and the settings that differ by dotted key; or a ``baseline`` from scikit-learn: naive-bayes,
+    maxent (with C) or svm (with C). ``grid`` takes the place of the recipe's."""
+
+    name: str
+    set: Settings = Field(default_factory=dict)
+    baseline: Settings | None = None
+    grid: Grid | None = None
+
+
+class FigureSettings(Section):
+    """A figure over all runs.
+
+    parameter: the measure over the grid's key ``x``; with ``inverse`` over 1/(n·x), n training examples.
+    online: mistakes (by the labels without noise) over the examples of a single pass, every so many examples.
+    stream: the measure on the test part during a single pass, every so many examples.
+    scatter: the measure of run ``y`` over that of run ``x``, a point a set.
+    """
+
+    name: str
+    kind: Literal["parameter", "online", "stream", "scatter"]
+    x: str | None = None
+    y: str | None = None
+    inverse: bool = False
+    measure: Literal["error", "accuracy", "train_error", "train_accuracy"] = "accuracy"
+    every: int = Field(default=1000, ge=1)
+    title: str = ""
+
+    @model_validator(mode="after")
+    def _axes(self) -> FigureSettings:
+        if (self.kind in ("parameter", "scatter") and self.x is None) or (self.kind == "scatter" and self.y is None):
+            raise ValueError(f"a {self.kind} figure needs {'x' if self.kind == 'parameter' else 'x and y'}")
+        return self
+
+
+class ReportedSettings(Section):
+    """What a paper reports: source; ``values``, the recipe's measure in percent by set and run; ``ranks``, mean ranks
+    by noise level and run; ``seconds`` of training by set and run."""
+
+    source: str
+    values: dict[str, dict[str, float]] = Field(default_factory=dict)
+    ranks: dict[str, dict[str, float]] = Field(default_factory=dict)
+    seconds: dict[str, dict[str, float]] = Field(default_factory=dict)
+
+    @field_validator("values", "ranks", "seconds", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        """YAML reads 0.05 and 500 as numbers; they are names here."""
+        return {str(key): entry for key, entry in value.items()} if isinstance(value, dict) else value
+
+
+class ClassificationRecipe(TaskRecipe):
+    """Everything that determines a result of classification.
+
+    Every run is trained on every set, at every noise level, with every seed, and on every fold.
+    best_of_grid: a run shows the point of its grid with the best mean on the test parts, for papers that do so.
+    """
+
+    task: Literal["classification"] = "classification"
+    data: DataSettings = DataSettings()
+    metric: Settings = Field(default_factory=lambda: {"name": "error"})
+    learner: Settings = Field(default_factory=lambda: {"name": "arow"})
+    tune: TuneSettings | None = None
+    training: TrainingSettings = TrainingSettings()
+    significance: SignificanceSettings = SignificanceSettings()
+    runs: tuple[RunSettings, ...] = ()
+    grid: Grid = Field(default_factory=dict)
+    best_of_grid: bool = False
+    measure: Literal["error", "accuracy"] = "error"
+    tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
+    figures: tuple[FigureSettings, ...] = ()
+    reported: ReportedSettings | None = None
+
+    @field_validator("learner", mode="before")
+    @classmethod
+    def _arow(cls, value: Any) -> Any:
+        return named(value, "arow")
+
+    @field_validator("runs")
+    @classmethod
+    def _different_names(cls, runs: tuple[RunSettings, ...]) -> tuple[RunSettings, ...]:
+        names = [run.name for run in runs]
+        if len(set(names)) < len(names):
+            raise ValueError("two runs have the same name")
+        return runs
+
+    def expand(self) -> list[Spec]:
+        """Every run at every point of its grid.
+
+        Raises
+        ------
+        RecipeError: a run changes what belongs to the recipe as a whole.
+        """
+        plain = self.model_dump(mode="python")
+        plain.update(runs=(), grid={})
+        specs = []
+        for run in self.runs or (RunSettings(name=str(self.learner["name"])),):
+            for point in grid_points(self.grid if run.grid is None else run.grid):
+                settings = run.set | {key: value for key, value in point.items() if not key.startswith("baseline.")}
+                single = validate(ClassificationRecipe, changed(plain, settings))
+                own = ("learner", "tune", "training")
+                if any(getattr(single, key) != plain_value for key, plain_value in _shared(self, own)):
+                    message = f"a run may change {', '.join(own[:-1])} and {own[-1]} only"
+                    raise RecipeError(message, key=f"runs.{run.name}.set")
+                baseline = run.baseline
+                if baseline is not None:
+                    inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
+                    baseline = changed({"baseline": baseline}, inner)["baseline"]
+                specs.append(Spec(run=run.name, point=point, recipe=single, baseline=baseline))
+        return specs
+
+
+def _shared(recipe: ClassificationRecipe, own: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """What all runs have in common."""
+    left_out = (*own, "runs", "grid")
+    return [(key, getattr(recipe, key)) for key in ClassificationRecipe.model_fields if key not in left_out]
+
+
+class Spec(Section):
+    """One run at one point of its grid: ``recipe`` has its learner, training and tuning."""
+
+    run: str
+    point: Settings
+    recipe: ClassificationRecipe
+    baseline: Settings | None = None
+
+    @property
+    def name(self) -> str:
+        """The run's name with the point of its grid."""
+        return " ".join([self.run, *(f"{key.split('.')[-1]}={value}" for key, value in self.point.items())])
+
+    def at(self, point: Settings) -> Spec:
+        """The same run at another point."""
+        inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
+        settings = {key: value for key, value in point.items() if key not in inner}
+        recipe = validate(ClassificationRecipe, changed(self.recipe.model_dump(mode="python"), settings))
+        baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
+        return Spec(run=self.run, point=self.point, recipe=recipe, baseline=baseline)
+
+
+Spec.model_rebuild()

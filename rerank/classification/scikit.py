@@ -1,0 +1,22 @@
+"""scikit-learn where it is wanted, and a clear word where it is not installed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from rerank.errors import RecipeError
+
+
+def scikit(module: str, key: str) -> Any:
+    """A module of scikit-learn, which only some settings need; ``key`` names the setting.
+
+    Raises
+    ------
+    RecipeError: it is not installed.
+    """
+    try:
+        return import_module(f"sklearn.{module}")
+    except ImportError as error:
+        message = f"needs scikit-learn ({error}); install it with pip install 'rerank[classification]'"
+        raise RecipeError(message, key=key) from None

@@ -1,0 +1,189 @@
+"""Tables over sets and runs: means with their spread and the paper's numbers, mean ranks, times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.classification.results import Result, Spread
+from rerank.report.measures import NONE, fixed
+
+TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; the first ``texts`` columns are words. best: (row, column) of the cells to stand out."""
+
+    caption: str
+    headings: list[str]
+    rows: list[list[str]]
+    texts: int = 1
+    best: set[tuple[int, int]] = field(default_factory=set)
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A run on a set at a noise level: the results of all its seeds, at one point of its grid."""
+
+    set: str
+    noise: float
+    run: str
+    results: tuple[Result, ...]
+
+    def spread(self, measure: str) -> Spread:
+        """Over the seeds' means where there are several seeds, else over the folds."""
+        by_seed = [each.values(measure) for each in self.results]
+        return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of training a fold."""
+        return float(np.mean([second for each in self.results for second in each.seconds]))
+
+
+def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Cell]:
+    """A cell for every set, noise level and run; with ``best_of_grid`` the best point of every run."""
+    grouped: dict[tuple[str, float, str, str], list[Result]] = {}
+    for each in results:
+        grouped.setdefault((each.set, each.noise, each.spec.run, each.spec.name), []).append(each)
+    cells = [Cell(name, noise, shown, tuple(found)) for (name, noise, _, shown), found in grouped.items()]
+    if not recipe.best_of_grid:
+        return cells
+    best: dict[tuple[str, float, str], Cell] = {}
+    for cell in cells:
+        run = cell.results[0].spec.run
+        key = (cell.set, cell.noise, run)
+        if key not in best or cell.spread("error").mean < best[key].spread("error").mean:
+            best[key] = Cell(cell.set, cell.noise, run, cell.results)
+    return list(best.values())
+
+
+def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
+    """Sets × runs: mean ± standard error in percent, with the paper's number behind a slash."""
+    reported = recipe.reported.values if recipe.reported else {}
+    sign = -1.0 if recipe.measure == "accuracy" else 1.0
+
+    def text(cell: Cell) -> str:
+        mean, _, se, _ = cell.spread(recipe.measure)
+        shown = fixed(100 * mean) + ("" if se is None else f" ±{100 * se:.2f}")
+        paper = reported.get(cell.set, {}).get(cell.run) if not cell.noise else None
+        return shown if paper is None else f"{shown} / {paper:g}"
+
+    seeds = any(len(cell.results) > 1 for cell in cells)
+    note = f"{recipe.measure} in percent"
+    if any(cell.spread("error").se is not None for cell in cells):
+        note += f", mean ± standard error over {'seeds' if seeds else 'folds'}"
+    if recipe.reported is not None and reported:
+        note += f"; behind the slash: {recipe.reported.source}"
+    return _grid(f"Test {recipe.measure} (%)", cells, text, lambda cell: sign * cell.spread(recipe.measure).mean, note)
+
+
+def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
+    """Sets × runs: seconds of training a fold, with the paper's number behind a slash."""
+    reported = recipe.reported.seconds if recipe.reported else {}
+
+    def text(cell: Cell) -> str:
+        paper = reported.get(cell.set, {}).get(cell.run)
+        return f"{cell.seconds:.3f}" + ("" if paper is None else f" / {paper:g}")
+
+    return _grid("Seconds of training", cells, text, lambda cell: cell.seconds, "mean over folds; reading not included")
+
+
+def _grid(
+    caption: str, cells: Sequence[Cell], text: Callable[[Cell], str], order: Callable[[Cell], float], note: str
+) -> Table:
+    rows = list(dict.fromkeys((cell.set, cell.noise) for cell in cells))
+    runs = list(dict.fromkeys(cell.run for cell in cells))
+    noisy = len({noise for _, noise in rows}) > 1 or any(noise for _, noise in rows)
+    found = {(cell.set, cell.noise, cell.run): cell for cell in cells}
+    lines, best = [], set()
+    for number, row in enumerate(rows):
+        own = [found.get((*row, run)) for run in runs]
+        lowest = min(order(cell) for cell in own if cell is not None)
+        first = [row[0], f"{row[1]:g}"] if noisy else [row[0]]
+        if len(runs) > 1:
+            for place, cell in enumerate(own):
+                if cell is not None and order(cell) <= lowest + TIE:
+                    best.add((number, len(first) + place))
+        lines.append([*first, *(NONE if cell is None else text(cell) for cell in own)])
+    headings = ["set", *(["noise"] if noisy else []), *runs]
+    return Table(caption, headings, lines, 2 if noisy else 1, best, note)
+
+
+def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
+    """By noise level and run: the rank of its mean error among the runs (1: the lowest, equals share), averaged over
+    the sets."""
+    runs = list(dict.fromkeys(cell.run for cell in cells))
+    found: dict[float, dict[str, float]] = {}
+    for noise in dict.fromkeys(cell.noise for cell in cells):
+        ranks = []
+        for name in dict.fromkeys(cell.set for cell in cells):
+            errors = {c.run: c.spread("error").mean for c in cells if (c.set, c.noise) == (name, noise)}
+            if len(errors) == len(runs):
+                ranks.append(rankdata(np.round([errors[run] for run in runs], 12)))
+        if ranks:
+            found[noise] = dict(zip(runs, (float(rank) for rank in np.mean(ranks, axis=0)), strict=True))
+    return found
+
+
+def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table | None:
+    """Noise levels × runs: mean ranks, with the paper's number behind a slash; None for a single run or set."""
+    ranks = mean_ranks(cells)
+    runs = list(dict.fromkeys(cell.run for cell in cells))
+    sets = len({cell.set for cell in cells})
+    if len(runs) < 2 or sets < 2 or not ranks:
+        return None
+    reported = recipe.reported.ranks if recipe.reported else {}
+    lines, best = [], set()
+    for number, (noise, own) in enumerate(ranks.items()):
+        paper = reported.get(f"{noise:g}", reported.get(str(noise), {}))
+        lines.append([f"{noise:g}"])
+        for place, run in enumerate(runs):
+            lines[-1].append(f"{own[run]:.2f}" + (f" / {paper[run]:g}" if run in paper else ""))
+            if own[run] <= min(own.values()) + TIE:
+                best.add((number, place + 1))
+    note = f"rank among {len(runs)} runs, mean over {sets} sets"
+    if recipe.reported is not None and reported:
+        note += f"; behind the slash: {recipe.reported.source}"
+    return Table("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
+
+
+def tables_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Table]:
+    """The tables that the recipe asks for."""
+    cells = cells_of(recipe, results)
+    made = {"results": results_table, "ranks": ranks_table, "seconds": seconds_table}
+    found = [made[name](recipe, cells) for name in recipe.tables]
+    return [table for table in found if table is not None]
+
+
+def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str, Any]:
+    """The tables as numbers, for metrics.json."""
+    cells = cells_of(recipe, results)
+    reported = recipe.reported.values if recipe.reported else {}
+    entries = []
+    for cell in cells:
+        mean, sd, se, values = cell.spread(recipe.measure)
+        paper = reported.get(cell.set, {}).get(cell.run) if not cell.noise else None
+        entries.append(
+            {
+                "set": cell.set,
+                "noise": cell.noise,
+                "run": cell.run,
+                "point": cell.results[0].spec.point,
+                "mean": mean,
+                "sd": sd,
+                "se": se,
+                "values": values,
+                "reported": None if paper is None else paper / 100,
+                "seconds": cell.seconds,
+            }
+        )
+    ranks = [{"noise": noise, "ranks": own} for noise, own in mean_ranks(cells).items()]
+    return {"measure": recipe.measure, "results": entries, "ranks": ranks}

@@ -1,0 +1,109 @@
+"""Documents as examples: texts in files, or the 20 Newsgroups, through scikit-learn's vectorisers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from rerank.classification.scikit import scikit
+from rerank.errors import DataError, RecipeError
+from rerank.labelled import Labelled, from_csr
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import open_stream
+from rerank.recipe import Settings
+from rerank.registry import nearest
+
+VECTORIZERS = {"count": "CountVectorizer", "tfidf": "TfidfVectorizer"}
+KEY = "data.vectorizer"
+
+
+def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelled], tuple[str, ...]]:
+    """The documents of every file, a line ``label TAB text`` each, and the names of the features.
+
+    The first file alone decides which features there are. An empty line is passed over.
+
+    Raises
+    ------
+    DataError: a line without a tab or label, a file without lines, or documents without a single word.
+    RecipeError: settings that the vectoriser refuses, or no scikit-learn.
+    """
+    labels, texts = zip(*(_documents(path) for path in paths), strict=True)
+    return _vectorised(labels, texts, vectorizer, paths[0])
+
+
+def _documents(path: str) -> tuple[list[str], list[str]]:
+    labels, texts = [], []
+    with open_stream(path) as stream:
+        for number, line in LineReader(stream):
+            if not line.strip():
+                continue
+            label, tab, text = line.decode("utf-8", "replace").partition("\t")
+            if not tab or not label.strip():
+                message = f"found {line[:40].decode('utf-8', 'replace')!r}, expected a label, a tab and a text"
+                raise DataError(message, path=path, line=number)
+            labels.append(label.strip())
+            texts.append(text)
+    if not labels:
+        raise DataError("the file is empty; expected lines of a label, a tab and a text", path=path)
+    return labels, texts
+
+
+def read_newsgroups(categories: Sequence[str], vectorizer: Settings) -> tuple[Labelled, tuple[str, ...]]:
+    """All messages of these categories, headers included, and the names of the features.
+
+    scikit-learn fetches the collection on first use and keeps it.
+
+    Raises
+    ------
+    DataError: it cannot be fetched. RecipeError: an unknown category, or no scikit-learn.
+    """
+    datasets = scikit("datasets", "data.newsgroups")
+    try:
+        fetched = datasets.fetch_20newsgroups(subset="all", categories=list(categories), shuffle=False)
+    except (KeyError, ValueError) as error:
+        raise RecipeError(f"found a category that the 20 Newsgroups have not: {error}", key="data.newsgroups") from None
+    except OSError as error:
+        raise DataError(f"cannot fetch the 20 Newsgroups: {error}; they are fetched once, over the network") from None
+    labels = [fetched.target_names[each] for each in fetched.target]
+    (examples,), names = _vectorised([labels], [fetched.data], vectorizer, "20 Newsgroups")
+    return examples, names
+
+
+def _vectorised(
+    labels: Sequence[list[str]], texts: Sequence[list[str]], settings: Settings, path: str
+) -> tuple[list[Labelled], tuple[str, ...]]:
+    made = _vectorizer(settings)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # on settings that have no effect beside others
+            matrices = [made.fit_transform(texts[0]), *(made.transform(part) for part in texts[1:])]
+    except ValueError as error:
+        raise DataError(f"the texts give no features: {error}", path=path) from None
+    names = tuple(str(name) for name in made.get_feature_names_out())
+    first = from_csr(matrices[0], labels[0])
+    rest = [
+        from_csr(matrix, part).align(first.classes, first.width)
+        for matrix, part in zip(matrices[1:], labels[1:], strict=True)
+    ]
+    return [first, *rest], names
+
+
+def _vectorizer(settings: Settings) -> Any:
+    """The vectoriser that the settings describe; lists stand for tuples, which YAML has not."""
+    text = scikit("feature_extraction.text", KEY)
+    name = settings.get("name", "count")
+    if name not in VECTORIZERS:
+        raise RecipeError(f"found {name!r}; {nearest(str(name), VECTORIZERS)}", key=f"{KEY}.name")
+    cls = getattr(text, VECTORIZERS[name])
+    options = {key: value for key, value in settings.items() if key != "name"}
+    known = cls().get_params()
+    for key in options:
+        if key not in known or key in ("input", "dtype"):
+            raise RecipeError(f"{VECTORIZERS[name]} has no {key!r} here; {nearest(key, known)}", key=KEY)
+    if "ngram_range" in options:
+        options["ngram_range"] = tuple(options["ngram_range"])
+    try:
+        return cls(**options)
+    except (TypeError, ValueError) as error:
+        raise RecipeError(str(error), key=KEY) from None

@@ -1,0 +1,134 @@
+"""The commands over recipes of classification, as a user meets them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import small_classes
+import yaml
+
+from rerank import cli
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "classification.yaml"
+
+
+class Result(NamedTuple):
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object) -> Result:
+        monkeypatch.setattr(sys, "argv", ["rerank", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        sys.stdout.flush()
+        code = ended.value.code
+        assert isinstance(code, int | None)
+        return Result(code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """--set options that name a file and its folds."""
+    small_classes.write_set(tmp_path)
+    return f"data.path={tmp_path / 'marked.svm.gz'}", f"data.folds={tmp_path / 'marked.folds.txt'}"
+
+
+def one_message(result: Result, *parts: str) -> None:
+    """The command ended with exit code 2 and one message that holds all ``parts``."""
+    assert result.code == 2, result
+    assert "Traceback" not in result.err
+    assert result.err.count("error:") == 1, result.err
+    assert result.out == ""
+    for part in parts:
+        assert part in result.err
+
+
+def test_folds_of_a_file_with_a_learner_by_name(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
+    path, folds = files
+    options = ("--set", path, "--set", folds, "--set", "learner.name=perceptron", "-o", tmp_path / "out")
+    result = rerank("run", RECIPE, *options)
+    assert result.code == 0, result.err
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    run = metrics["runs"][0]
+    assert run["learner"] == {"name": "perceptron"}
+    assert f"{100 * run['mean']:.2f} ±{100 * run['se']:.2f}" in result.out
+    assert "mean ± standard error over folds" in result.out
+    assert str(tmp_path / "out" / "report.html") in result.out
+    shown = rerank("inspect", tmp_path / "out" / "model", "--top", 2)
+    assert shown.code == 0, shown.err
+    assert "perceptron: " in shown.out
+
+
+def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        small_classes.write_set(tmp_path, name, seed=len(name))
+    settings = small_classes.settings(
+        tmp_path, runs=[{"name": "plain"}, {"name": "more", "set": {"training.epochs": 4}}]
+    )
+    settings["data"] = {"root": str(tmp_path), "sets": ["one", "two"]}
+    path = tmp_path / "several.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    result = rerank("run", path, "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    for part in ("Test error (%)", "Mean rank by noise", "plain", "more", "one", "two"):
+        assert part in result.out
+
+
+def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
+    options = ("--set", files[0], "--set", files[1])
+    for name in ("perceptron", "pa"):
+        done = rerank("run", RECIPE, *options, "--set", f"learner.name={name}", "-o", tmp_path / name)
+        assert done.code == 0, done.err
+    result = rerank("compare", tmp_path / "perceptron", tmp_path / "pa", "--test", "mcnemar", "--predictor", "voted")
+    assert result.code == 0, result.err
+    means = [json.loads((tmp_path / name / "metrics.json").read_text())["runs"][0] for name in ("perceptron", "pa")]
+    for run in means:
+        assert f"{100 * run['splits']['test']['voted']['error']:.2f}" in result.out
+
+
+def test_extract_counts(rerank: Command, files: tuple[str, str]) -> None:
+    result = rerank("extract", RECIPE, "--set", files[0], "--set", files[1])
+    assert result.code == 0, result.err
+    assert "120" in result.out
+    assert "-1: 60, 1: 60" in result.out
+
+
+def test_train_leaves_a_model(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
+    options = ("--set", files[0], "--set", "learner.name=perceptron")
+    result = rerank("train", RECIPE, *options, "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    assert (tmp_path / "out" / "model" / "model.json").exists()
+
+
+def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
+    one_message(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
+    one_message(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")
+    one_message(rerank("run", RECIPE, "--set", "data.sets=[books]"), "data/binary/books.svm.gz", "--set data.root=DIR")
+    one_message(
+        rerank("test", RECIPE, "--set", files[0]), "`rerank test` is not for recipes of the task classification"
+    )
+    one_message(rerank("run", RECIPE, "--set", files[0], "--set", "data.flods=x"), "data.flods", "did you mean folds")
+    bad = tmp_path / "bad.svm"
+    bad.write_text("+1 1:1\n-1 2:x\n")
+    one_message(rerank("run", RECIPE, "--set", f"data.path={bad}", "-o", tmp_path / "o"), "bad.svm:2")

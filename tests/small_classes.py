@@ -1,0 +1,67 @@
+"""Small inputs for tests of classification: files of examples that are easy or hard to tell apart, and recipes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.classification.recipe import ClassificationRecipe
+
+SIZE, WIDTH, FOLDS = 120, 30, 4
+VOLATILE = ("seconds", "nonzeros_per_second")
+
+
+def write_examples(path: Path, *, classes: tuple[str, ...] = ("-1", "+1"), noise: float = 0.05, seed: int = 1) -> Path:
+    """A svmlight file: feature c + 1 marks class c but for a share ``noise``, the others say nothing."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for i in range(SIZE):
+        c = i % len(classes)
+        marked = int(rng.integers(len(classes))) if rng.random() < noise else c
+        others = rng.choice(np.arange(len(classes) + 1, WIDTH + 1), size=5, replace=False)
+        features = sorted([marked + 1, *others.tolist()])
+        lines.append(" ".join([classes[c], *(f"{feature}:1" for feature in features)]))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def write_folds(path: Path, count: int = FOLDS, size: int = SIZE) -> Path:
+    """Fold numbers for as many examples."""
+    path.write_text("".join(f"{i // 2 % count}\n" for i in range(size)))
+    return path
+
+
+def write_set(directory: Path, name: str = "marked", **options: Any) -> Path:
+    """NAME.svm.gz (plain text: what a file holds is recognised by its bytes) and NAME.folds.txt in ``directory``."""
+    write_examples(directory / f"{name}.svm.gz", **options)
+    write_folds(directory / f"{name}.folds.txt")
+    return directory
+
+
+def settings(root: Path, **changes: Any) -> dict[str, Any]:
+    """A recipe over the set ``marked`` in ``root``; ``changes`` replace or extend its sections."""
+    made: dict[str, Any] = {
+        "name": "small",
+        "task": "classification",
+        "data": {"root": str(root), "sets": ["marked"]},
+        "learner": {"name": "perceptron"},
+        "training": {"epochs": 2, "workers": 1},
+    }
+    for key, value in changes.items():
+        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
+        made[key] = made[key] | value if extends else value
+    return made
+
+
+def recipe(root: Path, **changes: Any) -> ClassificationRecipe:
+    """``settings`` as a recipe."""
+    return ClassificationRecipe.model_validate(settings(root, **changes))
+
+
+def steady(value: Any) -> Any:
+    """Results without what differs from one time to the next."""
+    if isinstance(value, dict):
+        return {key: steady(entry) for key, entry in value.items() if key not in VOLATILE}
+    return [steady(entry) for entry in value] if isinstance(value, list) else value

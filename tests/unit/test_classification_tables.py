@@ -1,0 +1,123 @@
+"""Tables from results: arithmetic of folds and seeds, ranks, the paper's numbers, the best of a grid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_classes
+
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.classification.results import Result, Spread
+from rerank.classification.tables import as_data, cells_of, mean_ranks, ranks_table, results_table, seconds_table
+
+RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
+
+
+def recipe_of(**changes: Any) -> ClassificationRecipe:
+    return small_classes.recipe(Path("."), **({"runs": RUNS} | changes))
+
+
+def results_of(recipe: ClassificationRecipe, errors: dict[tuple[str, float, str, int], list[float]]) -> list[Result]:
+    """Results with given fold errors by set, noise, run (with its point) and seed."""
+    specs = {spec.name: spec for spec in recipe.expand()}
+    return [
+        Result(
+            set=name,
+            noise=noise,
+            spec=specs[run],
+            seed=seed,
+            errors={"average": folds, "last": [1.0 for _ in folds]},
+            train_errors=[0.0 for _ in folds],
+            seconds=[0.5 for _ in folds],
+            updates=[1 for _ in folds],
+            mistakes=[[2, 1] for _ in folds],
+            predictions={"average": np.zeros(4, np.int64)},
+            size=100,
+        )
+        for (name, noise, run, seed), folds in errors.items()
+    ]
+
+
+def test_spread() -> None:
+    assert Spread.of([0.5]) == (0.5, None, None, 1)
+    mean, sd, se, n = Spread.of([0.1, 0.2, 0.3, 0.4])
+    assert sd is not None
+    assert se is not None
+    assert (mean, n) == (pytest.approx(0.25), 4)
+    assert sd == pytest.approx(np.sqrt(0.05 / 3))
+    assert se == pytest.approx(sd / 2)
+
+
+def test_folds_of_one_seed_or_means_of_several() -> None:
+    recipe = recipe_of()
+    one = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3]})
+    assert cells_of(recipe, one)[0].spread("error") == Spread.of([0.1, 0.3])
+    two = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "A", 2): [0.3, 0.5]})
+    assert cells_of(recipe, two)[0].spread("error") == Spread.of([0.2, 0.4])
+    assert cells_of(recipe, two)[0].spread("accuracy").mean == pytest.approx(0.7)
+
+
+def test_ranks_share_equals_and_average_over_sets() -> None:
+    recipe = recipe_of()
+    errors = {("s", 0.0): (0.1, 0.2, 0.2), ("t", 0.0): (0.3, 0.1, 0.2), ("s", 0.1): (0.5, 0.4, 0.3)}
+    folds = {(*place, "ABC"[i], 1): [error] for place, own in errors.items() for i, error in enumerate(own)}
+    found = results_of(recipe, folds)
+    ranks = mean_ranks(cells_of(recipe, found))
+    assert ranks[0.0] == {"A": (1 + 3) / 2, "B": (2.5 + 1) / 2, "C": (2.5 + 2) / 2}
+    assert ranks[0.1] == {"A": 3, "B": 2, "C": 1}
+
+
+def test_a_set_that_a_run_lacks_has_no_ranks() -> None:
+    recipe = recipe_of()
+    found = results_of(recipe, {("s", 0, run, 1): [0.1] for run in "ABC"} | {("t", 0, "A", 1): [0.5]})
+    assert set(mean_ranks(cells_of(recipe, found))[0].values()) == {2.0}
+
+
+def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
+    reported = {"source": "P", "values": {"s": {"A": 16.9}}, "ranks": {0: {"B": 2.5}}, "seconds": {"s": {"B": 3}}}
+    recipe = recipe_of(reported=reported)
+    cells = cells_of(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}))
+    table = results_table(recipe, cells)
+    assert table.headings == ["set", "A", "B"]
+    assert table.rows == [["s", "20.00 ±10.00 / 16.9", "10.00 ±0.00"]]
+    assert table.best == {(0, 2)}
+    assert "P" in table.note
+    assert seconds_table(recipe, cells).rows == [["s", "0.500", "0.500 / 3"]]
+    assert ranks_table(recipe, cells) is None  # of a single set
+    assert as_data(recipe, cells[0].results)["results"][0]["reported"] == pytest.approx(0.169)
+
+
+def test_accuracies_are_best_when_high() -> None:
+    recipe = recipe_of(measure="accuracy")
+    cells = cells_of(recipe, results_of(recipe, {("s", 0, "A", 1): [0.2], ("s", 0, "B", 1): [0.1]}))
+    assert results_table(recipe, cells).rows == [["s", "80.00", "90.00"]]
+    assert results_table(recipe, cells).best == {(0, 2)}
+
+
+def test_noise_levels_are_rows_and_the_papers_numbers_are_of_none() -> None:
+    recipe = recipe_of(reported={"source": "P", "values": {"s": {"A": 5}}, "ranks": {0.1: {"A": 1.5}}})
+    errors = {(name, noise, run, 1): [0.1] for name in "st" for noise in (0.0, 0.1) for run in "AB"}
+    cells = cells_of(recipe, results_of(recipe, errors))
+    table = results_table(recipe, cells)
+    assert table.headings[:2] == ["set", "noise"]
+    assert [row[:3] for row in table.rows[:2]] == [["s", "0", "10.00 / 5"], ["s", "0.1", "10.00"]]
+    ranks = ranks_table(recipe, cells)
+    assert ranks is not None
+    assert ranks.rows == [["0", "1.50", "1.50"], ["0.1", "1.50 / 1.5", "1.50"]]
+
+
+def test_the_best_point_of_a_grid() -> None:
+    grid = {"learner.C": [1, 2]}
+    learner = {"name": "pa", "variant": "1"}
+    recipe = recipe_of(learner=learner, runs=[{"name": "A", "grid": grid}], best_of_grid=True)
+    errors = {("s", 0, "A C=1", 1): [0.2], ("s", 0, "A C=2", 1): [0.1], ("t", 0, "A C=1", 1): [0.1]}
+    found = results_of(recipe, errors | {("t", 0, "A C=2", 1): [0.3]})
+    cells = cells_of(recipe, found)
+    assert [(cell.set, cell.run, cell.results[0].spec.point["learner.C"]) for cell in cells] == [
+        ("s", "A", 2),
+        ("t", "A", 1),
+    ]
+    assert len(cells_of(recipe.model_copy(update={"best_of_grid": False}), found)) == 4
