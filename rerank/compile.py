@@ -72,7 +72,7 @@ def kernel(function: F) -> F:
 
 @intrinsic
 def prefetch(_context: Any, array: Any, index: Any) -> Any:
-    """Ask the processor to bring array[index] (one axis, no wraparound) near; changes nothing else, whatever the index.
+    """Ask the processor to bring array[index] near (of the first axis, no wraparound); changes nothing, whatever the index.
 
     Lists are visited in a random order: without this, every one of them would begin with a wait for the memory.
     """

@@ -70,6 +70,8 @@ class Corpus:
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
             array = np.asarray(getattr(self, name), dtype=dtype)
+            if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
+                array = np.broadcast_to(array.flat[0], array.shape)
             if name not in ("values", "base", "weight") or not _constant(array) or array.size < LARGE:
                 array = np.ascontiguousarray(array)
             array = array.view()

@@ -60,10 +60,10 @@ def count_update(tally: np.ndarray, squared_radius: float) -> None:
 def add(state: AdditiveState, t: Scratch, count: int, rate: float, g_base: float) -> None:
     """w ← w − rate·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
     now = float(state.counts[NOW])
-    for r in range(count):
+    for r in range(np.uint64(count)):
         state.w[t.column[r]] -= rate * t.value[r]
     if state.u.shape[0] > 0:
-        for r in range(count):
+        for r in range(np.uint64(count)):
             state.u[t.column[r]] -= now * (rate * t.value[r])
     state.base[WEIGHT] -= rate * g_base
     state.base[SUM] -= now * (rate * g_base)

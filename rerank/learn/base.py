@@ -131,7 +131,7 @@ class Learner(ABC):
         data, space, lazy = view(corpus, oracle), scratch(corpus, self.loss_id), self.begin(corpus, order, state)
         stats = []
         for part in parts(order, points):
-            tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, self.violators)
+            tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, 0 if log is None else self.violators)
             self.walk(data, part, state, lazy, space, room, tally, any_ties)
             if log is not None:
                 log.add_room(room, self.alive(state))

@@ -6,7 +6,7 @@ import numpy as np
 
 from rerank.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOGISTIC, coefficients, rivals
-from rerank.learn.scoring import dot
+from rerank.learn.scoring import ONE, THREE, TWO, dot
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
 
 
@@ -15,19 +15,33 @@ def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
     """Bring the next lists of ``order`` near while list ``at`` is worked on: offsets first, then nonzeros."""
     n = order.shape[0]
     if at + 12 < n:
-        prefetch(data.lists, order[at + 12])
-        prefetch(data.oracle, order[at + 12])
+        prefetch(data.lists, order[at + 12])  # and its oracle
     if at + 8 < n:
         first = data.lists[order[at + 8]]
         prefetch(data.rows, first)
-        prefetch(data.base, first)
-        prefetch(data.weight, order[at + 8])
+        if data.base.strides[0] != 0:
+            prefetch(data.base, first)
+        if data.weight.strides[0] != 0:
+            prefetch(data.weight, order[at + 8])
     if at + 4 < n:
         i = order[at + 4]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
-        for p in range(begin, min(end, begin + 256), 16):  # the processor itself goes on from there
+        end = min(end, begin + 256)  # the processor itself goes on from there
+        for p in range(begin, end, 16):
             prefetch(data.columns, p)
-            prefetch(data.values, p)
+        if data.values.strides[0] != 0:
+            for p in range(begin, end, 16):
+                prefetch(data.values, p)
+
+
+@kernel
+def look_up(data: Lists, order: np.ndarray, at: int, w: np.ndarray) -> None:
+    """Bring the weights of the next list near, up to 256 of them, while there is still work to do on list ``at``."""
+    if at + 1 < order.shape[0]:
+        i = order[at + 1]
+        begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
+        for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):
+            prefetch(w, data.columns[p])
 
 
 @kernel
@@ -62,10 +76,31 @@ def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bo
 
 
 @kernel
+def copy_row(data: Lists, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
+    """a·φ(y) of one row; returns the number of its columns."""
+    size = data.rows[y + 1] - data.rows[y]
+    begin, count = np.uint64(data.rows[y]), np.uint64(size)
+    for r in range(count):
+        column[r] = data.columns[begin + r]
+    if data.values.strides[0] == 0 and count > 0:  # one number for all: this loop needs no look at memory
+        constant = a * data.values[begin]
+        for r in range(count):
+            value[r] = constant
+    else:
+        for r in range(count):
+            value[r] = a * data.values[begin + r]
+    return size
+
+
+@kernel
 def merge(data: Lists, x: int, a: float, y: int, b: float, column: np.ndarray, value: np.ndarray) -> int:
-    """a·φ(x) + b·φ(y) of two rows, by rising column and without zeros; returns the number of its columns."""
+    """a·φ(x) + b·φ(y) of two rows by rising column, without zeros where both have features; returns its length."""
     p, p_end = data.rows[x], data.rows[x + 1]
     q, q_end = data.rows[y], data.rows[y + 1]
+    if p == p_end:
+        return copy_row(data, y, b, column, value)
+    if q == q_end:
+        return copy_row(data, x, a, column, value)
     count = 0
     while p < p_end and q < q_end:
         j, k = data.columns[p], data.columns[q]
@@ -141,6 +176,22 @@ def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> 
 
 
 @kernel
+def duel(data: Lists, i: int, any_ties: bool) -> bool:
+    """Has list i two candidates, one of them right? Then there is no need to score it: m = w·z tells all."""
+    first = data.lists[i]
+    if data.lists[i + 1] - first != 2:
+        return False
+    return not (any_ties and data.gain[first] == data.gain[first + 1])
+
+
+@kernel
+def duellists(data: Lists, i: int, tally: np.ndarray) -> tuple[int, int]:
+    """(y*, y') of a list of two; counts the list."""
+    tally[LISTS] += 1
+    return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
+
+
+@kernel
 def next_rival(data: Lists, i: int, t: Scratch, any_ties: bool, rival: int) -> int:
     """The best-scoring rival after ``rival``, which leaves ``t.scores``; -1 where there is none."""
     first, last = data.lists[i], data.lists[i + 1]
@@ -161,10 +212,33 @@ def base_of(data: Lists, t: Scratch, n: int) -> float:
 @kernel
 def squared_norm(t: Scratch, count: int) -> float:
     """‖g‖² of the vector in ``t.value``."""
-    total = 0.0
-    for r in range(count):
-        total += t.value[r] * t.value[r]
-    return total
+    one = two = three = four = 0.0
+    end = np.uint64(count)
+    quarters = end - end % np.uint64(4)
+    for r in range(np.uint64(0), quarters, np.uint64(4)):
+        one += t.value[r] * t.value[r]
+        two += t.value[r + ONE] * t.value[r + ONE]
+        three += t.value[r + TWO] * t.value[r + TWO]
+        four += t.value[r + THREE] * t.value[r + THREE]
+    for r in range(quarters, end):
+        one += t.value[r] * t.value[r]
+    return float((one + two) + (three + four))
+
+
+@kernel
+def sum_of(x: np.ndarray, count: int) -> float:
+    """Σ x of the first ``count`` numbers, in four sums that the processor makes at once."""
+    one = two = three = four = 0.0
+    end = np.uint64(count)
+    quarters = end - end % np.uint64(4)
+    for r in range(np.uint64(0), quarters, np.uint64(4)):
+        one += x[r]
+        two += x[r + ONE]
+        three += x[r + TWO]
+        four += x[r + THREE]
+    for r in range(quarters, end):
+        one += x[r]
+    return float((one + two) + (three + four))
 
 
 @kernel
@@ -174,7 +248,9 @@ def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
     Their coefficient is divided out of every entry: its square may be 0.
     """
     size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
+    if size in (1.0, -1.0):
+        return g_base * g_base + squared_norm(t, count)
     total = (g_base / size) ** 2
     for r in range(count):
         total += (t.value[r] / size) ** 2
-    return total
+    return float(total)

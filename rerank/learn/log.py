@@ -23,7 +23,9 @@ class LogRoom(NamedTuple):
 
 @kernel
 def record(log: LogRoom, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: float, survived: int) -> None:
-    """Log an update on list i; ``survived`` is the count of the predictor that it ends."""
+    """Log an update on list i, if there is room at all; ``survived`` is the count of the predictor that it ends."""
+    if log.lists.shape[0] == 0:
+        return
     update, entry = log.used[0], log.used[1]
     log.lists[update], log.survived[update], log.rate[update] = i, survived, rate
     count = 0

@@ -8,6 +8,9 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.base import Weights
 
+# Numbers and loops of an unsigned type spare the hottest loops a look for negative indices.
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+
 
 @kernel
 def dot(w: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:

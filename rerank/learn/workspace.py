@@ -55,12 +55,24 @@ class Scratch(NamedTuple):
 
 
 def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
-    """The corpus for kernels; ``oracle`` is frozen like all else, so that no kernel compiles twice."""
-    frozen = np.ascontiguousarray(oracle, dtype=np.int64).view()
-    frozen.flags.writeable = False
-    columns = corpus.columns.view(np.uint32)
-    arrays = (corpus.lists, corpus.rows, columns, corpus.values, corpus.base, corpus.gain, corpus.weight)
-    return Lists(*arrays, frozen)
+    """The corpus for kernels.
+
+    Offsets and oracles lie side by side, so that a list visited at random costs one look at memory for both; all
+    arrays are frozen, so that no kernel compiles twice.
+    """
+    sides = np.empty((corpus.list_count + 1, 2), np.int64)
+    sides[:, 0], sides[:-1, 1] = corpus.lists, oracle
+    sides.flags.writeable = False
+    return Lists(
+        lists=sides[:, 0],
+        rows=corpus.rows,
+        columns=corpus.columns.view(np.uint32),
+        values=corpus.values,
+        base=corpus.base,
+        gain=corpus.gain,
+        weight=corpus.weight,
+        oracle=sides[:-1, 1],
+    )
 
 
 def scratch(corpus: Corpus, loss: int) -> Scratch:
@@ -85,9 +97,9 @@ def scratch(corpus: Corpus, loss: int) -> Scratch:
 
 
 def log_room(corpus: Corpus, order: np.ndarray, loss: int, top: int) -> LogRoom:
-    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise."""
+    """Room for every list of ``order`` to update, ``top`` times where the loss is pairwise; none for ``top`` = 0."""
     n = top * order.size
-    entries = 2 * n if loss in PAIRWISE else int(np.diff(corpus.lists)[order].sum())
+    entries = 2 * n if loss in PAIRWISE or n == 0 else int(np.diff(corpus.lists)[order].sum())
     lists, counts, survived = np.empty((3, n), np.int64)
     return LogRoom(
         np.zeros(2, np.int64), lists, counts, survived, np.empty(n), np.empty(entries, np.int64), np.empty(entries)
