@@ -16,11 +16,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils as _cgutils
 from numba.core import config as _config
+from numba.core import types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+cgutils: Any = _cgutils  # it has no types
 config: Any = _config  # numba fills the module's attributes at run time
 
 
@@ -70,21 +72,24 @@ def kernel(function: F) -> F:
         config.CACHE_DIR = before
 
 
-@intrinsic
-def prefetch(_context: Any, array: Any, index: Any) -> Any:
-    """Ask the processor to bring array[index] near (of the first axis, no wraparound); changes nothing, whatever the index.
+def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The instructions of ``prefetch``."""
+    data = context.make_array(signature.args[0])(context, builder, arguments[0])
+    stride = cgutils.unpack_tuple(builder, data.strides)[0]
+    address = builder.add(builder.ptrtoint(data.data, ir.IntType(64)), builder.mul(stride, arguments[1]))
+    pointer, number = builder.inttoptr(address, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(function, [pointer, number(0), number(3), number(1)])  # to read, into all caches, data
+    return context.get_dummy_value()
+
+
+def _type_prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
+    """Ask the processor to bring array[index] near (of the first axis, no wraparound); it changes nothing.
 
     Lists are visited in a random order: without this, every one of them would begin with a wait for the memory.
     """
+    return types.void(array, types.intp), _generate_prefetch
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0])
-        stride = cgutils.unpack_tuple(builder, data.strides)[0]
-        address = builder.add(builder.ptrtoint(data.data, ir.IntType(64)), builder.mul(stride, arguments[1]))
-        pointer, number = builder.inttoptr(address, ir.IntType(8).as_pointer()), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        builder.call(function, [pointer, number(0), number(3), number(1)])  # to read, into all caches, data
-        return context.get_dummy_value()
 
-    return types.void(array, types.intp), generate
+prefetch: Any = intrinsic(_type_prefetch)

@@ -51,8 +51,8 @@ class Corpus:
     | weight    | float64 [L]      | importance of a list |
 
     ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
-    equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not); ``about`` is the provenance: metric
-    signature, digests of inputs, counts of what was skipped or pruned.
+    equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
+    ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
     """
 
     lists: np.ndarray

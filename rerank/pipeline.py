@@ -347,6 +347,8 @@ def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:
     ------
     RecipeError: it had none.
     """
+    if model.settings.get("task") != "parse":
+        raise ModelError(f"a model of {model.settings.get('task')}; only models of N-best lists have a dev split")
     recipe = Recipe.model_validate(model.settings)
     if recipe.data.dev is None:
         raise RecipeError("the model was trained without a dev split", key="data.dev")

@@ -96,6 +96,9 @@ class Reranker:
     """
 
     def __init__(self, model: Model, predictor: str = "average") -> None:
+        if "features" not in model.settings:
+            task = model.settings.get("task", "another task")
+            raise ModelError(f"a model of {task}; only models of N-best lists rerank lists")
         if predictor not in (*model.weights, "voted"):
             raise ModelError(f"no predictor {predictor!r}; expected average, last or voted")
         if predictor == "voted" and not model.votes:

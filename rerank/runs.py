@@ -200,7 +200,12 @@ def _bounds(training: Training, corpus: Corpus) -> Bounds:
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
     rule = learner.dual_rule()
-    if training.log is None or rule is None or LOSSES[loss] not in PAIRWISE or getattr(learner, "update", "mistakes") != "mistakes":
+    if (
+        training.log is None
+        or rule is None
+        or LOSSES[loss] not in PAIRWISE
+        or getattr(learner, "update", "mistakes") != "mistakes"
+    ):
         return {}
     first = expand(training.log.head(training.history[0]["updates"]), corpus, rule.base_rate)
     return bounds(first, rule, training.weights["average"], corpus, hinge=loss == "hinge")

@@ -38,8 +38,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     epochs: passes over the examples in ``fit``, ≥ 1.
     shuffle: visit the examples in an order drawn anew for every pass. Then the result does not depend on the order of
         the rows. Otherwise they are visited as given.
-    average: the predictor. "last": the weights after the last update (trains fastest); "average": the mean of all weights, by the visits
-        that they survived; "vote": all of them vote, with as many votes each (keeps a log of all updates).
+    average: the predictor. "last": the weights after the last update (trains fastest); "average": the mean of all
+        weights, by the visits that they survived; "vote": all of them vote, with as many votes each (keeps a log of all
+        updates).
     fit_intercept: learn a constant, as the weight of a feature that is always 1.
     random_state: seed of the orders: an int, a numpy RandomState, or None for another one in each call of ``fit``.
 

@@ -29,7 +29,7 @@ class AROW(FullGaussian):
     name: ClassVar[str] = "arow"
     covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "full": FULL}
 
-    r: float = 1.0
+    r: float = 10.0
     covariance: Literal["kl", "l2", "full"] = "kl"
     normalize: bool = False
     top: int = 1

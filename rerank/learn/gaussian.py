@@ -78,7 +78,7 @@ def difference_with_base(data: Lists, star: int, rival: int, base_rate: float, t
     count = difference(data, star, rival, t)
     z_base = base_rate * (data.base[star] - data.base[rival])
     t.column[count], t.value[count] = last, z_base
-    return count + (z_base != 0.0)
+    return int(count + (z_base != 0.0))
 
 
 @kernel
@@ -335,7 +335,7 @@ class Gaussian(Learner):
 
     def variances(self, state: Any) -> np.ndarray:
         """float64 [D]: the diagonal of Σ."""
-        return state.g[:-1, VARIANCE].copy()
+        return np.array(state.g[:-1, VARIANCE])
 
     def nonzero_weights(self, state: Any) -> int:
         """See ``Learner.nonzero_weights``."""

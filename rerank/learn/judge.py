@@ -77,24 +77,36 @@ def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bo
 
 @kernel
 def copy_row(data: Lists, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
-    """a·φ(y) of one row; returns the number of its columns."""
+    """a·φ(y) of one row, without zeros; returns the number of its columns."""
     size = data.rows[y + 1] - data.rows[y]
-    begin, count = np.uint64(data.rows[y]), np.uint64(size)
+    begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
     for r in range(count):
         column[r] = data.columns[begin + r]
     if data.values.strides[0] == 0 and count > 0:  # one number for all: this loop needs no look at memory
         constant = a * data.values[begin]
+        zeros = size if constant == 0.0 else 0
         for r in range(count):
             value[r] = constant
     else:
         for r in range(count):
             value[r] = a * data.values[begin + r]
-    return size
+            zeros += value[r] == 0.0
+    return size if zeros == 0 else drop_zeros(size, column, value)
+
+
+@kernel
+def drop_zeros(count: int, column: np.ndarray, value: np.ndarray) -> int:
+    """Leave out the entries that are 0; returns how many stay."""
+    kept = 0
+    for r in range(count):
+        column[kept], value[kept] = column[r], value[r]
+        kept += value[kept] != 0.0
+    return kept
 
 
 @kernel
 def merge(data: Lists, x: int, a: float, y: int, b: float, column: np.ndarray, value: np.ndarray) -> int:
-    """a·φ(x) + b·φ(y) of two rows by rising column, without zeros where both have features; returns its length."""
+    """a·φ(x) + b·φ(y) of two rows by rising column, without zeros; returns its length."""
     p, p_end = data.rows[x], data.rows[x + 1]
     q, q_end = data.rows[y], data.rows[y + 1]
     if p == p_end:

@@ -29,7 +29,7 @@ class NormalHerd(FullGaussian):
     name: ClassVar[str] = "nherd"
     covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "exact": HERD, "full": FULL}
 
-    C: float = 1.0
+    C: float = 0.1
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
     normalize: bool = False
     top: int = 1

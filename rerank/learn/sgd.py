@@ -73,7 +73,7 @@ class SGD(Additive):
     name: ClassVar[str] = "sgd"
 
     loss: str = "hinge"
-    eta: float = 0.1
+    eta: float = 0.3
     schedule: Literal["sqrt", "constant"] = "sqrt"
     update: Literal["always", "mistakes"] = "always"
     base: float = 1.0

@@ -69,7 +69,7 @@ def load(log: Updates, k: int, t: Scratch) -> int:
     n = log.first[k + 1] - log.first[k]
     for r in range(n):
         t.who[r], t.a[r] = log.candidate[log.first[k] + r], log.a[log.first[k] + r]
-    return n
+    return int(n)
 
 
 @kernel

@@ -222,7 +222,9 @@ def test_equals_its_twin_on_small_corpora(
     ran = run(learner, corpus, 2, any_ties=any_ties)
     assert ran.per_epoch("lists") == [corpus.list_count] * 2
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=1e-10, atol=1e-12)
+    # Coefficients such as E[gain] − gain lose digits in both; steps that adapt to small gradients magnify that.
+    rounding = 1e-10 if exact(learner) else 1e-8
+    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
 
 
 @every_variant

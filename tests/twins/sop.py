@@ -65,8 +65,8 @@ VARIANTS: list[dict[str, Any]] = [
     {},
     {"a": 0.25, "base": 0.0, "top": 2},
     {"a": 4.0, "base": 0.5, "base_rate": 0.25, "top": 3},
-    {"covariance": "full"},
-    {"covariance": "full", "a": 0.5, "base": 0.5, "base_rate": 0.25, "top": 3},
+    {"covariance": "full", "base": 0.0},
+    {"covariance": "full", "a": 0.5, "base": 0.25, "base_rate": 0.25, "top": 3},
 ]
 
 ENTRIES = {"sop": Entry(VARIANTS, sop, binary_sop, frozenset({"a"}))}

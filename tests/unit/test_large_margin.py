@@ -214,7 +214,7 @@ def test_parts_of_an_epoch_change_no_bit(learner: Learner, points: int) -> None:
 
 @pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
 def test_another_corpus_has_other_duals(learner: Learner) -> None:
-    """The weights stay; a state with the wrong number of duals is refused, and training warm adopts it."""
+    """The weights stay; a state with the wrong number of duals is refused, an adopted one goes on."""
     corpus, other = random_corpus(5), random_corpus(6, lists=12)
     ran = run(learner, corpus, 2)
     before = learner.last(ran.state)
@@ -225,7 +225,7 @@ def test_another_corpus_has_other_duals(learner: Learner) -> None:
     for state in (ran.state, learner.init(other.width)):
         with pytest.raises(ValueError, match=f"{state.alpha.size} dual variables for {other.candidate_count} cand"):
             learner.epoch(other, targets(other), np.arange(3), state)
-    warm = train(learner, other, targets(other), epochs=1, seed=1, warm=(ran.state, 2))
+    warm = train(learner, other, targets(other), epochs=1, seed=1, warm=(adopted, 2))
     assert warm.state.alpha.shape == (other.candidate_count,)
     assert learner.updates(warm.state) > learner.updates(ran.state)
 

@@ -14,6 +14,7 @@ import small
 from rerank.errors import ModelError, RunError
 from rerank.features.table import HashedTable
 from rerank.learn.base import Weights
+from rerank.learn.votes import Votes
 from rerank.model import Model
 
 CHANGED = "not the one that was saved"
@@ -42,7 +43,7 @@ def test_saved_and_loaded(directory, tmp_path):
         assert np.array_equal(again.weights[name].w, model.weights[name].w)
         assert again.weights[name].base == model.weights[name].base
     assert set(again.state) == set(model.state) != set()
-    assert set(again.votes) == set(model.votes) == {"first", "columns", "delta", "base", "survived"}
+    assert set(again.votes) == set(model.votes) == set(Votes._fields)
 
 
 def test_no_file_can_run_code(directory):
@@ -73,7 +74,7 @@ def test_a_failed_save_keeps_the_old_model(tmp_path):
 FILES = [
     "model.json", "table.json", "average.npy", "last.npy", "state_w.npy", "state_counts.npy", "table_hashes.npy",
     "table_template.npy", "table_first.npy", "table_symbols.npy", "votes_first.npy", "votes_columns.npy",
-    "votes_delta.npy", "votes_base.npy", "votes_survived.npy",
+    "votes_value.npy", "votes_beta.npy", "votes_survived.npy",
 ]  # fmt: skip
 
 
