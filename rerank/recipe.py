@@ -182,8 +182,15 @@ class TaskRecipe(Section):
     task: str
     about: str = ""
     seed: int = Field(default=1, ge=0)
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
     metric: Settings
+
+    @field_validator("seeds")
+    @classmethod
+    def _no_seed_twice(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError("a seed stands twice; a spread over equal runs says nothing")
+        return value
 
     @field_validator("seeds", mode="before")
     @classmethod

@@ -39,8 +39,8 @@ class Winnow:
     dimension: int = 500
 
     def __post_init__(self) -> None:
-        if not 6 <= self.dimension <= 1_000_000:
-            raise RecipeError(f"found {self.dimension}, expected 6 to 1,000,000", key="dimension")
+        if not isinstance(self.dimension, int) or not 6 <= self.dimension <= 1_000_000:
+            raise RecipeError(f"found {self.dimension!r}, expected a whole number from 6 to 1,000,000", key="dimension")
 
     def draw(self, seed: int) -> tuple[Labelled, Labelled]:
         """Both parts from one stream."""
@@ -81,8 +81,8 @@ class Ellipse:
 
     def __post_init__(self) -> None:
         _positive(train=self.train, test=self.test)
-        if not 0 <= self.noise <= 1:
-            raise RecipeError(f"found {self.noise}, expected 0 to 1", key="noise")
+        if not isinstance(self.noise, (int, float)) or not 0 <= self.noise <= 1:
+            raise RecipeError(f"found {self.noise!r}, expected a number from 0 to 1", key="noise")
 
     def draw(self, seed: int) -> tuple[Labelled, Labelled]:
         """Noisy training examples and clean test examples."""
@@ -165,5 +165,5 @@ def _binary(points: np.ndarray, positive: np.ndarray) -> Labelled:
 
 def _positive(**counts: int) -> None:
     for key, count in counts.items():
-        if count < 1:
-            raise RecipeError(f"found {count}, expected 1 or more", key=key)
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 2**31:
+            raise RecipeError(f"found {count!r}, expected a whole number from 1", key=key)

@@ -131,7 +131,11 @@ def load_set(data: DataSettings, name: str, source: SourceSettings, seed: int) -
     else:
         examples = read_svmlight(filled(data, source.path or source.train or ""))
         if source.test is not None:
-            test = read_svmlight(filled(data, source.test)).align(examples.classes, examples.width)
+            path = filled(data, source.test)
+            try:
+                test = read_svmlight(path).align(examples.classes, examples.width)
+            except DataError as error:
+                raise error if error.path else DataError(error.message, path=path) from None
     names = words if source.newsgroups or (data.format == "text" and source.generator is None) else ()
     if source.vocabulary is not None:
         names = read_vocabulary(filled(data, source.vocabulary), examples.width)
@@ -159,8 +163,6 @@ def _folds(data: DataSettings, source: SourceSettings, examples: Labelled) -> np
         fold_numbers(folds, path)
         return folds
     drawn = source.folds or FoldSettings()
-    if source.folds is None:
-        log.info("no fold numbers are given: %d folds are drawn with seed %d", drawn.count, drawn.seed)
     return draw_folds(examples.label, drawn.count, drawn.seed)
 
 

@@ -63,9 +63,8 @@ def parameter_lines(settings: FigureSettings, results: Sequence[Result]) -> dict
             means = {x: [float(np.mean(e.values(settings.measure))) for e in found] for x, found in points.items()}
             xs = values if None in means else sorted(x for x in means if x is not None)
             found = [means.get(x, means.get(None, [])) for x in xs]
-            line = Line(
-                run, xs, [100 * float(np.mean(each)) for each in found], [100 * float(np.std(e)) for e in found]
-            )
+            spread = [100 * float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in found]
+            line = Line(run, xs, [100 * float(np.mean(each)) for each in found], spread)
             panels.setdefault(panel, []).append(line)
     return panels
 

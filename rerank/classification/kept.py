@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rerank import __version__
 from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
@@ -25,7 +26,7 @@ def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is looked at once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    text = json.dumps([examples.name, noise, spec.model_dump(mode="json"), sums])
+    text = json.dumps([__version__, examples.name, noise, spec.model_dump(mode="json"), sums])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -53,14 +53,16 @@ def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, 
         spec = chosen.applied(spec)
     epochs = spec.recipe.training.epochs
     corpus = noisy.corpus()
-    training = train_on(spec, corpus, noisy.label, epochs=epochs, seed=seed, keep_log=spec.recipe.training.vote)
+    voting = spec.recipe.training.vote or spec.recipe.training.predictor == "voted"
+    training = train_on(spec, corpus, noisy.label, epochs=epochs, seed=seed, keep_log=voting)
     votes = {}
     if training.log is not None:
         votes = training.learner.votes(training.log, corpus).arrays()
     weighted = np.zeros(corpus.width, np.bool_)
     for weights in training.weights.values():
         weighted |= weights.w != 0
-    names = [*examples.names[: noisy.width], *(["bias"] if recipe.data.bias is not None and examples.names else [])]
+    biased = recipe.data.bias is not None
+    names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
     about: dict[str, Any] = {
         "learner": spec.recipe.learner["name"],
         "epochs": epochs,

@@ -58,6 +58,8 @@ class DataSettings(SourceSettings):
     format: svmlight, or text: lines "label TAB text", made into features by ``vectorizer``, the settings of
     scikit-learn's CountVectorizer (name: count) or TfidfVectorizer (name: tfidf).
     bias: value of a constant feature. scale: rows of length 1 (l2), or columns divided by their largest size (max).
+    Where a set has folds, that size, and a vectoriser's words and weights, come from all of its examples (their labels
+    aside); where it has a test part of its own, from the training part.
     noise: probabilities with which labels of the training part are flipped; those of the test part never are.
     """
 
@@ -65,7 +67,7 @@ class DataSettings(SourceSettings):
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     format: Literal["svmlight", "text"] = "svmlight"
     vectorizer: Settings = Field(default_factory=lambda: {"name": "count"})
-    bias: float | None = None
+    bias: float | None = Field(default=None, allow_inf_nan=False)
     scale: Literal["l2", "max"] | None = None
     noise: tuple[Annotated[float, Field(ge=0, lt=0.5)], ...] = Field(default=(0.0,), min_length=1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -78,6 +79,8 @@ def _vectorised(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # on settings that have no effect beside others
             matrices = [made.fit_transform(texts[0]), *(made.transform(part) for part in texts[1:])]
+    except (re.error, scikit("utils._param_validation", KEY).InvalidParameterError, TypeError) as error:
+        raise RecipeError(f"the vectoriser refuses its settings: {error}", key=KEY) from None
     except ValueError as error:
         raise DataError(f"the texts give no features: {error}", path=path) from None
     names = tuple(str(name) for name in made.get_feature_names_out())
@@ -102,7 +105,10 @@ def _vectorizer(settings: Settings) -> Any:
         if key not in known or key in ("input", "dtype"):
             raise RecipeError(f"{VECTORIZERS[name]} has no {key!r} here; {nearest(key, known)}", key=KEY)
     if "ngram_range" in options:
-        options["ngram_range"] = tuple(options["ngram_range"])
+        pair = options["ngram_range"]
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise RecipeError(f"found {pair!r}; expected two numbers [low, high]", key=f"{KEY}.ngram_range")
+        options["ngram_range"] = tuple(pair)
     try:
         return cls(**options)
     except (TypeError, ValueError) as error:

@@ -36,7 +36,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
-        _fail("out of memory; fewer lists (or features.min_lists: a larger cut) need less", 1)
+        _fail("out of memory; fewer lists, examples or features (features.min_lists: a larger cut) need less", 1)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error), 1)
 

@@ -135,6 +135,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         with as_value_errors(type(self).__name__):
             if first:
                 self._start(known)
+            else:
+                self._require_same_state()
             self._learn(X, y, weight, 1)
         return self
 
@@ -202,11 +204,28 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self._seed = seed_of(self.random_state)
         self._bias = bool(self.fit_intercept)
         blocks = 1 if classes.size == 2 else classes.size
-        state = learner.init(blocks * (self.n_features_in_ + self._bias))
-        self._state = learner.light(state) if self.average == "last" else state
+        self._columns = blocks * (self.n_features_in_ + self._bias)
+        self._light = self.average == "last"
+        state = learner.init(self._columns)
+        self._state = learner.light(state) if self._light else state
         self._ballots = Ballots() if self.average == "vote" else None
         self.classes_ = classes
         self.n_iter_ = 0
+
+    def _require_same_state(self) -> None:
+        """Refuse parameters that ask for another state than the one that learning would go on from."""
+        if self.average == "average" and self._light:
+            raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
+        fresh = self._learner().init(self._columns)
+        same = type(fresh) is type(self._state) and all(
+            name in ("alpha", "u") or own.shape == getattr(fresh, name).shape
+            for name, own in self._state._asdict().items()
+        )
+        if not same or bool(self.fit_intercept) != self._bias:
+            raise ValueError(
+                f"{type(self).__name__}: these parameters need another state than the one so far; "
+                "they cannot change between calls of partial_fit, call fit"
+            )
 
     def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, epochs: int) -> None:
         """``epochs`` passes over the examples, and the weights that come of them."""

@@ -108,7 +108,9 @@ class Replay:
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes, D).sum())
         self.data: Lists = view(corpus, np.full(corpus.list_count, -1))
-        self.space = scratch(corpus, HINGE if int(np.diff(self.updates.first).max(initial=0)) <= 2 else LOG)
+        # A coefficient of 0 is not logged: an update with one entry is no pair, and is summed up in ``g``.
+        pairs = np.isin(np.diff(self.updates.first), (0, 2)).all()
+        self.space = scratch(corpus, HINGE if pairs else LOG)
         self.room = VoteRoom(
             np.zeros(M + 1, np.int64),
             np.empty(room, np.int32),

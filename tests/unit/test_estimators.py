@@ -20,6 +20,7 @@ from rerank.estimators import (
     PerceptronClassifier,
     RDAClassifier,
     SGDClassifier,
+    TruncatedGradientClassifier,
     WinnowClassifier,
 )
 from rerank.labelled import from_csr
@@ -369,3 +370,19 @@ def test_pickled_classifiers_predict_and_go_on(cls: type, average: str) -> None:
 
 def test_every_family_is_there() -> None:
     assert {cls()._learner().name for cls in CLASSIFIERS} <= set(learners.names())
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (AROWClassifier(covariance="kl"), {"covariance": "full"}),
+        (TruncatedGradientClassifier(), {"theta": 1.0}),
+        (PerceptronClassifier(average="last"), {"average": "average"}),
+        (PerceptronClassifier(), {"fit_intercept": False}),
+    ],
+)
+def test_partial_fit_refuses_parameters_that_need_another_state(first: Any, then: dict[str, Any]) -> None:
+    X, y = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]]), np.array([0, 1, 0])
+    first = clone(first).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"partial_fit"):
+        first.set_params(**then).partial_fit(X, y)
