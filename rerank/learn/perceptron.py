@@ -10,7 +10,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
 from rerank.learn.base import DualRule, learners, require
-from rerank.learn.judge import base_of, judge, look_ahead, look_up, score_list, squared_radius, subgradient
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import PERCEPTRON
 from rerank.learn.workspace import Lists, Scratch
@@ -40,7 +40,6 @@ def perceptron_epoch(
         i = order[at]
         score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
         n = judge(data, i, t, PERCEPTRON, False, q.any_ties, tally)
-        look_up(data, order, at, state.w)
         if n > 0:
             rate = data.weight[i]
             record(log, i, t.who, t.a, n, rate, state.counts[ALIVE])

@@ -345,9 +345,10 @@ def test_a_split_of_one_candidate_lists(small_data, workspace, tmp_path, split):
 
 
 def test_equal_runs_do_not_confuse_the_choice(small_data, workspace):
-    metrics = pipeline.run(small.recipe(small_data, seeds=[1, 1]), workspace / "equal")
+    runs = [{"name": "one"}, {"name": "other"}]
+    metrics = pipeline.run(small.recipe(small_data, runs=runs), workspace / "equal")
     assert len(metrics["runs"]) == 2
-    assert metrics["chosen"] == {"name": "perceptron", "seed": 1}
+    assert metrics["chosen"] == {"name": "one", "seed": 1}
 
 
 @pytest.mark.parametrize(

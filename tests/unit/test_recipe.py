@@ -204,3 +204,8 @@ def test_expansion_leaves_the_recipe_alone(load):
     singles = dict(recipe.expand())
     assert singles["b"].learner == {"name": "vrda"}
     assert recipe.as_yaml() == before
+
+
+def test_a_seed_may_stand_once(load: Any) -> None:
+    with pytest.raises(RecipeError, match=r"seeds: .*a seed stands twice"):
+        load("seeds: [1, 2, 1]")
