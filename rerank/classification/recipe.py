@@ -45,6 +45,11 @@ class SourceSettings(Section):
     newsgroups: tuple[str, ...] = ()
     vocabulary: str | None = None
 
+    @field_validator("generator", mode="before")
+    @classmethod
+    def _only_a_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
     @property
     def sources(self) -> list[str]:
         """Which of the sources are given."""
@@ -110,6 +115,9 @@ class DataSettings(SourceSettings):
         for each, source in found.items():
             key = f"data.sets.{each}" if self.sets else "data"
             _check_source(source, key)
+            if source.vocabulary is not None and self.format == "text":
+                message = "found a vocabulary beside texts, whose vectoriser names the features; leave it out"
+                raise RecipeError(message, key=f"{key}.vocabulary")
         return found
 
 

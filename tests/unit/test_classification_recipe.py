@@ -142,3 +142,15 @@ def test_the_papers_recipes_are_valid_and_their_numbers_belong_to_runs(path: Pat
 
 def test_all_papers_recipes_are_there() -> None:
     assert len(PAPERS) == 10
+
+
+def test_a_generator_may_be_named_alone() -> None:
+    recipe = made(data={"generator": "winnow"})
+    assert recipe.data.generator == {"name": "winnow"}
+    check_parts(recipe)
+
+
+def test_texts_bring_their_own_vocabulary() -> None:
+    recipe = made(data={"format": "text", "path": "a.tsv", "vocabulary": "words.txt"})
+    with pytest.raises(RecipeError, match=r"data\.vocabulary: .*vectoriser names the features"):
+        recipe.data.named_sets("r")
