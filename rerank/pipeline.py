@@ -8,8 +8,6 @@ import logging
 import platform
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy as np
 
 from rerank import __version__
 from rerank.corpus import Corpus
-from rerank.errors import DataError, ModelError, RecipeError, RunError
+from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest, make_extractor, make_metric, make_reader
 from rerank.features.table import FeatureTable, HashedTable, Table
@@ -28,6 +26,7 @@ from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.oracle import ListStatistics
+from rerank.outputs import log_file, prepare_output
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_output, open_stream
 from rerank.recipe import Recipe
@@ -111,8 +110,8 @@ def run(
     if "train" not in stages and not (directory / RUNS).exists():
         message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
         raise DataError(message, path=str(directory))
-    _prepare(recipe, directory, resume)
-    with _log_file(directory):
+    prepare_output(directory, recipe.as_yaml(), RESULTS, resume=resume)
+    with log_file(directory):
         metric = make_metric(recipe.metric)
         tests = recipe.data.tests if "test" in stages else ()
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tests)
@@ -133,41 +132,6 @@ def run(
         metrics["seconds"] = round(time.monotonic() - start, 3)
         write_text(directory / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     return metrics
-
-
-def _prepare(recipe: Recipe, directory: Path, resume: bool) -> None:
-    """Make the output directory and write the resolved recipe; refuse to resume another recipe's run."""
-    resolved = recipe.as_yaml()
-    stored = directory / "recipe.yaml"
-    if resume and stored.exists() and stored.read_text(encoding="utf-8") != resolved:
-        message = "the directory holds a run of other settings; use another --output, or train anew without --resume"
-        raise RecipeError(message, path=str(stored))
-    held = [name for name in RESULTS if (directory / name).exists()]
-    if held and not stored.exists():
-        message = f"the directory holds {held[0]!r}, but no run; use another --output, or remove it"
-        raise RecipeError(message, path=str(directory))
-    try:
-        if not resume:
-            for name in RESULTS:
-                path = directory / name
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        (directory / "predictions").mkdir(parents=True, exist_ok=True)
-        write_text(stored, resolved)
-    except OSError as error:
-        raise RunError(f"cannot write {directory}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _log_file(directory: Path) -> Iterator[None]:
-    """Everything that is logged goes to log.txt too."""
-    handler = logging.FileHandler(directory / "log.txt", mode="a", encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        handler.close()
 
 
 def check(recipe: Recipe) -> None:

@@ -56,6 +56,7 @@ def run_spec(spec: Spec, draw: Draw, noise: float, seeds: tuple[int, ...]) -> li
         jobs = [(seed, number) for seed in seeds for number in range(first.splits)]
 
         def carry_out(job: tuple[int, int]) -> tuple[Fit, dict[str, float], np.ndarray, int]:
+            """One fold with one seed."""
             seed, number = job
             part = sets[seed].split(number, noise, seed)
             done = fit(single, part.train, part.test, seed=seed)

@@ -7,7 +7,6 @@ import logging
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,10 @@ from rerank.classification.recipe import ClassificationRecipe, SourceSettings, S
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
-from rerank.errors import RecipeError, RunError
+from rerank.errors import RecipeError
 from rerank.files import write_text
+from rerank.metrics.classification import Classification
+from rerank.outputs import log_file, prepare_output
 from rerank.progress import track
 
 log = logging.getLogger("rerank")
@@ -59,6 +60,7 @@ class Store:
         kept: dict[int, ExampleSet] = {}
 
         def drawn(seed: int) -> ExampleSet:
+            """The set of a seed, kept."""
             key = seed if source.generator is not None else 0
             if key not in kept:
                 start = time.perf_counter()
@@ -142,8 +144,8 @@ def run(
     specs = recipe.expand()
     if "test" not in stages and not _single(recipe, store, specs):
         raise RecipeError("one set, one noise level and one run make a model; leave the others out", key="runs")
-    _prepare(recipe, directory, resume)
-    with _log_file(directory):
+    prepare_output(directory, recipe.as_yaml(), RESULTS, resume=resume)
+    with log_file(directory):
         results, traced = _experiments(recipe, store, specs, directory) if "test" in stages else ([], {})
         if _single(recipe, store, specs):
             (name,) = store.sets
@@ -181,6 +183,7 @@ def _experiments(
     traced: dict[str, Traced] = {}
 
     def jobs() -> Iterator[tuple[str, Draw, float, Spec]]:
+        """Every run on every set at every noise level; after a set, what looks at all of it."""
         for name in store.sets:
             draw = store.draw(name)
             for noise in recipe.data.noise:
@@ -224,7 +227,7 @@ def _metrics(recipe: ClassificationRecipe, store: Store, results: Sequence[Resul
         "name": recipe.name,
         "seed": seeds_of(recipe)[0],
         "version": __version__,
-        "metric": "error|v:1",
+        "metric": Classification().signature,
         "corpora": store.counts,
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "splits": {"test": results[0].splits()} if single else {},
@@ -251,43 +254,3 @@ def _draw(
     for drawing in drawings:
         write_text(directory / "figures" / f"{drawing.name}.svg", drawing.standalone())
     return drawings
-
-
-def _prepare(recipe: ClassificationRecipe, directory: Path, resume: bool) -> None:
-    """Make the output directory, without old results, and write the resolved recipe.
-
-    Raises
-    ------
-    RecipeError: the directory holds something else, or is to be resumed with other settings. RunError: it cannot be
-    written.
-    """
-    stored = directory / "recipe.yaml"
-    resolved = recipe.as_yaml()
-    if resume and stored.exists() and stored.read_text(encoding="utf-8") != resolved:
-        message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
-        raise RecipeError(message, path=str(stored))
-    held = [name for name in RESULTS if (directory / name).exists()]
-    if held and not stored.exists():
-        message = f"the directory holds {held[0]!r}, but no run; use another --output, or remove it"
-        raise RecipeError(message, path=str(directory))
-    try:
-        for name in RESULTS if not resume else ():
-            path = directory / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        directory.mkdir(parents=True, exist_ok=True)
-        write_text(stored, resolved)
-    except OSError as error:
-        raise RunError(f"cannot write {directory}: {error.strerror or error}") from error
-
-
-@contextmanager
-def _log_file(directory: Path) -> Iterator[None]:
-    """Everything that is logged goes to log.txt too."""
-    handler = logging.FileHandler(directory / "log.txt", mode="a", encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
-        handler.close()

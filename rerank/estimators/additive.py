@@ -70,7 +70,7 @@ class SGDClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    loss: one of rerank.learn.losses.LOSSES.
     eta: > 0; size of the steps.
     schedule: "constant", or "sqrt" for steps of eta/√k.
     epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
@@ -103,7 +103,7 @@ class TruncatedGradientClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    loss: one of rerank.learn.losses.LOSSES.
     eta: > 0; size of the first step, that of the k-th is eta/√k.
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁.
     theta: > 0; larger weights are not shrunk; None for no limit.

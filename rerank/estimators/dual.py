@@ -14,7 +14,7 @@ class RDAClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    loss: one of rerank.learn.losses.LOSSES.
     eta: > 0; larger means smaller weights.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
     update: "always" (on every loss) or "mistakes".
@@ -52,7 +52,7 @@ class FTRLClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    loss: "perceptron", "hinge", "logistic", or over all classes "log".
+    loss: one of rerank.learn.losses.LOSSES.
     alpha, beta: > 0 and ≥ 0; a weight's rate is alpha/(beta + √Σ g²) over its gradients g.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
     normalized: make the unit of every feature not matter.

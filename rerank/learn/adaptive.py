@@ -24,7 +24,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
-from rerank.learn.base import Learner, Weights, learners, require, require_choice
+from rerank.learn.base import Learner, Weights, learners, require, require_common, require_switch
 from rerank.learn.judge import judge, look_ahead, squared_radius
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
@@ -36,7 +36,6 @@ from rerank.learn.units import (
     extremes,
     largest_coefficient,
     pace,
-    require_switch,
     spread_base,
     spread_subgradient,
 )
@@ -229,11 +228,10 @@ class AdaptiveRDA(Learner):
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        require_choice("loss", self.loss, tuple(LOSSES))
-        require_choice("update", self.update, ("always", "mistakes"))
         require("eta", self.eta, low=0.0, strict=True)
-        for name in ("delta", "l1", "base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
+        require("delta", self.delta, low=0.0)
+        require("l1", self.l1, low=0.0)
         require_switch("normalized", self.normalized)
 
     def settings(self, any_ties: bool = False) -> AdaptiveSettings:

@@ -197,3 +197,29 @@ def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """
     if value not in choices:
         raise RecipeError(f"found {value!r}; expected one of {', '.join(choices)}", key=name)
+
+
+def require_switch(name: str, value: bool) -> None:
+    """Refuse a parameter that is neither true nor false.
+
+    Raises
+    ------
+    RecipeError: names parameter and value.
+    """
+    if not isinstance(value, bool):
+        raise RecipeError(f"found {value!r}; expected true or false", key=name)
+
+
+def require_common(learner: Learner) -> None:
+    """Refuse the parameters that learners share, where this one has them: loss, update, base and base_rate.
+
+    Raises
+    ------
+    RecipeError: names parameter, value and what is allowed.
+    """
+    if hasattr(learner, "loss"):
+        require_choice("loss", learner.loss, tuple(LOSSES))
+    if hasattr(learner, "update"):
+        require_choice("update", learner.update, ("always", "mistakes"))
+    for name in ("base", "base_rate"):
+        require(name, getattr(learner, name), low=0.0)

@@ -24,7 +24,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import ALIVE, NOW, SUM, WEIGHT, Additive, close, count_update, survive
-from rerank.learn.base import learners, require, require_choice
+from rerank.learn.base import learners, require, require_common, require_switch
 from rerank.learn.judge import judge, look_ahead, score_list, squared_radius
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
@@ -35,7 +35,6 @@ from rerank.learn.units import (
     extremes,
     largest_coefficient,
     pace,
-    require_switch,
     spread_base,
     spread_subgradient,
 )
@@ -211,11 +210,11 @@ class FTRL(Additive):
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        require_choice("loss", self.loss, tuple(LOSSES))
-        require_choice("update", self.update, ("always", "mistakes"))
         require("alpha", self.alpha, low=0.0, strict=True)
-        for name in ("beta", "l1", "l2", "base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
+        require("beta", self.beta, low=0.0)
+        require("l1", self.l1, low=0.0)
+        require("l2", self.l2, low=0.0)
         require_switch("normalized", self.normalized)
 
     def settings(self, any_ties: bool = False) -> FTRLSettings:

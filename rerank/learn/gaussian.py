@@ -14,7 +14,7 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.additive import ALIVE, NOW, M, averaged, averaged_lists, close, count_update, survive
-from rerank.learn.base import Learner, Weights, require, require_choice, require_count
+from rerank.learn.base import Learner, Weights, require, require_choice, require_common, require_count, require_switch
 from rerank.learn.confidence import CW_VAR, exact_alpha, rates, shortfall
 from rerank.learn.judge import (
     difference,
@@ -294,11 +294,11 @@ class Gaussian(Learner):
         require_choice("covariance", self.covariance, tuple(self.covariances))
         for name in positive:
             require(name, getattr(self, name), low=0.0, strict=True)
+        require_switch("normalize", self.normalize)
         if self.covariance == "full" and self.normalize:
             raise RecipeError("found true; a full matrix keeps no scales, use a diagonal covariance", key="normalize")
         require_count("top", self.top)
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
 
     def init(self, columns: int, candidates: int = 0) -> Any:  # noqa: ARG002
         """See ``Learner.init``: μ = 0, Σ = 1."""

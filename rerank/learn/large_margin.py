@@ -26,8 +26,8 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
-from rerank.learn.base import State, learners, require
-from rerank.learn.judge import base_of, judge, score_list, squared_norm, subgradient
+from rerank.learn.base import State, learners, require, require_common
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_norm, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import HINGE
 from rerank.learn.winnow import WEIGHT as BASE_WEIGHT
@@ -92,6 +92,7 @@ def lm_winnow_epoch(
 ) -> None:
     """Pass over ``order``: α ← clip(α + η(1 − m)), θ ← θ + Δα·z (Zhang, section 2.2)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         d = normaliser(state, q)
         score_scaled(data, i, state.w, d, q.base + q.base_rate * d * state.base[BASE_WEIGHT], t.scores)
@@ -120,6 +121,7 @@ def lm_perceptron_epoch(
 ) -> None:
     """Pass over ``order``: α ← clip(α + (1 − m)/‖z‖²), w ← w + Δα·z (Zhang, section 2.1; no step where z = 0)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
         missing = shortfall(data, i, t, q.any_ties, tally)
@@ -209,7 +211,7 @@ class LMUWin(LargeMarginWinnow):
 
     eta: float = 0.01
     mu: float = 0.01
-    C: float | None = 1
+    C: float | None = 1.0
     base: float = 1.0
     base_rate: float = 0.0
 
@@ -246,15 +248,14 @@ class LMPerceptron(Additive):
 
     name: ClassVar[str] = "lm-perc"
 
-    C: float | None = 1
+    C: float | None = 1.0
     base: float = 1.0
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
         if self.C is not None:
             require("C", self.C, low=0.0, strict=True)
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
 
     def init(self, columns: int, candidates: int = 0) -> Any:
         """See ``Learner.init``; an LMPercState."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
-from rerank.learn.base import learners, require, require_choice, require_count
+from rerank.learn.base import learners, require, require_choice, require_common, require_count
 from rerank.learn.judge import (
     difference,
     duel,
@@ -134,8 +134,7 @@ class PassiveAggressive(Additive):
         require_choice("variant", self.variant, VARIANTS)
         require("C", self.C, low=0.0, strict=True)
         require_count("top", self.top)
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
 
     def walk(
         self,

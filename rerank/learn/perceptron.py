@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
-from rerank.learn.base import DualRule, learners, require
+from rerank.learn.base import DualRule, learners, require_common
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import PERCEPTRON
@@ -66,8 +66,7 @@ class Perceptron(Additive):
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
 
     def walk(
         self,

@@ -24,7 +24,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
-from rerank.learn.base import DualRule, Learner, Weights, learners, require, require_choice
+from rerank.learn.base import DualRule, Learner, Weights, learners, require, require_common
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
@@ -238,11 +238,10 @@ class RDA(Learner):
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        require_choice("loss", self.loss, tuple(LOSSES))
-        require_choice("update", self.update, ("always", "mistakes"))
         require("eta", self.eta, low=0.0, strict=True)
-        for name in ("l1", "l2", "base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
+        require("l1", self.l1, low=0.0)
+        require("l2", self.l2, low=0.0)
 
     def settings(self, any_ties: bool = False) -> RDASettings:
         """The parameters for kernels."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.learn.additive import ALIVE, WEIGHT, Additive, AdditiveState, M, add, count_update, survive
-from rerank.learn.base import learners, require, require_choice
+from rerank.learn.base import learners, require, require_choice, require_common
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import LOSSES
@@ -80,12 +80,9 @@ class SGD(Additive):
     base_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        require_choice("loss", self.loss, tuple(LOSSES))
         require_choice("schedule", self.schedule, ("sqrt", "constant"))
-        require_choice("update", self.update, ("always", "mistakes"))
         require("eta", self.eta, low=0.0, strict=True)
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
 
     def walk(
         self,

@@ -26,7 +26,7 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
-from rerank.learn.base import Learner, Weights, learners, require, require_choice, require_count
+from rerank.learn.base import Learner, Weights, learners, require, require_common, require_count
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
@@ -239,11 +239,9 @@ class Truncating(Learner):
     base_rate: float
 
     def __post_init__(self) -> None:
-        require_choice("loss", self.loss, tuple(LOSSES))
-        require_choice("update", self.update, ("always", "mistakes"))
         require("eta", self.eta, low=0.0, strict=True)
-        for name in ("l1", "base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
+        require("l1", self.l1, low=0.0)
 
     def reach(self) -> tuple[float | None, int]:
         """θ, and every how many updates weights are truncated."""

@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.compile import kernel
-from rerank.errors import RecipeError
 from rerank.learn.judge import accumulate, base_of, subgradient
 from rerank.learn.workspace import Lists, Scratch
 
@@ -112,14 +111,3 @@ def count_size(norm: np.ndarray, squared: float) -> None:
     if squared > 0.0:
         norm[TIMES] += 1.0
         norm[SQUARES] += squared
-
-
-def require_switch(name: str, value: bool) -> None:
-    """Refuse a parameter that is neither true nor false.
-
-    Raises
-    ------
-    RecipeError: names parameter and value.
-    """
-    if not isinstance(value, bool):
-        raise RecipeError(f"found {value!r}; expected true or false", key=name)

@@ -31,10 +31,9 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.additive import ALIVE, NOW, M, close, count_update, survive
-from rerank.learn.base import Learner, Weights, learners, require, require_choice
-from rerank.learn.judge import base_of, judge, score_list, squared_radius, subgradient
+from rerank.learn.base import Learner, Weights, learners, require, require_common
+from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
-from rerank.learn.losses import LOSSES
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
 
@@ -186,6 +185,7 @@ def winnow_epoch(
 ) -> None:
     """Pass over ``order``: predict, and on a mistake (or, always, a loss) θ ← θ − η·weight·g (Zhang, section 1)."""
     for at in range(order.shape[0]):
+        look_ahead(data, order, at)
         i = order[at]
         d = normaliser(state, q)
         score_scaled(data, i, state.w, d, q.base + q.base_rate * d * state.base[WEIGHT], t.scores)
@@ -227,8 +227,7 @@ class Multiplicative(Learner):
     def __post_init__(self) -> None:
         for name in ("eta", "mu"):
             require(name, getattr(self, name), low=0.0, strict=True)
-        for name in ("base", "base_rate"):
-            require(name, getattr(self, name), low=0.0)
+        require_common(self)
         if not LEAST_MU <= self.mu <= LARGEST_MU:
             raise RecipeError(f"found {self.mu!r}; expected a number from {LEAST_MU:g} to {LARGEST_MU:g}", key="mu")
         total = getattr(self, "total", None)
@@ -314,11 +313,6 @@ class UWin(Multiplicative):
     update: Literal["always", "mistakes"] = "mistakes"
     base: float = 1.0
     base_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_choice("loss", self.loss, tuple(LOSSES))
-        require_choice("update", self.update, ("always", "mistakes"))
 
     def walk(
         self,

@@ -49,6 +49,14 @@ def numbers() -> Iterator[Any]:
                 yield pytest.param(name, item.name, id=f"{name}.{item.name}")
 
 
+def switches() -> Iterator[Any]:
+    """Every parameter of every registered learner that is on or off."""
+    for name, cls in learners:
+        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if isinstance(item.default, bool):
+                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
+
+
 def choices() -> Iterator[Any]:
     """Every parameter of every registered learner that names something."""
     for name, cls in learners:
@@ -165,8 +173,10 @@ def test_learns_a_separable_corpus(name: str, parameters: dict[str, Any]) -> Non
 def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
     positive = parameter in LEARNERS[name].positive
     allowed = "expected a finite number above 0" if positive else "expected a finite number from 0"
-    bad: list[Any] = [math.nan, -1.0, -1e-300, math.inf, -math.inf, "1", None, True, [1.0], 10**400]
-    for value in bad + [0, 0.0] * positive:
+    bad: list[Any] = [math.nan, -1.0, -1e-300, math.inf, -math.inf, "1", True, [1.0], 10**400]
+    item = next(f for f in dataclasses.fields(learners.get(name)) if f.name == parameter)  # type: ignore[arg-type]
+    none = [] if "None" in str(item.type) else [None]  # some limits can be left out
+    for value in bad + none + [0, 0.0] * positive:
         with pytest.raises(RecipeError) as caught:
             learners.get(name)(**{parameter: value})
         assert caught.value.key == parameter
@@ -176,6 +186,14 @@ def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
             make(name, {parameter: value})
     for value in [1, 0.5, *([] if positive else [0, 0.0])]:
         assert getattr(make(name, {parameter: value}), parameter) == value
+
+
+@pytest.mark.parametrize(("name", "parameter"), list(switches()))
+def test_bad_switches_are_refused(name: str, parameter: str) -> None:
+    for value in ("yes", 1, None, 0.0):
+        with pytest.raises(RecipeError, match="expected true or false") as caught:
+            learners.get(name)(**{parameter: value})
+        assert caught.value.key == parameter
 
 
 @pytest.mark.parametrize(("name", "parameter"), list(choices()))

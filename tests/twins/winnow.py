@@ -243,7 +243,7 @@ LM_PERC: list[dict[str, Any]] = [{}, {"C": 0.25}, {"C": None, "base": 0.5, "base
 ENTRIES = {
     "uwin": Entry(UWIN, uwin, binary_winnow, POSITIVES),
     "nwin": Entry(NWIN, nwin, binary_winnow, POSITIVES),
-    "lm-uwin": Entry(LM_UWIN, lm_uwin, binary_large_margin, POSITIVES, duals=True),
-    "lm-nwin": Entry(LM_NWIN, lm_nwin, binary_large_margin, POSITIVES, duals=True),
-    "lm-perc": Entry(LM_PERC, lm_perc, binary_large_margin, duals=True),
+    "lm-uwin": Entry(LM_UWIN, lm_uwin, binary_large_margin, POSITIVES | {"C"}, duals=True),
+    "lm-nwin": Entry(LM_NWIN, lm_nwin, binary_large_margin, POSITIVES | {"C"}, duals=True),
+    "lm-perc": Entry(LM_PERC, lm_perc, binary_large_margin, frozenset({"C"}), duals=True),
 }
