@@ -28,7 +28,17 @@ from rerank.learn.base import Learner, Weights, learners, require, require_commo
 from rerank.learn.judge import judge, look_ahead, squared_radius
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
-from rerank.learn.rda import ALIVE, DUAL, PENDING, SUM, TOTAL, K, Prefix, close_predictor, count_active, summed_weight
+from rerank.learn.rda import (
+    ALIVE,
+    DUAL,
+    PENDING,
+    K,
+    Prefix,
+    close_predictor,
+    count_active,
+    summed_average,
+    summed_weight,
+)
 from rerank.learn.units import (
     NOISE,
     Extremes,
@@ -293,10 +303,7 @@ class AdaptiveRDA(Learner):
 
     def average(self, state: AdaptiveState) -> Weights:
         """See ``Learner.average``."""
-        total = int(state.counts[TOTAL])
-        if total == 0:
-            return Weights(np.zeros(state.total.size), float(self.base))
-        return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+        return summed_average(state, self.base, self.base_rate)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """See ``Learner.votes``: a_j = −s_j·e_j, v_j = ±e_j, τ_k = k·λ₁, and d_k."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -212,6 +212,14 @@ def count_active(s: np.ndarray, threshold: float) -> int:
     return count
 
 
+def summed_average(state: Any, base: float, base_rate: float) -> Weights:
+    """Σ c_k w_k / Σ c_k of a state that keeps both sums: ``total``, counts[TOTAL] and, for β, base[SUM]."""
+    seen = int(state.counts[TOTAL])
+    if seen == 0:
+        return Weights(np.zeros(state.total.size), float(base))
+    return Weights(state.total / seen, float(state.base[SUM] / seen) if base_rate else float(base))
+
+
 @learners.add("rda")
 @dataclass(frozen=True)
 class RDA(Learner):
@@ -300,10 +308,7 @@ class RDA(Learner):
 
     def average(self, state: RDAState) -> Weights:
         """See ``Learner.average``."""
-        total = int(state.counts[TOTAL])
-        if total == 0:
-            return Weights(np.zeros(state.s.size), float(self.base))
-        return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+        return summed_average(state, self.base, self.base_rate)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """See ``Learner.votes``: a_j = −s_j, τ_k = k·λ₁, and d_k."""

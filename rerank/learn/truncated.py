@@ -31,12 +31,11 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.moves import leaving
-from rerank.learn.rda import ALIVE, PENDING, TOTAL, K
+from rerank.learn.rda import ALIVE, PENDING, SUM, TOTAL, K, summed_average
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
 
-# Indices of TruncatedState.base.
-WEIGHT, SUM = range(2)
+WEIGHT = 0  # index of TruncatedState.base, before SUM
 LARGEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
 
 
@@ -305,10 +304,7 @@ class Truncating(Learner):
 
     def average(self, state: TruncatedState) -> Weights:
         """See ``Learner.average``."""
-        total = int(state.counts[TOTAL])
-        if total == 0:
-            return Weights(np.zeros(state.a.size), float(self.base))
-        return Weights(state.total / total, float(state.base[SUM] / total) if self.base_rate else float(self.base))
+        return summed_average(state, self.base, self.base_rate)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """See ``Learner.votes``: a_j, τ_k = G_k, and for exempt columns v_j = 0."""
