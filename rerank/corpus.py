@@ -52,6 +52,7 @@ class Corpus:
 
     ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
     equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
+    ``free``: so many columns, the first ones, that no penalty touches (dense scores);
     ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
     """
 
@@ -66,6 +67,7 @@ class Corpus:
     weight: np.ndarray
     width: int
     about: dict[str, Any] = field(default_factory=dict)
+    free: int = 0
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
@@ -86,6 +88,7 @@ class Corpus:
         L, N = self.list_count, self.candidate_count
         wrong = (
             self.width < 0
+            or not 0 <= self.free <= self.width
             or self.rows.shape != (N + 1,)
             or self.rows[0] != 0
             or self.rows[-1] != self.columns.size
@@ -178,7 +181,7 @@ class Corpus:
         with new_directory(directory) as new:
             for name in _DTYPES:
                 np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
-            header = {"version": FORMAT_VERSION, "width": self.width, "about": self.about}
+            header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
             (new / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
 
     @staticmethod
@@ -198,7 +201,8 @@ class Corpus:
             arrays = {name: np.load(source / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in _DTYPES}
             if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
                 raise DataError("an array has another type than the format says")
-            return Corpus(**arrays, width=int(header["width"]), about=dict(header["about"]))
+            width, free = int(header["width"]), int(header.get("free", 0))
+            return Corpus(**arrays, width=width, free=free, about=dict(header["about"]))
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -212,7 +216,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     ------
     DataError: no part, or parts of different feature tables or metrics.
     """
-    if len({part.width for part in parts}) != 1:
+    if len({(part.width, part.free) for part in parts}) != 1:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
     if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
         raise DataError("cannot join corpora with statistics of different metrics; use one metric")
@@ -222,7 +226,8 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
     }
     lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
     rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
-    return Corpus(lists=lists, rows=rows, width=parts[0].width, about=parts[0].about, **joined)
+    first = parts[0]
+    return Corpus(lists=lists, rows=rows, width=first.width, free=first.free, about=first.about, **joined)
 
 
 def _constant(values: np.ndarray) -> bool:

@@ -1,0 +1,42 @@
+"""Lists of texts: translations, transcripts, samples of a language model, with what their formats say about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.readers.base import NBestList
+
+
+class SparseScores(NamedTuple):
+    """Named values of a list's candidates that most candidates do not have."""
+
+    first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
+    names: list[bytes]  # one an entry
+    values: np.ndarray  # float64, one an entry
+
+
+@dataclass(frozen=True, eq=False)
+class TextList(NBestList):
+    """N candidates for one source. ``texts`` are stripped; ``scores`` (float64 [N, K]) has the columns ``names``.
+
+    | field        | type                  | meaning |
+    |--------------|-----------------------|---------|
+    | names        | tuple of K str        | the names of the score columns; ``column`` is the base score's |
+    | sparse       | SparseScores or None  | sparse features that the file holds |
+    | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
+    | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
+    | source       | bytes or None         | the input, where the format holds it |
+    | references   | tuple of bytes        | references, where the format holds them |
+    | raw          | any                   | what the reader wants for writing the list back |
+    """
+
+    names: tuple[str, ...] = ()
+    sparse: SparseScores | None = None
+    segmentation: list[bytes] | None = None
+    alignment: list[bytes] | None = None
+    source: bytes | None = None
+    references: tuple[bytes, ...] = ()
+    raw: Any = None
