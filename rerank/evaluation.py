@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from rerank.content import metric_of
 from rerank.corpus import Corpus
 from rerank.errors import DataError
-from rerank.extraction import make_metric
 from rerank.files import new_file
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.metrics.significance import TestName, compare
@@ -115,13 +115,15 @@ def compare_runs(
         raise DataError(
             f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
         )
-    metric = make_metric(load_recipe(a / "recipe.yaml").metric)
+    metric = metric_of(load_recipe(a / "recipe.yaml"))
     results = []
     for split in splits:
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
         result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
         scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
-        results.append((split, {"measure": metric.primary, "a": scores_of[0], "b": scores_of[1], **result}))
+        found = {"measure": metric.primary, "percent": metric.percent, "a": scores_of[0], "b": scores_of[1]}
+        found["signature"] = own.signature
+        results.append((split, found | result))
     return results
 
 

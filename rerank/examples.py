@@ -7,11 +7,10 @@ import numpy as np
 from rerank.corpus import Corpus
 from rerank.extraction import Extracted
 from rerank.model import Model
-from rerank.readers.base import BadList
-from rerank.readers.brackets import read_trees
-from rerank.recipe import Recipe
+from rerank.readers.base import NBestList, SkipCount
+from rerank.recipe import ListRecipe
 from rerank.report.data import Contribution, Example
-from rerank.reranker import Reranker
+from rerank.reranker import Opened, Reranker
 
 FEATURES_SHOWN = 10
 
@@ -31,7 +30,7 @@ def choose_examples(corpus: Corpus, base: np.ndarray, chosen: np.ndarray, number
 
 
 def make_examples(
-    recipe: Recipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
+    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
 ) -> list[Example]:
     """Examples of a split, their texts read again from its files."""
     corpus = extracted.corpus
@@ -39,23 +38,22 @@ def make_examples(
     wanted = {extracted.ids[i]: i for i in picked}
     if not wanted:
         return []
-    reranker = Reranker(model, recipe.training.predictor)
-    golds = read_trees(recipe.data.path("gold", split))
+    reranker = Reranker(model, recipe.predictor)
     found: dict[int, Example] = {}
-    # Gold trees go by the order of the file, skipped lists included: so lists are read without skipping.
-    for nbest, (gold, _) in zip(reranker.reader.read(recipe.data.path("nbest", split)), golds, strict=False):
-        i = wanted.get(nbest.id)
-        if i is None or i in found or isinstance(nbest, BadList):
+    for item in reranker.content.pairs(recipe.data, split, SkipCount("skip")):
+        i = wanted.get(item.nbest.id)
+        if i is None or i in found:
             continue
         first = int(corpus.lists[i])
         places = int(base[i]) - first, int(chosen[i]) - first
-        parts = reranker.explain(nbest, nbest.trees(reranker.symbols), places[1], places[0])
+        parts = reranker.explain(Opened(item.nbest, item.content), places[1], places[0])
+        texts = [text.decode("utf-8", "replace") for text in (item.nbest.texts[y] for y in places)]
         found[i] = Example(
             split=split,
-            list_id=nbest.id,
-            gold=gold.decode("utf-8", "replace"),
-            base=nbest.texts[places[0]].decode("utf-8", "replace"),
-            chosen=nbest.texts[places[1]].decode("utf-8", "replace"),
+            list_id=item.nbest.id,
+            gold=reranker.content.gold_text(item.gold),
+            base=texts[0],
+            chosen=texts[1],
             base_gain=float(corpus.gain[base[i]]),
             chosen_gain=float(corpus.gain[chosen[i]]),
             oracle_gain=float(corpus.gain[first : int(corpus.lists[i + 1])].max()),
@@ -63,5 +61,12 @@ def make_examples(
                 Contribution(part.feature, part.weight, part.value - part.other, part.amount)
                 for part in parts[:FEATURES_SHOWN]
             ],
+            source=_source(item.nbest),
         )
     return [found[i] for i in sorted(found)]
+
+
+def _source(nbest: NBestList) -> str | None:
+    """The input of a list, where it is known."""
+    source = getattr(nbest, "source", None)
+    return None if source is None else source.decode("utf-8", "replace")

@@ -11,6 +11,7 @@ from rerank.learn.base import Weights
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.model import Model
+from rerank.standard import standard_weights
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
 
 def ablate(model: Model, predictor: str, corpus: Corpus, metric: Metric) -> tuple[float, dict[str, float]]:
     """(score of the model on ``corpus``, score without each template): its weights are set to zero, nothing is
-    trained again."""
-    weights = model.weights[predictor]
+    trained again. The dense columns of ``corpus`` are standardised."""
+    weights = standard_weights(model.weights[predictor], model.table)
 
     def score(w: np.ndarray) -> float:
         chosen = best(corpus, scores(corpus, Weights(w, weights.base)))

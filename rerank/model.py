@@ -1,6 +1,7 @@
 """Models: weights, feature table and provenance in one directory of plain files.
 
-Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``,
+Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``
+(and ``mert.npy`` where the model was tuned),
 ``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
 ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
 """
@@ -21,7 +22,6 @@ from rerank.files import new_directory
 from rerank.learn.base import Weights
 
 FORMAT_VERSION = 1
-PREDICTORS = ("last", "average")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Model:
     """A trained model.
 
     settings: the resolved recipe it was trained by; about: provenance (digest of the training data, epochs, date);
-    table: feature → column; weights: by predictor ("last", "average"); state, votes: arrays of the learner's state
+    table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
+    they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
     and of its logged updates, empty where they were not kept.
     """
 
@@ -97,7 +98,9 @@ class Model:
                 for name in header["files"]
                 if name.endswith(".npy") and not name.startswith("table_")
             }
-            weights = {name: Weights(arrays[name], float(header["base"][name])) for name in PREDICTORS}
+            weights = {name: Weights(arrays[name], float(base)) for name, base in header["base"].items()}
+            if not {"last", "average"} <= set(weights):
+                raise KeyError("last, average")
             if any(weight.w.shape != (table.width,) or weight.w.dtype != np.float64 for weight in weights.values()):
                 raise ModelError("weights and feature table differ in length or type", path=str(source))
             state = {name[6:]: array for name, array in arrays.items() if name.startswith("state_")}

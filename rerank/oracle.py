@@ -184,3 +184,17 @@ class ListStatistics:
             anti_oracle=report(anti_oracle(corpus.lists, corpus.gain, corpus.base)),
             random=metric.report(mean_rows(corpus.lists, corpus.stats).sum(axis=0), total),
         )
+
+
+def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarray:
+    """What every candidate would do to the corpus score of the selection ``around`` (int64 [L]) in its list's place.
+
+    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. A corpus measure that
+    is no mean of sentences (BLEU with its brevity penalty) then asks of a sentence what the corpus needs.
+    """
+    rows = chosen_rows(corpus.stats, around)
+    total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)
+    of = np.repeat(np.arange(corpus.list_count), np.diff(corpus.lists))
+    unit = corpus.list_count * metric.percent / 100.0 * (-1.0 if metric.lower_is_better else 1.0)
+    changed = metric.scores(total - rows[of] + corpus.stats, reference)
+    return np.asarray(unit * (changed - metric.scores(total, reference)))

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
+from rerank.content import content_of, metric_of, recipe_of
+from rerank.content.base import make_reader
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
-from rerank.extraction import CorpusCache, Extracted, file_digest, make_extractor, make_metric, make_reader
+from rerank.extraction import CorpusCache, Extracted, file_digest
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.files import write_text
 from rerank.learn.base import learners
@@ -28,14 +30,17 @@ from rerank.model import Model
 from rerank.oracle import ListStatistics
 from rerank.outputs import log_file, prepare_output
 from rerank.readers.base import SkipCount
+from rerank.readers.references import read_lines
 from rerank.readers.streams import open_output, open_stream
-from rerank.recipe import Recipe
+from rerank.recipe import ListRecipe
 from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
-from rerank.runs import Run, train_run
-from rerank.symbols import SymbolTable
+from rerank.runs import Run, pair_source, train_run
+from rerank.standard import raw_weights
+from rerank.text_recipe import TextRecipe
+from rerank.tuning import check_mert, tune_run
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]
@@ -58,7 +63,7 @@ class Data:
     others: dict[str, Extracted]
 
     @staticmethod
-    def load(recipe: Recipe, directory: Path, splits: tuple[str, ...]) -> Data:
+    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...]) -> Data:
         """Extract, or take from the cache, the training split and ``splits``."""
         store = cache_of(directory)
         training, table, key = store.training(recipe)
@@ -68,7 +73,7 @@ class Data:
         }
         return Data(training, table, key, others)
 
-    def counts(self, recipe: Recipe, metric: Metric) -> dict[str, Any]:
+    def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """What metrics.json says of every split."""
         found = {}
         for split, extracted in {recipe.data.train: self.training, **self.others}.items():
@@ -86,15 +91,15 @@ class Data:
         return found
 
 
-def extract(recipe: Recipe, directory: Path) -> dict[str, Any]:
+def extract(recipe: ListRecipe, directory: Path) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
     check(recipe)
-    data = Data.load(recipe, directory, recipe.data.splits[1:])
-    return data.counts(recipe, make_metric(recipe.metric))
+    data = Data.load(recipe, directory, recipe.splits[1:])
+    return data.counts(recipe, metric_of(recipe))
 
 
 def run(
-    recipe: Recipe, directory: Path, *, resume: bool = False, stages: tuple[str, ...] = ("train", "test")
+    recipe: ListRecipe, directory: Path, *, resume: bool = False, stages: tuple[str, ...] = ("train", "test")
 ) -> Metrics:
     """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
 
@@ -112,12 +117,13 @@ def run(
         raise DataError(message, path=str(directory))
     prepare_output(directory, recipe.as_yaml(), RESULTS, resume=resume)
     with log_file(directory):
-        metric = make_metric(recipe.metric)
+        metric = metric_of(recipe)
         tests = recipe.data.tests if "test" in stages else ()
-        splits = (*([recipe.data.dev] if recipe.data.dev else []), *tests)
+        tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
+        splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *tests)
         data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)))
         runs = _train_all(recipe, directory, data, metric, only_load="train" not in stages)
-        chosen = max(runs, key=lambda each: each.dev_score)  # the first of equals
+        chosen = _best_on_dev(runs, metric)
         if len(runs) > 1 and recipe.data.dev:
             log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
         model = _model(recipe, chosen, data)
@@ -134,7 +140,7 @@ def run(
     return metrics
 
 
-def check(recipe: Recipe) -> None:
+def check(recipe: ListRecipe) -> None:
     """Build every part that the recipe names and look for its files, before anything is read or written.
 
     Raises
@@ -142,12 +148,14 @@ def check(recipe: Recipe) -> None:
     RecipeError: an unknown part or setting, or settings that exclude one another.
     DataError: a file that does not exist or cannot be opened.
     """
-    make_metric(recipe.metric)
+    content_of(recipe)
     make_reader(recipe.data.reader)
-    make_extractor(recipe.features, SymbolTable())
     for _, single in recipe.expand():
         settings = single.training
         build(learners, single.learner, "learner")
+        pair_source(settings.pairs)
+        if isinstance(single, TextRecipe):
+            check_mert(single)
         if settings.select is not None:
             build(learners, settings.select.learner, "training.select.learner")
             if settings.warm_start is not None:
@@ -155,12 +163,12 @@ def check(recipe: Recipe) -> None:
                 raise RecipeError(message, key="training.warm_start")
         if settings.warm_start is not None:
             Model.load(settings.warm_start)
-    for split in recipe.data.splits:
-        for kind in ("nbest", "gold"):
-            path = recipe.data.path(kind, split)
-            if path == "-":
-                raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
-            open_stream(path).close()
+    for split in recipe.splits:
+        for kind, paths in recipe.data.files(split).items():
+            for path in paths:
+                if path == "-":
+                    raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
+                open_stream(path).close()
 
 
 def same_columns(a: Table, b: Table) -> bool:
@@ -170,7 +178,7 @@ def same_columns(a: Table, b: Table) -> bool:
     return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
 
 
-def _check_warm_start(recipe: Recipe, table: Table) -> None:
+def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
     path = recipe.training.warm_start
     if path is None:
         return
@@ -180,7 +188,7 @@ def _check_warm_start(recipe: Recipe, table: Table) -> None:
         log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
 
 
-def _train_all(recipe: Recipe, directory: Path, data: Data, metric: Metric, *, only_load: bool) -> list[Run]:
+def _train_all(recipe: ListRecipe, directory: Path, data: Data, metric: Metric, *, only_load: bool) -> list[Run]:
     """All runs of the recipe, those that are stored already from disk."""
     runs = []
     expanded = recipe.expand()
@@ -195,6 +203,9 @@ def _train_all(recipe: Recipe, directory: Path, data: Data, metric: Metric, *, o
             dev = data.others[single.data.dev] if single.data.dev else None
             _check_warm_start(single, data.table)
             run_ = train_run(name, single, data.training.corpus, dev.corpus if dev else None, metric, data.key)
+            if isinstance(single, TextRecipe) and single.mert is not None:
+                split = data.others[single.mert.split].corpus
+                tune_run(run_, single, split, dev.corpus if dev else None, metric, data.table)
             run_.save(stored)
         runs.append(run_)
     lines = [json.dumps({"run": each.name, "seed": each.recipe.seed, **line}) for each in runs for line in each.history]
@@ -202,7 +213,13 @@ def _train_all(recipe: Recipe, directory: Path, data: Data, metric: Metric, *, o
     return runs
 
 
-def _model(recipe: Recipe, chosen: Run, data: Data) -> Model:
+def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
+    """The run with the best dev score, the first of equals."""
+    sign = -1.0 if metric.lower_is_better else 1.0
+    return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
+
+
+def _model(recipe: ListRecipe, chosen: Run, data: Data) -> Model:
     """The chosen run as a model."""
     about = {
         "learner": chosen.training["learner"],
@@ -210,23 +227,27 @@ def _model(recipe: Recipe, chosen: Run, data: Data) -> Model:
         "seed": chosen.recipe.seed,
         "run": chosen.name,
         "training_data": data.key,
-        "files": {kind: file_digest(recipe.data.path(kind, recipe.data.train)) for kind in ("nbest", "gold")},
+        "files": {
+            kind: [file_digest(path) for path in paths] for kind, paths in recipe.data.files(recipe.data.train).items()
+        },
         "version": __version__,
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
     }
     settings = chosen.recipe.model_dump(mode="json")
     votes = chosen.votes(data.training.corpus)
-    return Model(settings, about, data.table, chosen.weights, chosen.state, votes.arrays() if votes else {})
+    weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
+    return Model(settings, about, data.table, weights, chosen.state, votes.arrays() if votes else {})
 
 
 def _metrics(
-    recipe: Recipe, data: Data, metric: Metric, runs: list[Run], chosen: Run, tests: tuple[str, ...]
+    recipe: ListRecipe, data: Data, metric: Metric, runs: list[Run], chosen: Run, tests: tuple[str, ...]
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
     for each in runs:
         for split in tests:
             each.evaluate(split, data.others[split].corpus, data.others[split].ids, data.training.corpus, metric)
         each.forget_votes()
+    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
     entries = [each.entry() for each in runs]
     own = chosen.entry()
     return {
@@ -236,6 +257,8 @@ def _metrics(
         "seed": chosen.recipe.seed,
         "version": __version__,
         "metric": metric.signature,
+        "measure": metric.primary,
+        "signatures": signatures,
         "corpora": data.counts(recipe, metric),
         "features": {key: value for key, value in data.table.about.items() if key != "templates"},
         "dev_split": recipe.data.dev,
@@ -248,25 +271,38 @@ def _metrics(
     }
 
 
+def _describe(recipe: ListRecipe, split: str, corpus: Corpus, chosen: Run) -> dict[str, str]:
+    """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
+    first = corpus.lists[:-1]
+    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
+    found = content_of(recipe).describe(recipe.data, split, places)
+    for name, measures in found.reports.items():
+        chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
+    return found.signatures
+
+
 def _save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
     for split in tests:
         chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
 
 
-def _write_predictions(recipe: Recipe, directory: Path, model: Model, tests: tuple[str, ...]) -> None:
+def _write_predictions(recipe: ListRecipe, directory: Path, model: Model, tests: tuple[str, ...]) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
-        reranker = Reranker(model, recipe.training.predictor)
-        source = recipe.data.path("nbest", split)
+        reranker = Reranker(model, recipe.predictor)
+        files = recipe.data.files(split)
         target = directory / "predictions" / f"{split}.nbest.gz"
         target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
         with open_output(target) as out:
-            lists = reranker.read(reranker.reader, source, SkipCount(recipe.data.on_bad_list))
+            sources = read_lines(files["sources"][0]) if "sources" in files else None
+            lists = reranker.read(
+                reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
+            )
             write_ranked(out, reranker.reader, reranker.rank(lists))
 
 
 def _write_report(
-    recipe: Recipe,
+    recipe: ListRecipe,
     directory: Path,
     data: Data,
     model: Model,
@@ -279,7 +315,7 @@ def _write_report(
     for split in recipe.data.tests:
         choices = chosen.choices[split]
         extracted = data.others[split]
-        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.training.predictor])
+        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.predictor])
     write_report(
         directory / "report.html",
         Report(
@@ -307,16 +343,17 @@ def environment() -> list[str]:
 def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:
     """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
 
+    Its dense columns are standardised: see ``standard_weights``.
+
     Raises
     ------
     RecipeError: it had none.
+    ModelError: the model is of something else than lists, or its training data have changed.
     """
-    if model.settings.get("task") != "parse":
-        raise ModelError(f"a model of {model.settings.get('task')}; only models of N-best lists have a dev split")
-    recipe = Recipe.model_validate(model.settings)
+    recipe = recipe_of(model)
     if recipe.data.dev is None:
         raise RecipeError("the model was trained without a dev split", key="data.dev")
     data = Data.load(recipe, directory, (recipe.data.dev,))
     if not same_columns(data.table, model.table):
         raise ModelError("the training data have changed since the model was trained")
-    return data.others[recipe.data.dev].corpus, make_metric(recipe.metric)
+    return data.others[recipe.data.dev].corpus, metric_of(recipe)

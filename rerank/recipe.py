@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -53,22 +53,34 @@ def named(value: Any, name: str) -> Any:
     return {"name": name, **value} if isinstance(value, dict) else value
 
 
+def yaml_value(text: str, what: str) -> Any:
+    """The value that ``text`` holds as YAML; a RecipeError calls it ``what``."""
+    try:
+        return _read_yaml(text)
+    except ValueError as error:
+        raise RecipeError(f"the value of {what} is not valid YAML: {error}") from None
+
+
 class Section(BaseModel):
     """A part of a recipe: no unknown keys, no change once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DataSettings(Section):
-    """Where lists and references are. ``{root}`` and ``{split}`` in the patterns are filled in."""
+def literal(path: str) -> str:
+    """A pattern in which there is nothing to fill in."""
+    return path.replace("{", "{{").replace("}", "}}")
+
+
+class SplitSettings(Section):
+    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in."""
 
     root: str = "."
     train: str = "train"
     dev: str | None = "dev"
     tests: tuple[str, ...] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
-    gold: str = "{root}/{split}.gold.gz"
-    reader: Settings = Field(default_factory=lambda: {"name": "charniak"})
+    reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"
 
     @field_validator("tests", mode="before")
@@ -81,69 +93,111 @@ class DataSettings(Section):
     def _once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(value))
 
-    @field_validator("reader", mode="before")
-    @classmethod
-    def _charniak(cls, value: Any) -> Any:
-        return named(value, "charniak")
-
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits, the training split first; a split named twice counts once."""
         return tuple(dict.fromkeys([self.train, *([self.dev] if self.dev else []), *self.tests]))
 
-    def path(self, kind: Literal["nbest", "gold"], split: str) -> str:
-        """The file of a split."""
-        pattern = self.nbest if kind == "nbest" else self.gold
+    def files(self, split: str) -> dict[str, list[str]]:
+        """All files of a split, by what they hold."""
+        raise NotImplementedError
+
+    def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
+        """The same settings for one set of files."""
+        raise NotImplementedError
+
+    def fill(self, key: str, pattern: str, split: str) -> str:
+        """``pattern`` with root and split filled in; a RecipeError names ``key`` where it asks for something else."""
         try:
             return pattern.format(root=self.root, split=split)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise RecipeError(
-                f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{kind}"
+                f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{key}"
             ) from None
 
 
-class FeatureSettings(Section):
+class DataSettings(SplitSettings):
+    """Where lists of parses and their gold trees are."""
+
+    gold: str = "{root}/{split}.gold.gz"
+    reader: Settings = Field(default_factory=lambda: {"name": "charniak"})
+
+    @field_validator("reader", mode="before")
+    @classmethod
+    def _charniak(cls, value: Any) -> Any:
+        return named(value, "charniak")
+
+    def path(self, kind: Literal["nbest", "gold"], split: str) -> str:
+        """The file of a split."""
+        return self.fill(kind, self.nbest if kind == "nbest" else self.gold, split)
+
+    def files(self, split: str) -> dict[str, list[str]]:
+        """All files of a split, by what they hold."""
+        return {"nbest": [self.path("nbest", split)], "gold": [self.path("gold", split)]}
+
+    def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
+        """The same settings for one set of files; trees have no sources."""
+        if sources is not None:
+            raise RecipeError("the lists hold trees; sources are for lists of texts")
+        return self.model_copy(update={"nbest": literal(nbest), "gold": literal(gold)})
+
+
+class TemplateSettings(Section):
     """Which templates fire and which of their features are kept.
 
-    set: a named set (minimal, cj2005, extended), with ``templates`` added to it; set: null for those alone.
-    heads: head rules that replace the built-in ones, e.g. {syntactic: {NML: ["> NN NNS", "> *"]}}: steps tried in
-    order, "<" from the left or ">" from the right, then the labels looked for.
+    set: a named set, with ``templates`` added to it; set: null for those alone.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
     min_lists: keep a feature that varies in so many training lists. hash_bits: instead of a table of kept
     features, 2^hash_bits columns that features may share. centred: store values relative to a list's most frequent one.
     """
 
-    set: str | None = "cj2005"
+    set: str | None
     templates: tuple[Any, ...] = ()
     user: dict[str, str] = Field(default_factory=dict)
-    heads: dict[Literal["syntactic", "semantic"], dict[str, list[str]]] = Field(default_factory=dict)
     min_lists: int = Field(default=5, ge=1)
     hash_bits: int | None = Field(default=None, ge=4, le=30)
     centred: bool = True
 
 
+class FeatureSettings(TemplateSettings):
+    """Templates of trees: the sets are minimal, cj2005 and extended.
+
+    heads: head rules that replace the built-in ones, e.g. {syntactic: {NML: ["> NN NNS", "> *"]}}: steps tried in
+    order, "<" from the left or ">" from the right, then the labels looked for.
+    """
+
+    set: str | None = "cj2005"
+    heads: dict[Literal["syntactic", "semantic"], dict[str, list[str]]] = Field(default_factory=dict)
+
+
 class OracleSettings(Section):
     """ties: is the oracle the candidate with the best base score among the best, or "any" of them?
-    level: best gain list by list, or the selection that climbs to the best corpus score."""
+    level: best gain list by list, or the selection that climbs to the best corpus score.
+    gain: what learners get as a candidate's gain in training: the metric of its sentence; or what the corpus score of
+    the oracles gains where the candidate takes the place of its list's; or the mean of both."""
 
     ties: Literal["base", "any"] = "base"
     level: Literal["sentence", "corpus"] = "sentence"
+    gain: Literal["sentence", "corpus", "both"] = "sentence"
 
 
 class SelectSettings(Section):
     """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
     average stay; the learner proper starts anew on them. At most ``keep`` columns (a number, or a share in (0, 1)),
-    those with the largest weights."""
+    those with the largest weights, or, by ``contribution``, with the largest |weight| · norm of the column: what they
+    do to scores. Dense columns always stay and do not count."""
 
     learner: Settings
     epochs: int | None = Field(default=None, ge=1)
     keep: float | None = Field(default=None, gt=0)
+    by: Literal["weight", "contribution"] = "weight"
 
 
 class TrainingSettings(Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
     predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
-    the directory of a model to go on from (its updates are not logged, so there is no voted predictor then)."""
+    the directory of a model to go on from (its updates are not logged, so there is no voted predictor then);
+    pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source."""
 
     epochs: int = Field(default=10, ge=1)
     shuffle: bool = True
@@ -152,6 +206,12 @@ class TrainingSettings(Section):
     vote: bool = True
     select: SelectSettings | None = None
     warm_start: str | None = None
+    pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})
+
+    @field_validator("pairs", mode="before")
+    @classmethod
+    def _oracle(cls, value: Any) -> Any:
+        return named(value, "oracle")
 
 
 class SignificanceSettings(Section):
@@ -202,13 +262,11 @@ class TaskRecipe(Section):
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-class Recipe(TaskRecipe):
-    """Everything that determines a result of reranking parses."""
+class ListRecipe(TaskRecipe):
+    """Everything that determines a result of reranking lists, whatever their candidates are."""
 
-    task: Literal["parse"] = "parse"
-    data: DataSettings = DataSettings()
-    features: FeatureSettings = FeatureSettings()
-    metric: Settings = Field(default_factory=lambda: {"name": "parseval"})
+    data: SplitSettings
+    features: TemplateSettings
     oracle: OracleSettings = OracleSettings()
     learner: Settings = Field(default_factory=lambda: {"name": "vrda"})
     training: TrainingSettings = TrainingSettings()
@@ -218,17 +276,22 @@ class Recipe(TaskRecipe):
     examples: int = Field(default=8, ge=0)
     reported: ReportedSettings | None = None
 
-    @field_validator("metric", mode="before")
-    @classmethod
-    def _parseval(cls, value: Any) -> Any:
-        return named(value, "parseval")
-
     @field_validator("learner", mode="before")
     @classmethod
     def _vrda(cls, value: Any) -> Any:
         return named(value, "vrda")
 
-    def expand(self) -> list[tuple[str, Recipe]]:
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All splits that are read, the training split first."""
+        return self.data.splits
+
+    @property
+    def predictor(self) -> str:
+        """Whose choices are written out and shown."""
+        return self.training.predictor
+
+    def expand(self) -> list[tuple[str, Self]]:
         """(name, recipe) of every single run: runs × grid points × seeds; only their training may differ.
 
         Raises
@@ -243,15 +306,35 @@ class Recipe(TaskRecipe):
             for point in points:
                 shown = [f"{key.split('.')[-1]}={value}" for key, value in point.items()]
                 for seed in self.seeds or (self.seed,):
-                    single = validate(Recipe, changed(plain, {**run.set, **point, "seed": seed}))
+                    single = validate(type(self), changed(plain, {**run.set, **point, "seed": seed}))
                     if any(getattr(single, part) != getattr(self, part) for part in ("data", "features", "metric")):
                         raise RecipeError("a run may not change data, features or metric", key=f"runs.{run.name}")
                     expanded.append((" ".join([run.name, *shown]), single))
         return expanded
 
 
+class Recipe(ListRecipe):
+    """Everything that determines a result of reranking parses."""
+
+    task: Literal["parse"] = "parse"
+    data: DataSettings = DataSettings()
+    features: FeatureSettings = FeatureSettings()
+    metric: Settings = Field(default_factory=lambda: {"name": "parseval"})
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _parseval(cls, value: Any) -> Any:
+        return named(value, "parseval")
+
+
 # The class of every task's recipe. It is imported when a recipe of its task is read: tasks build on this module.
-TASKS = {"parse": "rerank.recipe:Recipe", "classification": "rerank.classification.recipe:ClassificationRecipe"}
+TASKS = {
+    "parse": "rerank.recipe:Recipe",
+    "translation": "rerank.text_recipe:TextRecipe",
+    "speech": "rerank.text_recipe:TextRecipe",
+    "ranking": "rerank.text_recipe:TextRecipe",
+    "classification": "rerank.classification.recipe:ClassificationRecipe",
+}
 
 
 def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
+from rerank.content import content_of, recipe_of
+from rerank.content.base import make_reader
 from rerank.corpus import Corpus
-from rerank.errors import ModelError
-from rerank.extraction import make_extractor, make_reader
-from rerank.features.extract import Extractor, ListFeatures
+from rerank.errors import DataError, ModelError
+from rerank.features.extract import ListFeatures
 from rerank.features.rows import RowBuilder
+from rerank.features.table import FeatureTable
 from rerank.model import Model
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
-from rerank.readers.pairs import parse_list
+from rerank.readers.moses_layout import TOTAL
 from rerank.readers.streams import Writable
-from rerank.readers.trees import Trees
-from rerank.recipe import FeatureSettings
-from rerank.symbols import SymbolTable
+from rerank.readers.text_list import TextList
 
 VOTE_BATCH = 64
 
@@ -31,6 +32,13 @@ class Ranked(NamedTuple):
     nbest: NBestList
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
+
+
+class Opened(NamedTuple):
+    """A list and what its candidates are (trees, or words and phrases)."""
+
+    nbest: NBestList
+    content: Any
 
 
 class Contribution(NamedTuple):
@@ -81,6 +89,28 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList
     write_bad()
 
 
+def with_sources(
+    lists: Iterable[NBestList | BadList], sources: Iterator[bytes] | None, path: str
+) -> Iterator[NBestList | BadList]:
+    """``lists``, each with the next of ``sources`` where some are given.
+
+    Raises
+    ------
+    DataError: not as many sources as lists.
+    """
+    if sources is None:
+        yield from lists
+        return
+    for number, nbest in enumerate(lists, 1):
+        source = next(sources, None)
+        if source is None:
+            message = f"{number - 1} sources for at least {number} lists; every list needs one, in the same order"
+            raise DataError(message, path=path, line=nbest.line, list_id=nbest.id)
+        yield replace(nbest, source=source) if isinstance(nbest, TextList) else nbest
+    if next(sources, None) is not None:
+        raise DataError("more sources than lists; every list needs one, in the same order", path=path)
+
+
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Candidates by score, ties by base score, then by index (int64 [N])."""
     return np.lexsort((np.arange(scores.size), -base, -scores))
@@ -96,63 +126,71 @@ class Reranker:
     """
 
     def __init__(self, model: Model, predictor: str = "average") -> None:
-        if "features" not in model.settings:
-            task = model.settings.get("task", "another task")
-            raise ModelError(f"a model of {task}; only models of N-best lists rerank lists")
+        recipe = recipe_of(model)
         if predictor not in (*model.weights, "voted"):
-            raise ModelError(f"no predictor {predictor!r}; expected average, last or voted")
+            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted'])}")
         if predictor == "voted" and not model.votes:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
-        self.model, self.predictor = model, predictor
-        self.symbols = SymbolTable()
-        self.settings = FeatureSettings.model_validate(model.settings["features"])
+        self.model, self.predictor, self.recipe = model, predictor, recipe
         # Values as they are, not relative to the list: scores then compare across lists.
-        self.extractor: Extractor = make_extractor(self.settings, self.symbols, centred=False)
+        self.content = content_of(recipe, centred=False)
         self.unknown_features = 0
+        self.without_source = 0  # lists of texts whose source nobody knows
 
     @property
     def reader(self) -> Reader:
-        """The reader of the format that the model was trained on."""
-        return make_reader(self.model.settings["data"]["reader"])
+        """The reader of the format that the model was trained on; score columns are those of training."""
+        spec = self.recipe.data.reader
+        names = self.model.table.about.get("scores", [])
+        if spec["name"] == "moses" and names and not spec.get("columns"):
+            spec = {**spec, "columns": [name for name in names if name != TOTAL]}
+        return make_reader(spec)
 
-    def read(self, reader: Reader, path: str, count: SkipCount) -> Iterator[tuple[NBestList, Trees] | BadList]:
-        """Lists with their trees; bad ones, if they are to be skipped, as they are, so that output stays aligned."""
-        for nbest in reader.read(path):
-            parsed = nbest if isinstance(nbest, BadList) else parse_list(nbest, self.symbols)
-            if isinstance(parsed, BadList):
-                count.bad(parsed)
-                yield parsed
+    def read(
+        self, reader: Reader, path: str, count: SkipCount, sources: Iterator[bytes] | None = None
+    ) -> Iterator[Opened | BadList]:
+        """Lists with what their candidates are; bad ones, if they are to be skipped, as they are, so that output
+        stays aligned.
+
+        sources: of every list, bad ones included, for lists of texts that do not hold theirs.
+        """
+        for nbest in with_sources(reader.read(path), sources, path):
+            content = nbest if isinstance(nbest, BadList) else self.content.open(nbest)
+            if isinstance(content, BadList):
+                count.bad(content)
+                yield content
             elif isinstance(nbest, NBestList):
                 count.good(nbest)
-                yield nbest, parsed
+                self.without_source += isinstance(nbest, TextList) and nbest.source is None
+                yield Opened(nbest, content)
 
-    def features(self, nbest: NBestList, trees: Trees) -> tuple[ListFeatures, np.ndarray]:
+    def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""
-        features = self.extractor.features(trees, nbest.base, nbest.candidates if self.settings.user else ())
+        features = self.content.features(*opened)
         columns = self.model.table.columns(features)
         self.unknown_features += int(np.count_nonzero(columns < 0))
         return features, columns
 
-    def scores(self, nbest: NBestList, trees: Trees) -> np.ndarray:
-        """float64 [N]: the model's score of every candidate (last or average)."""
+    def scores(self, opened: Opened) -> np.ndarray:
+        """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
         weights = self.model.weights[self.predictor]
-        features, columns = self.features(nbest, trees)
+        features, columns = self.features(opened)
         weight = np.where(columns >= 0, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
-        scores = weights.base * nbest.base
+        scores = weights.base * opened.nbest.base
         add_scores(weight, features.first, features.candidate, features.value, scores)
         return scores
 
-    def rank(self, lists: Iterable[tuple[NBestList, Trees] | BadList]) -> Iterator[Ranked | BadList]:
+    def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
         """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
         if self.predictor != "voted":
             for item in lists:
                 if isinstance(item, BadList):
                     yield item
                 else:
-                    scores = self.scores(*item)
+                    scores = self.scores(item)
                     yield Ranked(item[0], rank(scores, item[0].base), scores)
             return
-        batch: list[tuple[NBestList, Trees] | BadList] = []
+        batch: list[Opened | BadList] = []
         for item in lists:
             batch.append(item)
             if len(batch) == VOTE_BATCH:
@@ -160,7 +198,7 @@ class Reranker:
                 batch = []
         yield from self._vote(batch)
 
-    def _vote(self, batch: Sequence[tuple[NBestList, Trees] | BadList]) -> Iterator[Ranked | BadList]:
+    def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
         corpus = self.corpus([item for item in batch if not isinstance(item, BadList)])
         votes = vote_model(self.model, corpus)
         at = 0
@@ -172,24 +210,25 @@ class Reranker:
             at += 1
             yield Ranked(item[0], rank(scores, item[0].base), scores)
 
-    def corpus(self, lists: Sequence[tuple[NBestList, Trees]]) -> Corpus:
+    def corpus(self, lists: Sequence[Opened]) -> Corpus:
         """Lists without references as a corpus of the model's columns."""
         rows = RowBuilder()
-        for nbest, trees in lists:
-            features, columns = self.features(nbest, trees)
-            nothing = np.zeros(len(nbest))
-            rows.add(features, columns, nbest.base, nothing, np.zeros((len(nbest), 0)), np.zeros(0))
-        return rows.finish(None, self.model.table.width, {})
+        for opened in lists:
+            features, columns = self.features(opened)
+            nothing = np.zeros(len(opened.nbest))
+            rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
+        table = self.model.table
+        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
 
-    def explain(self, nbest: NBestList, trees: Trees, chosen: int, other: int) -> list[Contribution]:
+    def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
         weights = self.model.weights["average" if self.predictor == "voted" else self.predictor]
-        features, columns = self.features(nbest, trees)
+        features, columns = self.features(opened)
         values = np.zeros((2, columns.size))
         for row, candidate in zip(values, (chosen, other), strict=True):
             entries = np.flatnonzero(features.candidate == candidate)
             row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
-        base = nbest.base
+        base = opened.nbest.base
         found = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
         for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
             weight = float(weights.w[columns[i]])

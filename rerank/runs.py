@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rerank.corpus import Corpus
-from rerank.errors import DataError
+from rerank.errors import DataError, RecipeError
 from rerank.evaluation import Selections
 from rerank.files import new_directory
 from rerank.learn.base import Learner, Weights, learners
@@ -20,19 +20,19 @@ from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.differences import expand
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
+from rerank.learn.pairs import PairSource
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.votes import Votes
 from rerank.learn.voting import vote
 from rerank.metrics.base import Metric, chosen_rows
 from rerank.model import Model
-from rerank.oracle import base_choice, corpus_oracle, oracle
-from rerank.recipe import Recipe, SelectSettings, Settings
-from rerank.registry import build
+from rerank.oracle import base_choice, corpus_gains, corpus_oracle, oracle
+from rerank.recipe import ListRecipe, SelectSettings, Settings
+from rerank.registry import build, nearest
 from rerank.report.data import Curve
 
 log = logging.getLogger("rerank")
-PREDICTORS = ("last", "average")
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Run:
     """A trained run: its recipe (one learner, one seed), predictors, history, and what was evaluated."""
 
     name: str
-    recipe: Recipe
+    recipe: ListRecipe
     weights: dict[str, Weights]
     state: dict[str, np.ndarray]
     log: dict[str, np.ndarray]  # UpdateLog.arrays, empty where nothing was kept
@@ -61,10 +61,12 @@ class Run:
         return build(learners, self.recipe.learner, "learner")
 
     @property
-    def dev_score(self) -> float:
-        """The dev score of the epoch that was kept; −∞ without a dev split."""
+    def dev_score(self) -> float | None:
+        """The metric on dev at the epoch that was kept, or of the tuned predictor; None without a dev split."""
+        if "dev" in self.training.get("mert", {}):
+            return float(self.training["mert"]["dev"])
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
-        return float(line.get("dev", -np.inf))
+        return float(line["dev"]) if "dev" in line else None
 
     def votes(self, corpus: Corpus) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
@@ -104,7 +106,7 @@ class Run:
             "name": self.name,
             "seed": self.recipe.seed,
             "learner": self.recipe.learner,
-            "dev": self.dev_score if np.isfinite(self.dev_score) else None,
+            "dev": self.dev_score,
             "training": self.training,
             "splits": self.splits,
             "significance": self.significance,
@@ -149,7 +151,7 @@ class Run:
             (new / "run.json").write_text(json.dumps(header))
 
     @staticmethod
-    def load(directory: Path, name: str, recipe: Recipe, data: str) -> Run:
+    def load(directory: Path, name: str, recipe: ListRecipe, data: str) -> Run:
         """Read what ``save`` wrote; ``data`` is the digest of the training corpus that it must have been trained on.
 
         Raises
@@ -162,7 +164,7 @@ class Run:
                 message = "trained before the training files or the program changed; train again without --resume"
                 raise DataError(message, path=str(directory))
             arrays = {path.stem: np.load(path, allow_pickle=False) for path in directory.glob("*.npy")}
-            weights = {key: Weights(arrays[key], float(header["base"][key])) for key in PREDICTORS}
+            weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
@@ -173,7 +175,7 @@ class Run:
             ) from None
 
 
-def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = "") -> Run:
+def train_run(name: str, recipe: ListRecipe, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = "") -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
     ``data`` is the digest of ``corpus``. A run that goes on from another model has neither bounds nor votes: both are
@@ -188,14 +190,14 @@ def train_run(name: str, recipe: Recipe, corpus: Corpus, dev: Corpus | None, met
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | selected
     warm = recipe.training.warm_start is not None
-    about["bound"] = {} if warm else _bounds(training, corpus)
+    about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm else {}
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
 
 
-def _bounds(training: Training, corpus: Corpus) -> Bounds:
+def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus) -> Bounds:
     """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
@@ -204,6 +206,7 @@ def _bounds(training: Training, corpus: Corpus) -> Bounds:
         training.log is None
         or rule is None
         or LOSSES[loss] not in PAIRWISE
+        or recipe.training.pairs["name"] != "oracle"
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
         return {}
@@ -211,7 +214,24 @@ def _bounds(training: Training, corpus: Corpus) -> Bounds:
     return bounds(first, rule, training.weights["average"], corpus, hinge=loss == "hinge")
 
 
-def _targets(recipe: Recipe, corpus: Corpus, metric: Metric) -> np.ndarray:
+def pair_source(settings: Settings) -> PairSource:
+    """The pair source that a recipe describes.
+
+    Raises
+    ------
+    RecipeError: an unknown source or setting.
+    """
+    known = [each.name for each in fields(PairSource)]
+    for key in settings:
+        if key not in known:
+            raise RecipeError(f"a pair source has no {key!r}; {nearest(key, known)}", key="training.pairs")
+    try:
+        return PairSource(**settings)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"training.pairs.{error.key}") from None
+
+
+def _targets(recipe: ListRecipe, corpus: Corpus, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
     if recipe.oracle.level == "corpus":
         return corpus_oracle(corpus, metric)
@@ -219,28 +239,39 @@ def _targets(recipe: Recipe, corpus: Corpus, metric: Metric) -> np.ndarray:
 
 
 def _train(
-    recipe: Recipe, learner: Settings, epochs: int, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = ""
+    recipe: ListRecipe,
+    learner: Settings,
+    epochs: int,
+    corpus: Corpus,
+    dev: Corpus | None,
+    metric: Metric,
+    data: str = "",
 ) -> Training:
     settings = recipe.training
+    sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
 
     def score(split: Corpus, weights: Weights) -> float:
         rows = chosen_rows(split.stats, best(split, scores(split, weights))).sum(axis=0)
-        value = float(metric.scores(rows, split.reference.sum(axis=0)))
-        return -value if metric.lower_is_better else value
+        return sign * float(metric.scores(rows, split.reference.sum(axis=0)))
 
     def say(line: dict[str, Any]) -> None:
-        """Log the history line of an epoch."""
-        shown = "".join(f", {key} {100 * line[key]:.2f}" for key in ("train", "dev") if key in line)
+        """Give the scores of an epoch's history line the metric's own sign, and log it."""
+        line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
+        shown = "".join(f", {key} {metric.percent * line[key]:.2f}" for key in ("train", "dev") if key in line)
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s",
             line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
             line["nonzeros_per_second"] / 1e6,
         )  # fmt: skip
 
+    targets = _targets(recipe, corpus, metric)
+    if recipe.oracle.gain != "sentence":
+        gain = corpus_gains(corpus, metric, targets)
+        corpus = replace(corpus, gain=gain if recipe.oracle.gain == "corpus" else (corpus.gain + gain) / 2)
     return train(
         build(learners, learner, "learner"),
         corpus,
-        _targets(recipe, corpus, metric),
+        targets,
         epochs=epochs,
         seed=recipe.seed,
         shuffle=settings.shuffle,
@@ -250,6 +281,7 @@ def _train(
         evaluate_train=lambda weights: score(corpus, weights),
         evaluate_dev=None if dev is None else lambda weights: score(dev, weights),
         warm=_warm(settings.warm_start, learner, corpus, data),
+        pairs=pair_source(settings.pairs),
         keep_log=True,
         on_epoch=say,
     )
@@ -273,24 +305,30 @@ def _warm(path: str | None, learner: Settings, corpus: Corpus, data: str) -> tup
 
 
 def _select(
-    recipe: Recipe, settings: SelectSettings, corpus: Corpus, dev: Corpus | None, metric: Metric
+    recipe: ListRecipe, settings: SelectSettings, corpus: Corpus, dev: Corpus | None, metric: Metric
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The columns (bool [D]) that a first training leaves."""
     log.info("selecting features with %s", settings.learner)
     first = _train(recipe, settings.learner, settings.epochs or recipe.training.epochs, corpus, dev, metric)
     size = np.abs(first.weights["average"].w)
+    if settings.by == "contribution":
+        squares = np.asarray(corpus.values, np.float64) ** 2
+        size = size * np.sqrt(np.bincount(corpus.columns, weights=squares, minlength=corpus.width))
     columns = size > 0
+    columns[: corpus.free] = False
     if settings.keep is not None:
-        most = int(settings.keep * corpus.width) if settings.keep < 1 else int(settings.keep)
+        most = int(settings.keep * (corpus.width - corpus.free)) if settings.keep < 1 else int(settings.keep)
         if np.count_nonzero(columns) > most:
+            size[~columns] = 0.0
             order = np.lexsort((np.arange(size.size), -size))
             columns = np.zeros(size.size, np.bool_)
             columns[order[:most]] = True
     log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{corpus.width:,}")
+    columns[: corpus.free] = True
     return columns, {"selected_columns": int(np.count_nonzero(columns))}
 
 
-def _about(recipe: Recipe, training: Training, corpus: Corpus) -> dict[str, Any]:
+def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, Any]:
     """What metrics.json says of a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = corpus.nonzeros * len(training.history)

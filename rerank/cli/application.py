@@ -48,7 +48,8 @@ OnBadList = Annotated[
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
 ]
 Predictor = Annotated[
-    Literal["last", "average", "voted"], typer.Option("--predictor", help="Which predictor of the model decides.")
+    Literal["last", "average", "voted", "mert"],
+    typer.Option("--predictor", help="Which predictor of the model decides."),
 ]
 Sets = Annotated[
     list[str] | None,

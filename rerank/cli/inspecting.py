@@ -12,15 +12,13 @@ from rich.table import Table as RichTable
 from rerank import pipeline
 from rerank.cli.application import Predictor, app, out
 from rerank.errors import DataError, RecipeError
-from rerank.extraction import make_metric
 from rerank.inspection import ablate as ablation
 from rerank.inspection import find_features, shares
 from rerank.model import Model
 from rerank.oracle import oracle as best_gain
-from rerank.readers.base import BadList, NBestList, SkipCount
-from rerank.readers.pairs import read_pairs
-from rerank.readers.trees import Trees
-from rerank.reranker import Reranker, rank
+from rerank.readers.base import BadList, SkipCount
+from rerank.readers.references import read_lines
+from rerank.reranker import Opened, Reranker, rank
 
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
@@ -59,20 +57,21 @@ def inspect(
 
 def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
     without: dict[str, float] = {}
-    whole = 0.0
+    whole, percent = 0.0, 100.0
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
         corpus, metric = pipeline.dev_corpus(model, directory.parent)
         whole, without = ablation(model, predictor, corpus, metric)
         heads += ["dev without", "lost"]
-        out.print(f"dev {metric.primary}: {100 * whole:.2f} ({metric.signature})")
+        percent = metric.percent
+        out.print(f"dev {metric.primary}: {metric.percent * whole:.2f} ({metric.signature})")
     table = RichTable(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
         cells = [entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         if ablate:
             score = without[entry.template]
-            cells += [f"{100 * score:.2f}", f"{100 * (whole - score):+.2f}"]
+            cells += [f"{percent * score:.2f}", f"{percent * (whole - score):+.2f}"]
         table.add_row(*cells)
     out.print(table)
     for entry in entries if top else []:
@@ -87,30 +86,33 @@ def explain(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
     gold: Annotated[
-        str | None, typer.Option(help="Gold trees, to compare with the oracle too.", show_default=False)
+        str | None, typer.Option(help="Gold trees or references, to compare with the oracle too.", show_default=False)
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option(help="The inputs of lists of texts that do not hold theirs.", show_default=False)
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="So many features.")] = 15,
     predictor: Predictor = "average",
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
     reranker = Reranker(Model.load(model), predictor)
-    found, best = _find(reranker, nbest, gold, list_id)
+    found, best = _find(reranker, nbest, gold, sources, list_id)
     (ranked,) = list(reranker.rank([found]))
-    if isinstance(ranked, BadList) or not len(found[0]):
+    if isinstance(ranked, BadList) or not len(found.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
-    base = int(rank(found[0].base, found[0].base)[0])
+    base = int(rank(found.nbest.base, found.nbest.base)[0])
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
     table = RichTable("", "candidate", "score", "base score", "text")
     for name, y in places:
-        text = found[0].texts[y].decode("utf-8", "replace")
-        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found[0].base[y]:.4f}", text)
+        text = found.nbest.texts[y].decode("utf-8", "replace")
+        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found.nbest.base[y]:.4f}", text)
     out.print(table)
     for name, other in places[1:]:
         if other == winner:
             out.print(f"the winner is the {name}")
             continue
-        parts = reranker.explain(*found, winner, other)
+        parts = reranker.explain(found, winner, other)
         table = RichTable("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
         for part in parts[:top]:
             table.add_row(
@@ -123,18 +125,18 @@ def explain(
         out.print(table)
 
 
-def _find(reranker: Reranker, nbest: str, gold: str | None, list_id: str) -> tuple[tuple[NBestList, Trees], int]:
-    """The list called ``list_id`` with its trees, and its oracle (-1 without gold trees)."""
-    count = SkipCount("skip")
+def _find(reranker: Reranker, nbest: str, gold: str | None, sources: str | None, list_id: str) -> tuple[Opened, int]:
+    """The list called ``list_id``, and its oracle (-1 without references)."""
+    count, content = SkipCount("skip"), reranker.content
     if gold is None:
-        for item in reranker.read(reranker.reader, nbest, count):
-            if not isinstance(item, BadList) and item[0].id == list_id:
+        for item in reranker.read(reranker.reader, nbest, count, read_lines(sources) if sources else None):
+            if not isinstance(item, BadList) and item.nbest.id == list_id:
                 return item, -1
     else:
-        metric = make_metric(reranker.model.settings["metric"])
-        for found, trees, reference in read_pairs(reranker.reader, nbest, gold, reranker.symbols, count=count):
-            if found.id == list_id:
-                own, stats = metric.stats(reference, trees, reranker.symbols)
-                gain = metric.gain(stats, np.broadcast_to(own, (len(found), own.size)))
-                return (found, trees), int(best_gain(np.array([0, len(found)]), gain, found.base)[0])
+        for pair in content.pairs(reranker.recipe.data.of_files(nbest, gold, sources), "", count):
+            if pair.nbest.id == list_id:
+                own, stats = content.stats(*pair)
+                gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
+                best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
+                return Opened(pair.nbest, pair.content), best
     raise DataError(f"no usable list {list_id!r} in the file", path=nbest)

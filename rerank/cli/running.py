@@ -22,7 +22,8 @@ from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
-from rerank.recipe import Recipe, TaskRecipe, load_recipe
+from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
+from rerank.report.summary import signatures
 from rerank.report.table import plain_text, results_table
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
@@ -48,8 +49,8 @@ def run(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Re
     if isinstance(settings, ClassificationRecipe):
         _print_tables(classification.run(settings, directory, resume=resume))
     else:
-        parses = _of_parses(settings, "run")
-        _print_results(parses, pipeline.run(parses, directory, resume=resume))
+        lists = _of_lists(settings, "run")
+        _print_results(lists, pipeline.run(lists, directory, resume=resume))
     out.print(f"report: {directory / 'report.html'}")
 
 
@@ -62,7 +63,7 @@ def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> Non
         out.print(table if out.is_terminal else plain_text(table))
         return
     table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped")
-    for split, counts in pipeline.extract(_of_parses(settings, "extract"), directory).items():
+    for split, counts in pipeline.extract(_of_lists(settings, "extract"), directory).items():
         skipped = sum(counts["skipped"].values())
         numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
         table.add_row(split, *numbers, f"{skipped:,}")
@@ -77,7 +78,7 @@ def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: 
         classification.run(settings, directory, stages=("train",))
         out.print(f"model: {directory / 'model'}")
         return
-    result = pipeline.run(_of_parses(settings, "train"), directory, resume=resume, stages=("train",))
+    result = pipeline.run(_of_lists(settings, "train"), directory, resume=resume, stages=("train",))
     training = result["training"]
     out.print(f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights")
     out.print(f"model: {directory / 'model'}")
@@ -87,14 +88,14 @@ def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: 
 def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
     settings, directory = _recipe(recipe, set_, output)
-    parses = _of_parses(settings, "test")
-    _print_results(parses, pipeline.run(parses, directory, resume=True, stages=("test",)))
+    lists = _of_lists(settings, "test")
+    _print_results(lists, pipeline.run(lists, directory, resume=True, stages=("test",)))
     out.print(f"report: {directory / 'report.html'}")
 
 
-def _of_parses(recipe: TaskRecipe, command: str) -> Recipe:
+def _of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
     """``recipe``, if it is one of reranking; a RecipeError where ``command`` has nothing to do for its task."""
-    if isinstance(recipe, Recipe):
+    if isinstance(recipe, ListRecipe):
         return recipe
     message = f"`rerank {command}` is not for recipes of the task {recipe.task}; `rerank run` trains and tests"
     raise RecipeError(message, key="task")
@@ -107,11 +108,12 @@ def _print_tables(outcome: Outcome) -> None:
         out.print(f"{table.note}\n")
 
 
-def _print_results(recipe: Recipe, result: pipeline.Metrics) -> None:
+def _print_results(recipe: ListRecipe, result: pipeline.Metrics) -> None:
     for split in dict.fromkeys(recipe.data.tests):
         table = results_table(result, split)
         out.print(table if out.is_terminal else plain_text(table))
-
+    for name, text in signatures(result):
+        out.print(f"{name}: {text}")
     if recipe.reported is not None:
         measures = list(dict.fromkeys(key for row in recipe.reported.rows.values() for key in row))
         table = RichTable("reported", *measures, title=recipe.reported.source)
@@ -132,7 +134,8 @@ def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="That of another run over the same test lists.")],
     predictor: Annotated[
-        Literal["base", "oracle", "last", "average", "voted"], typer.Option(help="Which selection of either run.")
+        Literal["base", "oracle", "last", "average", "voted", "mert"],
+        typer.Option(help="Which selection of either run."),
     ] = "average",
     test_: Annotated[
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
@@ -143,11 +146,15 @@ def compare(
 ) -> None:
     """Paired significance between two runs, on every test split that both have."""
     table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "p")
+    signature = ""
     for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed):
-        low, high = found["interval"]
-        shown = [f"{100 * found[key]:.2f}" for key in ("a", "b")] + [f"{100 * found['difference']:+.2f}"]
-        table.add_row(split, found["measure"], *shown, f"[{100 * low:+.2f}, {100 * high:+.2f}]", f"{found['p']:.4f}")
+        low, high = (found["percent"] * end for end in found["interval"])
+        shown = [f"{found['percent'] * found[key]:.2f}" for key in ("a", "b")]
+        shown.append(f"{found['percent'] * found['difference']:+.2f}")
+        table.add_row(split, found["measure"], *shown, f"[{low:+.2f}, {high:+.2f}]", f"{found['p']:.4f}")
+        signature = found["signature"]
     out.print(table)
+    out.print(signature)
 
 
 @app.command("list")

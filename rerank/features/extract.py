@@ -1,19 +1,19 @@
-"""From the trees of one list to its sparse features: all templates, once a distinct place."""
+"""From one list to its sparse features: all templates; those of trees once a distinct place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.errors import RecipeError, RerankError
 from rerank.features import marks
-from rerank.features.forest import Forest, Grower
+from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
-from rerank.features.places import TREE, UPWARD, Places, places_of
-from rerank.features.sink import BITS, CANDIDATES, FEATURES, OVERFLOW, add_named, clear, new_sink
+from rerank.features.places import TREE, UPWARD, places_of
+from rerank.features.sink import BITS, CANDIDATES, FEATURES, OVERFLOW, Sink, add_named, clear, new_sink
 from rerank.features.template import Template
 from rerank.readers.trees import Trees
 from rerank.symbols import SymbolTable, text_hash
@@ -110,28 +110,48 @@ def collect_entries(
     first[kept.shape[0]] = e
 
 
-class _Family(NamedTuple):
+class Family(NamedTuple):
     """The templates that run in one kernel call."""
 
     fire: Callable[..., None]
-    place: tuple[int, int]  # scope and depth
+    scope: int
     ids: np.ndarray
     seeds: np.ndarray
     options: np.ndarray
 
 
-class Extractor:
-    """Runs templates over lists of trees.
+def families_of(templates: Sequence[Template]) -> list[Family]:
+    """Group templates by kernel and scope, so that a list needs one call a group."""
+    groups: dict[tuple[Any, int], list[int]] = {}
+    for number, template in enumerate(templates):
+        groups.setdefault((template.fire, template.scope), []).append(number)
+    families = []
+    for (fire, scope), numbers in groups.items():
+        seeds = np.array([templates[i].seed for i in numbers], np.uint64)
+        options = np.array([templates[i].options() for i in numbers], np.int64)
+        families.append(Family(fire, scope, np.array(numbers, np.int64), seeds, options))
+    return families
+
+
+class FeatureExtractor:
+    """What extractors share: the sink that templates write to, users' templates, and what is made of the sink.
+
+    Subclasses say which ``content`` their templates look at, and call ``_extract`` for a list.
 
     Parameters
     ----------
     templates: built-in templates.
-    symbols: the table that the trees were parsed with.
+    symbols: the table that the lists were read with.
     user: users' templates by name; they get a Candidate and return a mapping of feature name to value.
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
-    heads: head rules by kind ("syntactic", "semantic") and label; they replace those of heads.py for these labels.
     bits: how many bits of a feature's hash tell it apart; below 64 features may share a column (hashed mode).
+
+    Raises
+    ------
+    RecipeError: a template is named twice, or looks at another content.
     """
+
+    content: ClassVar[str]
 
     def __init__(
         self,
@@ -141,59 +161,41 @@ class Extractor:
         user: Mapping[str, UserTemplate] | None = None,
         centred: bool = True,
         bits: int = 64,
-        heads: Mapping[str, Rules] | None = None,
     ) -> None:
         self.symbols, self.centred = symbols, centred
         self.user = dict(user or {})
         self.names = [template.name for template in templates] + list(self.user)
+        self.free = tuple(template.name for template in templates if template.free)
         if len(set(self.names)) != len(self.names):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
             raise RecipeError(f"template {twice[0]} is named twice; every template can be used once")
-        self._families = _families(templates)
+        for template in templates:
+            if template.content != self.content:
+                raise RecipeError(
+                    f"template {template.name} looks at {template.content}, but the lists are lists of {self.content}; "
+                    f"name templates of {self.content} (rerank list templates)"
+                )
+        self._families = families_of(templates)
         self._user_first = len(templates)
-        given = heads or {}
-        syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
-        self._grower = Grower(symbols, syntactic, semantic)
         self._sink = new_sink(1 << 12, 1 << 16, 64, bits)
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
-    def features(self, trees: Trees, base: np.ndarray, candidates: Sequence[Any] = ()) -> ListFeatures:
-        """The features of one list, from its trees and base scores (float64 [N]).
-
-        ``candidates`` are needed for users' templates only.
-
-        Raises
-        ------
-        RecipeError: a user's template failed, or gave something that is no finite number.
-        ValueError: not one base score, or (for users' templates) not one candidate, a tree.
-        """
-        total = trees.first.size - 1
-        if base.shape != (total,) or (self.user and len(candidates) != total):
-            raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
-        forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64))
-        places: dict[tuple[int, int], Places] = {}
-        for family in self._families:
-            if family.place not in places:
-                places[family.place] = places_of(forest, *family.place)
+    def _extract(self, total: int, candidates: Sequence[Any], fire: Callable[[Sink], None]) -> ListFeatures:
+        """The features of one list of ``total`` candidates; ``fire`` runs the built-in templates on a sink."""
         named = [self._call(name, function, candidates) for name, function in self.user.items()]
         while True:
             if (room := self._sink.hashes.size * total) > self._sink.values.size:
                 self._sink = self._sink._replace(values=np.empty(room, np.float32))
-            self._run(forest, places, total, named)
-            if not self._sink.state[OVERFLOW]:
+            sink = self._sink
+            clear(sink, total)
+            fire(sink)
+            for template, arrays in enumerate(named, start=self._user_first):
+                add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
+            if not sink.state[OVERFLOW]:
                 return self._collect(total)
-            sizes = 2 * self._sink.hashes.size, 2 * self._sink.symbols.size, max(total, 1)
-            self._sink = new_sink(*sizes, int(self._sink.state[BITS]))
-
-    def _run(self, forest: Forest, places: dict[tuple[int, int], Places], total: int, named: list[Any]) -> None:
-        sink = self._sink
-        clear(sink, total)
-        for family in self._families:
-            family.fire(forest, places[family.place], sink, family.ids, family.seeds, family.options)
-        for i, arrays in enumerate(named):
-            template = self._user_first + i
-            add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
+            sizes = 2 * sink.hashes.size, 2 * sink.symbols.size, max(total, 1)
+            self._sink = new_sink(*sizes, int(sink.state[BITS]))
 
     def _call(
         self, name: str, function: UserTemplate, candidates: Sequence[Any]
@@ -238,16 +240,51 @@ class Extractor:
         )
 
 
-def _families(templates: Sequence[Template]) -> list[_Family]:
-    """Group templates by kernel and scope, so that a list needs one call a group."""
-    depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
-    groups: dict[tuple[Any, int], list[int]] = {}
-    for number, template in enumerate(templates):
-        groups.setdefault((template.fire, template.scope), []).append(number)
-    families = []
-    for (fire, scope), numbers in groups.items():
-        seeds = np.array([templates[i].seed for i in numbers], np.uint64)
-        options = np.array([templates[i].options() for i in numbers], np.int64)
-        place = (scope, depth if scope == UPWARD else 0)
-        families.append(_Family(fire, place, np.array(numbers, np.int64), seeds, options))
-    return sorted(families, key=lambda family: (family.place[0] == TREE, family.ids[0]))
+class Extractor(FeatureExtractor):
+    """Runs templates over lists of trees.
+
+    ``heads``: head rules by kind ("syntactic", "semantic") and label; they replace those of heads.py for these labels.
+    The other parameters are those of FeatureExtractor.
+    """
+
+    content = "trees"
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        symbols: SymbolTable,
+        *,
+        user: Mapping[str, UserTemplate] | None = None,
+        centred: bool = True,
+        bits: int = 64,
+        heads: Mapping[str, Rules] | None = None,
+    ) -> None:
+        super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
+        given = heads or {}
+        syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
+        self._grower = Grower(symbols, syntactic, semantic)
+        self._depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
+        self._families.sort(key=lambda family: (family.scope == TREE, family.ids[0]))
+
+    def features(self, trees: Trees, base: np.ndarray, candidates: Sequence[Any] = ()) -> ListFeatures:
+        """The features of one list, from its trees and base scores (float64 [N]).
+
+        ``candidates`` are needed for users' templates only.
+
+        Raises
+        ------
+        RecipeError: a user's template failed, or gave something that is no finite number.
+        ValueError: not one base score, or (for users' templates) not one candidate, a tree.
+        """
+        total = trees.first.size - 1
+        if base.shape != (total,) or (self.user and len(candidates) != total):
+            raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
+        forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64))
+        scopes = {family.scope for family in self._families}
+        places = {scope: places_of(forest, scope, self._depth if scope == UPWARD else 0) for scope in scopes}
+
+        def fire(sink: Sink) -> None:
+            for family in self._families:
+                family.fire(forest, places[family.scope], sink, family.ids, family.seeds, family.options)
+
+        return self._extract(total, candidates, fire)

@@ -32,3 +32,29 @@ NUMBER_OFFSET = 64
 NUMBER = np.array([mark(str(n)) for n in range(-NUMBER_OFFSET, NUMBER_OFFSET + 1)], dtype=np.uint64)
 # LENGTH_BIN[n] for n = min(length, 5): 1, 2, 3-4 (as 4), 5 and more; 0 for an empty span.
 LENGTH_BIN = np.array([mark(f"len={b}") for b in ("0", "1", "2", "4", "4", "5+")], dtype=np.uint64)
+
+# Texts: their edges, and numbers that say which way.
+TEXT_START, TEXT_END = mark("<s>"), mark("</s>")
+# SIGNED[n + SIGNED_OFFSET] is the symbol of n as a difference: +2, 0, -1.
+SIGNED_OFFSET = 64
+SIGNED = np.array([mark(f"{n:+d}" if n else "0") for n in range(-SIGNED_OFFSET, SIGNED_OFFSET + 1)], dtype=np.uint64)
+# RATIO[n] is the symbol of n tenths.
+RATIO = np.array([mark(f"{n / 10:.1f}") for n in range(31)], dtype=np.uint64)
+NOTHING = mark("(nothing)")  # stands for a word that is not there
+# What the numbers of a text are called.
+COPIED, RATE, DIGITS, NEW_DIGITS = mark("copied"), mark("rate"), mark("digits"), mark("new-digits")
+FINAL, COUNT, WORDS = mark("final"), mark("count"), mark("words")
+SUBSTITUTIONS, INSERTIONS, DELETIONS = mark("substitutions"), mark("insertions"), mark("deletions")
+# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] on, below the next; RANKS likewise of ranks.
+LENGTH_FROM = np.array([*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1024], np.int64)
+RANK_FROM = np.array([1, 2, 3, 4, 6, 11, 21, 51, 101], np.int64)
+
+
+def _ranges(bounds: np.ndarray) -> np.ndarray:
+    """Marks of the ranges that begin at ``bounds``: 3, 6-10, 101+."""
+    pairs = zip(bounds[:-1].tolist(), (bounds[1:] - 1).tolist(), strict=True)
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in pairs]
+    return np.array([mark(text) for text in [*texts, f"{bounds[-1]}+"]], dtype=np.uint64)
+
+
+LENGTHS, RANKS = _ranges(LENGTH_FROM), _ranges(RANK_FROM)

@@ -84,6 +84,16 @@ def fill_rows(
             at[candidate[e]] = p + 1
 
 
+@kernel
+def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scale: np.ndarray) -> None:
+    """Multiply the values of the first columns by ``scale`` (float64, one a column)."""
+    for y in range(rows.shape[0] - 1):
+        for p in range(rows[y], rows[y + 1]):
+            if columns[p] >= scale.shape[0]:
+                break
+            values[p] *= scale[columns[p]]
+
+
 class RowBuilder:
     """Collects lists and gives a Corpus once the column of every feature is known.
 
@@ -117,8 +127,14 @@ class RowBuilder:
         self._sizes.append(base.size)
         self._dense.append((base, gain, stats, reference))
 
-    def finish(self, column: np.ndarray | None, width: int, about: dict[str, Any]) -> Corpus:
-        """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. Negative: dropped."""
+    def finish(
+        self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
+    ) -> Corpus:
+        """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. Negative: dropped.
+
+        The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free
+        ones; see dense.py for what it is.
+        """
         lists = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(np.int64)
         rows = np.zeros(int(lists[-1]) + 1, np.int64)
         for i, spooled in enumerate(self._spool):
@@ -130,6 +146,8 @@ class RowBuilder:
             columns_of, first = _offsets(spooled, column)
             at = rows[lists[i] : lists[i + 1]].copy()
             fill_rows(_by_column(columns_of), columns_of, first, spooled.candidate, spooled.value, at, columns, values)
+        if scale is not None and scale.size:
+            scale_values(rows, columns, values, scale)
         base, gain, stats, reference = zip(*self._dense, strict=True) if self._dense else ((), (), (), ())
         return Corpus(
             lists=lists,
@@ -143,6 +161,7 @@ class RowBuilder:
             weight=np.ones(len(self._sizes)),
             width=width,
             about=about,
+            free=0 if scale is None else scale.size,
         )
 
 

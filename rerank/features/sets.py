@@ -1,4 +1,4 @@
-"""Named sets of parse templates: minimal, cj2005 (what the papers used) and extended."""
+"""Named sets of templates: of parses minimal, cj2005 (what the papers used), extended; of texts those at the end."""
 
 from __future__ import annotations
 
@@ -66,3 +66,34 @@ SETS["extended"] = [
     "LogCondP(bin=5)",
     "LogCondP(norm=sum, bin=5)",
 ]
+
+_NGRAMS = ["TargetNGram", "TargetNGram(n=2)", "TargetNGram(n=3)"]
+SETS |= {
+    "dptm": ["Dense", "PhrasePair"],
+    "translation": [
+        "Dense",
+        "PhrasePair",
+        "SourcePhrase",
+        "TargetPhrase",
+        "PhraseLengths",
+        "WordPair",
+        "Unaligned",
+        "Unaligned(side=target)",
+        *_NGRAMS,
+        "PhraseBoundary",
+        "Jump",
+        "Given",
+    ],
+    "text": [
+        "Dense",
+        *_NGRAMS,
+        "Length(binned=False)",
+        "LengthRatio",
+        "Copy",
+        "Punctuation",
+        "CoOccurrence",
+        "ConsensusNGram",
+        "Given",
+    ],
+    "speech": ["Dense", *_NGRAMS, "EditOps", "ConsensusNGram", "ConsensusEdits", "Given"],
+}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -51,15 +51,17 @@ def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
 def count_features(
     index: HashIndex,
     hashes: np.ndarray,
+    template: np.ndarray,
     seen: int,
-    limit: int,
+    limits: np.ndarray,
     counts: np.ndarray,
     ids: np.ndarray,
     reached: np.ndarray,
 ) -> tuple[int, int]:
     """Count one more list for every feature; new ones get the ids ``seen``, ``seen`` + 1, ...
 
-    Writes the features' ``ids`` and, to ``reached``, those that have just been counted ``limit`` times.
+    Writes the features' ``ids`` and, to ``reached``, those that have just been counted as many times as the
+    ``limits`` (int32) of their ``template`` ask for.
     Returns the number of features seen so far and the length of ``reached``.
     """
     n = 0
@@ -72,7 +74,7 @@ def count_features(
         feature = index.number[slot]
         ids[i] = feature
         counts[feature] += 1
-        if counts[feature] == limit:
+        if counts[feature] == limits[template[i]]:
             reached[n] = i
             n += 1
     return seen, n
@@ -92,8 +94,10 @@ def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, out: np
 class FeatureTable:
     """The D features of a model, numbered in the order of their hashes: the same columns on every machine.
 
-    hashes: uint64 [D], sorted; template: int32 [D], into ``templates``; symbols: uint64, those of column j are
-    symbols[first[j]:first[j + 1]]; texts: the texts of the symbols by hash; about: counts of seen, kept and pruned.
+    hashes: uint64 [D], sorted but for the free columns, which come first and are sorted among themselves; template:
+    int32 [D], into ``templates``; symbols: uint64, those of column j are symbols[first[j]:first[j + 1]]; texts: the
+    texts of the symbols by hash; about: counts of seen, kept and pruned; scale: float64 [free], what the values of the
+    free columns are multiplied by (see dense.py).
     """
 
     hashes: np.ndarray
@@ -103,6 +107,7 @@ class FeatureTable:
     templates: tuple[str, ...]
     texts: dict[int, str]
     about: dict[str, Any]
+    scale: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         self.check()
@@ -114,6 +119,11 @@ class FeatureTable:
     def width(self) -> int:
         """Number of columns D."""
         return int(self.hashes.size)
+
+    @property
+    def free(self) -> int:
+        """Number of free columns, the first ones: those of dense scores, which no penalty may touch."""
+        return int(self.scale.size)
 
     def columns(self, features: ListFeatures) -> np.ndarray:
         """int32 [F]: the column of every feature of a list, ABSENT for those that the table does not hold."""
@@ -132,7 +142,7 @@ class FeatureTable:
         for name in ("hashes", "template", "first", "symbols"):
             np.save(directory / f"table_{name}.npy", getattr(self, name), allow_pickle=False)
         words = {f"{h:016x}": text.encode("utf-8", "surrogateescape").hex() for h, text in sorted(self.texts.items())}
-        header = {"templates": self.templates, "texts": words, "about": self.about}
+        header = {"templates": self.templates, "texts": words, "about": self.about, "scale": self.scale.tolist()}
         (directory / "table.json").write_text(json.dumps(header))
 
     @staticmethod
@@ -148,9 +158,9 @@ class FeatureTable:
                 int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape")
                 for h, word in header["texts"].items()
             }
-            return FeatureTable(
-                **arrays, templates=tuple(header["templates"]), texts=texts, about=dict(header["about"])
-            )
+            templates, about = tuple(header["templates"]), dict(header["about"])
+            scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
+            return FeatureTable(**arrays, templates=templates, texts=texts, about=about, scale=scale)
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
 
@@ -163,8 +173,11 @@ class FeatureTable:
             array = getattr(self, name)
             if array.shape != shape or array.dtype != types[name]:
                 raise ValueError(f"its array {name!r} is {array.dtype} {array.shape}; expected {types[name]} {shape}")
+        if self.scale.ndim != 1 or self.free > D or not np.all(np.isfinite(self.scale) & (self.scale > 0)):
+            raise ValueError("its scale is not one positive number a free column")
         if (
-            np.any(self.hashes[1:] <= self.hashes[:-1])
+            any(np.any(part[1:] <= part[:-1]) for part in (self.hashes[: self.free], self.hashes[self.free :]))
+            or np.intersect1d(self.hashes[: self.free], self.hashes[self.free :]).size
             or np.any(self.template < 0)
             or np.any(self.template >= len(self.templates))
             or self.first[0] != 0
@@ -176,11 +189,16 @@ class FeatureTable:
 
 @dataclass(frozen=True)
 class HashedTable:
-    """No table: 2^bits columns, a feature's column being the upper bits of its hash; features may share columns."""
+    """No table: 2^bits columns, a feature's column being the upper bits of its hash; features may share columns.
+
+    Dense scores lie among the others: they are not scaled, and penalties touch them.
+    """
 
     bits: int
     templates: tuple[str, ...]
     about: dict[str, Any]
+    free: ClassVar[int] = 0
+    scale: ClassVar[np.ndarray] = np.empty(0)
 
     @property
     def width(self) -> int:
@@ -243,10 +261,15 @@ class CollisionCount:
 
 
 class TableBuilder:
-    """Counts in how many lists every feature varies and keeps those that do in ``min_lists``."""
+    """Counts in how many lists every feature varies and keeps those that do in ``min_lists``.
 
-    def __init__(self, templates: Sequence[str], min_lists: int) -> None:
+    The features of the templates ``free`` (an extractor's ``free``) get the first columns, and one list is enough.
+    """
+
+    def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
         self.templates, self.min_lists = tuple(templates), min_lists
+        self._free = np.array([name in free for name in templates], np.bool_)
+        self._limits = np.where(self._free, 1, min_lists).astype(np.int32)
         self.seen = 0
         self._index = new_index(1 << 16)
         self._counts = np.empty(1 << 16, np.int32)
@@ -259,7 +282,9 @@ class TableBuilder:
         self._reserve(F)
         ids, reached = np.empty(F, np.int32), np.empty(F, np.int32)
         before = self.seen
-        self.seen, n = count_features(self._index, features.hashes, before, self.min_lists, self._counts, ids, reached)
+        self.seen, n = count_features(
+            self._index, features.hashes, features.template, before, self._limits, self._counts, ids, reached
+        )
         self._template_seen += np.bincount(features.template[ids >= before], minlength=len(self.templates))
         at = reached[:n]
         first, last = features.symbol_first[at], features.symbol_last[at]
@@ -284,7 +309,8 @@ class TableBuilder:
             np.concatenate(parts) for parts in zip(*(self._kept or [empty]), strict=True)
         )
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        order = np.argsort(hashes, kind="stable")
+        free = self._free[template]
+        order = np.lexsort((hashes, ~free))
         ordered = np.empty_like(names)
         copy_ranges(names, starts[order], starts[order + 1], ordered)
         column = np.full(self.seen, ABSENT, np.int32)
@@ -302,7 +328,8 @@ class TableBuilder:
             },
         }
         first = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64)
-        table = FeatureTable(hashes[order], template[order], first, ordered, self.templates, texts, about)
+        scale = np.ones(np.count_nonzero(free))
+        table = FeatureTable(hashes[order], template[order], first, ordered, self.templates, texts, about, scale)
         return table, column
 
 

@@ -8,12 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rerank.errors import RecipeError
-from rerank.features.forest import Forest
-from rerank.features.places import Places
-from rerank.features.sink import Sink
 from rerank.registry import Registry
 from rerank.symbols import text_hash
 
@@ -31,9 +26,12 @@ class Template(ABC):
     """
 
     kind: ClassVar[str]  # the registered name
-    # The kernel fire(forest, places, sink, ids, seeds, options): writes the features of the templates ``ids``
-    # (int64 [V]) with ``seeds`` (uint64 [V]) and ``options`` (int64 [V, k]) at all places.
-    fire: ClassVar[staticmethod[[Forest, Places, Sink, np.ndarray, np.ndarray, np.ndarray], None]]
+    content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts"
+    free: ClassVar[bool] = False  # do its features stay free of penalties and cuts, standardised (dense scores)?
+    # The kernel fire(forest, places, sink, ids, seeds, options), of texts fire(view, sink, ids, seeds, options):
+    # writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and ``options``
+    # (int64 [V, k]) at all places.
+    fire: ClassVar[staticmethod[..., None]]
 
     @property
     def name(self) -> str:

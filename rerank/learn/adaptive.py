@@ -10,7 +10,7 @@ touched; the average is that of ``rda``, times e_j, which changes when s_j does.
 Normalised, all this is done with φ_j/c_j in place of φ_j, e_j = η/(H_j·c_j), and all weights are multiplied by
 d_k = √(t/N): see ``units``, also for how rounding is kept out. Where c_j grows, s_j and √(Σ g_j²) are multiplied by the
 ratio of the old c_j to the new, as if it had been the new one always. The base score's coordinate has no regulariser
-and is not normalised.
+and is not normalised. Free columns of a corpus are those of λ₁ = 0.
 """
 
 from __future__ import annotations
@@ -31,11 +31,16 @@ from rerank.learn.losses import LOSSES
 from rerank.learn.rda import (
     ALIVE,
     DUAL,
+    FREE,
     PENDING,
     K,
     Prefix,
     close_predictor,
     count_active,
+    first_penalised,
+    lazy_sums,
+    penalty,
+    set_free,
     summed_average,
     summed_weight,
 )
@@ -64,7 +69,9 @@ class AdaptiveState(NamedTuple):
     cells: np.ndarray  # float64 [D, 4]: s_j, e_j, √(Σ g_j²), c_j
     total: np.ndarray  # float64 [D]: Σ c_k w_k
     norm: np.ndarray  # float64 [2]: t, N
-    counts: np.ndarray  # int64 [4]: k; lists the current predictor survived, and those not in total yet; Σ c_k
+    counts: (
+        np.ndarray
+    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
     base: np.ndarray  # float64 [3]: s of the base score, Σ c_k β_k, √(Σ g²) of the base score
 
 
@@ -96,8 +103,12 @@ def score_adaptive(
     """β·b(y) + w·φ(y) for the candidates of list i."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
-        total = 0.0
-        for p in range(data.rows[y], data.rows[y + 1]):
+        total, middle = 0.0, data.rows[y]
+        if data.free > 0:
+            middle = first_penalised(data, y)
+            for p in range(data.rows[y], middle):
+                total += cells[data.columns[p], CELL_DUAL] * cells[data.columns[p], CELL_STEP] * data.values[p]
+        for p in range(middle, data.rows[y + 1]):
             s, e = cells[data.columns[p], CELL_DUAL], cells[data.columns[p], CELL_STEP]
             total += (max(s - threshold, 0.0) + min(s + threshold, 0.0)) * e * data.values[p]
         scores[y - first] = beta * data.base[y] - d * total
@@ -134,10 +145,10 @@ def step(
 
 
 @kernel
-def settle(state: AdaptiveState, j: int, k: int, prefix: Prefix, l1: float) -> None:
+def settle(state: AdaptiveState, j: int, k: int, prefix: Prefix, free: int, l1: float) -> None:
     """Enter what column j weighed, up to predictor k, into its total."""
     if state.cells[j, CELL_DUAL] != 0.0:
-        summed = summed_weight(state.cells[j, CELL_DUAL], l1, prefix.since[j], k, prefix)
+        summed = summed_weight(state.cells[j, CELL_DUAL], 0.0 if j < free else l1, prefix.since[j], k, prefix)
         state.total[j] += state.cells[j, CELL_STEP] * summed
     prefix.since[j] = k + 1
 
@@ -163,11 +174,11 @@ def arda_epoch(
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
         if n > 0:
             record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
-            close_predictor(state, prefix, d, beta)  # type: ignore[arg-type]  # it has the fields
+            close_predictor(state, prefix, d, d, beta)  # type: ignore[arg-type]  # it has the fields
             count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
             count_update(tally, squared_radius(t, count, g_base, q.loss))
             for r in range(count):
-                settle(state, t.column[r], k, prefix, q.l1)
+                settle(state, t.column[r], k, prefix, data.free, q.l1)
             step(state, t, count, n, data.weight[i], g_base, q)
             state.counts[ALIVE] = 0
         state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
@@ -194,7 +205,7 @@ def replay_adaptive(
         for at in range(room.first[k], room.first[k + 1]):
             e = state.cells[room.columns[at], CELL_STEP]
             if room.slope.shape[0] > 0:
-                room.slope[at] = np.sign(room.value[at]) * e
+                room.slope[at] = np.sign(room.value[at]) * e if room.columns[at] >= data.free else 0.0
             room.value[at] *= e
         d[k + 1] = pace(state.norm)
 
@@ -202,9 +213,10 @@ def replay_adaptive(
 @kernel
 def flush(state: AdaptiveState, prefix: Prefix, q: AdaptiveSettings) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
-    close_predictor(state, prefix, pace(state.norm), base_weight(state, q))  # type: ignore[arg-type]
+    d = pace(state.norm)
+    close_predictor(state, prefix, d, d, base_weight(state, q))  # type: ignore[arg-type]  # it has the fields
     for j in range(state.total.shape[0]):
-        settle(state, j, state.counts[K], prefix, q.l1)
+        settle(state, j, state.counts[K], prefix, state.counts[FREE], q.l1)
 
 
 @learners.add("arda")
@@ -260,13 +272,13 @@ class AdaptiveRDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> AdaptiveState:  # noqa: ARG002
         """See ``Learner.init``."""
-        counts = np.zeros(4, np.int64)
+        counts = np.zeros(5, np.int64)
         return AdaptiveState(np.zeros((columns, 4)), np.zeros(columns), np.zeros(2), counts, np.zeros(3))
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: AdaptiveState) -> Prefix:
         """See ``Learner.begin``."""
-        k0 = int(state.counts[K])
-        return Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
+        set_free(state.counts, corpus)
+        return lazy_sums(corpus, order, int(state.counts[K]))
 
     def walk(
         self,
@@ -292,12 +304,13 @@ class AdaptiveRDA(Learner):
 
     def nonzero_weights(self, state: AdaptiveState) -> int:
         """See ``Learner.nonzero_weights``."""
-        return count_active(state.cells[:, CELL_DUAL], state.counts[K] * self.l1)
+        return count_active(state.cells[:, CELL_DUAL], state.counts[K] * self.l1, int(state.counts[FREE]))
 
     def last(self, state: AdaptiveState) -> Weights:
         """See ``Learner.last``."""
         s, e = state.cells[:, CELL_DUAL], state.cells[:, CELL_STEP]
-        size = np.maximum(np.abs(s) - int(state.counts[K]) * self.l1, 0.0)
+        threshold = penalty(int(state.counts[K]) * self.l1, s.size, int(state.counts[FREE]))
+        size = np.maximum(np.abs(s) - threshold, 0.0)
         beta = base_weight(state, self.settings())
         return Weights(-np.sign(s) * size * e * pace(state.norm), float(beta))
 
@@ -306,7 +319,7 @@ class AdaptiveRDA(Learner):
         return summed_average(state, self.base, self.base_rate)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
-        """See ``Learner.votes``: a_j = −s_j·e_j, v_j = ±e_j, τ_k = k·λ₁, and d_k."""
+        """See ``Learner.votes``: a_j = −s_j·e_j, v_j = ±e_j (0 for free columns), τ_k = k·λ₁, and d_k."""
         replay = Replay(log, corpus, self.base, slopes=self.l1 > 0)
         d = np.ones(replay.updates.lists.size + 1)
         state, space = self.init(corpus.width), scratch(corpus, self.loss_id)

@@ -14,7 +14,19 @@ from rerank.errors import RecipeError
 from rerank.learn.log import LogRoom, UpdateLog
 from rerank.learn.losses import LOSSES
 from rerank.learn.votes import Votes
-from rerank.learn.workspace import EpochStats, Lists, Scratch, log_room, parts, scratch, stats_of, view
+from rerank.learn.workspace import (
+    ORACLES,
+    SOURCES,
+    EpochStats,
+    Lists,
+    PairRule,
+    Scratch,
+    log_room,
+    parts,
+    scratch,
+    stats_of,
+    view,
+)
 from rerank.registry import Registry
 
 
@@ -50,6 +62,7 @@ class Learner(ABC):
     """
 
     name: ClassVar[str]
+    sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
 
     @abstractmethod
     def init(self, columns: int, candidates: int = 0) -> State:
@@ -122,13 +135,16 @@ class Learner(ABC):
         any_ties: bool = False,
         log: UpdateLog | None = None,
         points: int = 1,
+        pairs: PairRule = ORACLES,
     ) -> list[EpochStats]:
         """Pass over the lists ``order`` (int64) once and update ``state``.
 
         oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
-        points: into how many parts the statistics are divided, one entry of the result each.
+        points: into how many parts the statistics are divided, one entry of the result each; pairs: which candidates
+        are compared (``PairSource.rule``), the oracle and its rival by default.
         """
-        data, space, lazy = view(corpus, oracle), scratch(corpus, self.loss_id), self.begin(corpus, order, state)
+        data, space = view(corpus, oracle, pairs), scratch(corpus, self.loss_id)
+        lazy = self.begin(corpus, order, state)
         stats = []
         for part in parts(order, points):
             tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, 0 if log is None else self.violators)

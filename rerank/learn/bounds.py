@@ -4,13 +4,13 @@ For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an updat
 
 * voted RDA (Xu et al. 2011; Gao et al. 2013, Theorem 1):
   M ≤ L(u) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M, with L(u) = Σ loss(u), Δ(u) = Ψ(u) − mean Ψ(w_k),
-  Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2, and G the largest norm of a subgradient; it needs a loss of at least 1 on a mistake
-  (hinge);
+  Ψ(w) = λ₁‖w‖₁ + λ₂‖w‖²/2 over the columns that are not free, and G the largest norm of a subgradient; it needs a loss
+  of at least 1 on a mistake (hinge);
 * perceptron (Collins 2002, Theorem 2; Freund & Schapire 1999): with ‖u‖ = 1 and γ > 0,
   M ≤ ((R + D)/γ)², D² = Σ max(0, γ − u·z)²;
 * where u separates these updates with margin γ at norm 1: M ≤ 2(R/γ)² for voted RDA with λ₁ = 0 (λ₂ scales all weights
-  alike and changes no mistake, unless there is a learned base score, which it leaves alone); (R/γ)² for the
-  perceptron.
+  alike and changes no mistake, unless there is a learned base score or a free column, which it leaves alone); (R/γ)²
+  for the perceptron.
 
 u is the average that training returned. With a learned weight of the base score, u and z hold its coordinate too; a
 base score that weighs something from the start (w_1 ≠ 0) is no part of these theorems, which ``fixed_base`` says.
@@ -59,8 +59,11 @@ def regularisers(
     s: np.ndarray,
     since: np.ndarray,
     sums: np.ndarray,
+    free: int,
 ) -> float:
     """Σ_{k=1..M} Ψ(w_k) over the predictors that the M updates ended, w_1 = 0 (lazily, as the average).
+
+    ``free``: so many columns, the first ones, are no part of Ψ.
 
     ``s`` (float64 [D], 0), ``since`` (int64 [D], 0) are scratch; ``sums`` (float64 [5, M + 1]) holds the prefix sums of
     d, k·d, d², k·d² and k²·d².
@@ -82,7 +85,7 @@ def regularisers(
             b = min(k, M - 1)
             if b * rule.l1 >= size > 0.0:
                 b = math.ceil(size / rule.l1) - 1
-            if size > 0.0 and b >= a:
+            if size > 0.0 and b >= a and j >= free:
                 # |w_kj| = (|s| − k·λ₁)·d_k for k = a..b, and its square
                 linear = size * (sums[0, b + 1] - sums[0, a]) - rule.l1 * (sums[1, b + 1] - sums[1, a])
                 square = size * size * (sums[2, b + 1] - sums[2, a])
@@ -118,11 +121,12 @@ def bounds(passed: Differences, rule: DualRule, u: Weights, corpus: Corpus, *, h
     least = float(margins.min())
     if rule.eta > 0.0 and hinge:
         loss = float(np.maximum(0.0, 1.0 - margins).sum())
-        psi_u = rule.l1 * float(np.abs(u.w).sum()) + 0.5 * rule.l2 * float(u.w @ u.w)
+        penalised = u.w[corpus.free :]
+        psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(penalised @ penalised)
         D = corpus.width
         sums = np.zeros((5, M + 1))
         scratch = np.zeros(D), np.zeros(D, np.int64)
-        psi = regularisers(passed.first, passed.columns, passed.delta, rule, *scratch, sums) / M
+        psi = regularisers(passed.first, passed.columns, passed.delta, rule, *scratch, sums, corpus.free) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
         found |= {"loss_u": loss, "delta_u": psi_u - psi, "bound": loss + M * (psi_u - psi) + size}
     elif rule.eta == 0.0:
@@ -130,7 +134,7 @@ def bounds(passed: Differences, rule: DualRule, u: Weights, corpus: Corpus, *, h
         if gamma > 0.0:
             D2 = float((np.maximum(0.0, gamma - margins / norm_u) ** 2).sum())
             found |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
-    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or rate == 0.0):
+    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and corpus.free == 0)):
         gamma = least / norm_u
         found |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
     return found

@@ -11,6 +11,7 @@ Normalised, all this is done with φ_j/c_j in place of φ_j, and α·√(t/N) in
 rounding is kept out. Where c_j grows, z_j, √n_j and the sum of all σ are multiplied by the ratio of the old c_j to the
 new, as if it had been the new one always; what is kept is q_j = (β + √n_j)/α as of the column's last update, and σ is
 the change of q_j. The weight is divided by c_j. The base score's coordinate has no regulariser and is not normalised.
+Free columns of a corpus are those of λ₁ = λ₂ = 0.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def reweigh(state: FTRLState, j: int, w: float) -> None:
 
 
 @kernel
-def rescale(state: FTRLState, t: Scratch, count: int, top: float, q: FTRLSettings) -> float:
+def rescale(state: FTRLState, t: Scratch, count: int, top: float, free: int, q: FTRLSettings) -> float:
     """Let the c_j of the touched columns grow to x_j, and with them the unit; returns Σ_j (g_j/c_j)² / max a_y²."""
     squared = 0.0
     for r in range(count):
@@ -112,19 +113,22 @@ def rescale(state: FTRLState, t: Scratch, count: int, top: float, q: FTRLSetting
             cell[ROOT] *= ratio
             cell[Q] *= ratio
             cell[SCALE] = x
-            reweigh(state, j, leader(cell, q.l1, q.l2) / x)
+            l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
+            reweigh(state, j, leader(cell, l1, l2) / x)
         squared += (t.value[r] / (top * cell[SCALE])) ** 2
     return squared
 
 
 @kernel
-def step(state: FTRLState, t: Scratch, count: int, n: int, weight: float, g_base: float, q: FTRLSettings) -> None:
+def step(
+    state: FTRLState, t: Scratch, count: int, n: int, weight: float, g_base: float, free: int, q: FTRLSettings
+) -> None:
     """Follow weight·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
     alpha, top = q.alpha, largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
     if q.normalized:
-        count_size(state.norm, rescale(state, t, count, top, q))
+        count_size(state.norm, rescale(state, t, count, top, free, q))
         alpha *= pace(state.norm)
     for r in range(count):
         if t.value[r] == 0.0:
@@ -132,7 +136,8 @@ def step(state: FTRLState, t: Scratch, count: int, n: int, weight: float, g_base
         j = t.column[r]
         unit = state.cells[j, SCALE] if q.normalized else 1.0
         g = weight * t.value[r] / unit
-        reweigh(state, j, follow(state.cells[j], state.w[j] * unit, g, alpha, q.beta, q.l1, q.l2) / unit)
+        l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
+        reweigh(state, j, follow(state.cells[j], state.w[j] * unit, g, alpha, q.beta, l1, l2) / unit)
     if g_base != 0.0:
         own = state.cells[state.w.shape[0]]
         w = follow(own, state.base[WEIGHT], weight * g_base, q.alpha, q.beta, 0.0, 0.0)
@@ -162,7 +167,7 @@ def ftrl_epoch(
             record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
             count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
             count_update(tally, squared_radius(t, count, g_base, q.loss))
-            step(state, t, count, n, data.weight[i], g_base, q)
+            step(state, t, count, n, data.weight[i], g_base, data.free, q)
         survive(state.counts)
 
 
@@ -174,7 +179,7 @@ def replay_ftrl(
     for k in range(log.lists.shape[0]):
         n = load(log, k, t)
         count = spread_subgradient(data, t, n, spread)
-        step(state, t, count, n, log.rate[k], q.base_rate * spread_base(data, t, n), q)
+        step(state, t, count, n, log.rate[k], q.base_rate * spread_base(data, t, n), data.free, q)
         emit(room, k, t, count, state.w, 1.0, q.base + q.base_rate * state.base[WEIGHT])
 
 

@@ -23,11 +23,11 @@ from rerank.learn.judge import (
     face,
     look_ahead,
     look_up,
-    next_rival,
     squared_norm,
     sum_of,
 )
 from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.pairs import confront_next
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
@@ -228,7 +228,7 @@ def gaussian_epoch(
             if two:
                 break
             if number + 1 < q.top:
-                rival = next_rival(data, i, t, q.any_ties, rival)
+                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
         survive(state.counts)
 
 

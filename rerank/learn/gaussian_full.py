@@ -21,8 +21,9 @@ from rerank.learn.gaussian import (
     GaussianSettings,
     difference_with_base,
 )
-from rerank.learn.judge import face, look_ahead, next_rival, score_list, squared_norm
+from rerank.learn.judge import face, look_ahead, score_list, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.pairs import confront_next
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
 
@@ -125,7 +126,7 @@ def full_epoch(
                 record(log, i, t.who, t.a, 2, fixed, survived)
                 count_update(tally, squared_norm(t, count))
             if number + 1 < q.top:
-                rival = next_rival(data, i, t, q.any_ties, rival)
+                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
         survive(state.counts)
 
 

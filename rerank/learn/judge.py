@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rerank.compile import kernel, prefetch
-from rerank.learn.losses import COST, EXPONENTIAL, LOGISTIC, coefficients, rivals
+from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
+from rerank.learn.pairs import chosen_pair, confront, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
+from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, Lists, Scratch
 
 
 @kernel
@@ -58,18 +59,23 @@ def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bo
     """Is there anything to learn from list i under ``t.scores``? Counts the list, its mistake and its loss.
 
     Returns the number of candidates in the subgradient (``t.who``, with coefficients ``t.a``), 0 where nothing is to be
-    updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival has the highest
-    score − gain; a mistake is a matter of scores alone.
+    updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an oracle has the highest
+    score − tilt·gain; a mistake is a matter of scores alone.
     """
-    first, last = data.lists[i], data.lists[i + 1]
+    first, last, oracle, tilt = data.lists[i], data.lists[i + 1], data.oracle[i], data.pairs.tilt
     tally[LISTS] += 1
-    star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
+    if len(data.pairs.others) == 0 or loss >= LOG:
+        if len(data.pairs.others) > 0 and loss == LOG and data.pairs.source == HOPE_FEAR:
+            oracle = hope(first, last, t.scores, data.gain, oracle, tilt)
+        star, rival = rivals(first, last, t.scores, data.gain, oracle, any_ties, 0.0)
+    else:
+        star, rival = chosen_pair(i, first, last, t.scores, data.gain, oracle, data.pairs)
     if rival < 0:
         return 0
     mistake = not t.scores[star - first] > t.scores[rival - first]
-    if loss == COST:
-        star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 1.0)
-    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, t.who, t.a)
+    if loss == COST and len(data.pairs.others) == 0:
+        star, rival = rivals(first, last, t.scores, data.gain, oracle, any_ties, tilt)
+    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, tilt, t.who, t.a)
     tally[MISTAKES] += mistake
     tally[LOSS] += value
     return n if mistake or (always and (loss >= LOGISTIC or value > 0.0)) else 0
@@ -179,9 +185,9 @@ def difference(data: Lists, star: int, rival: int, t: Scratch) -> int:
 @kernel
 def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> tuple[int, int]:
     """(y*, y') of list i under ``t.scores``, y' = -1 where there is no rival; counts the list and its mistake."""
-    first, last = data.lists[i], data.lists[i + 1]
+    first = data.lists[i]
     tally[LISTS] += 1
-    star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
+    star, rival = confront(data, i, t.scores, any_ties)
     if rival >= 0:
         tally[MISTAKES] += not t.scores[star - first] > t.scores[rival - first]
     return star, rival
@@ -189,9 +195,9 @@ def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> 
 
 @kernel
 def duel(data: Lists, i: int, any_ties: bool) -> bool:
-    """Has list i two candidates, one of them right? Then there is no need to score it: m = w·z tells all."""
+    """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z tells all."""
     first = data.lists[i]
-    if data.lists[i + 1] - first != 2:
+    if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
         return False
     return not (any_ties and data.gain[first] == data.gain[first + 1])
 
@@ -201,15 +207,6 @@ def duellists(data: Lists, i: int, tally: np.ndarray) -> tuple[int, int]:
     """(y*, y') of a list of two; counts the list."""
     tally[LISTS] += 1
     return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
-
-
-@kernel
-def next_rival(data: Lists, i: int, t: Scratch, any_ties: bool, rival: int) -> int:
-    """The best-scoring rival after ``rival``, which leaves ``t.scores``; -1 where there is none."""
-    first, last = data.lists[i], data.lists[i + 1]
-    t.scores[rival - first] = -np.inf
-    _, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], any_ties, 0.0)
-    return rival if t.scores[rival - first] > -np.inf else -1
 
 
 @kernel

@@ -13,7 +13,8 @@ so θ (or w) is Σ α·z. On lists of two, these are ascents on the duals that Z
     lm-perc:  Σ α − ‖w‖²/2.
 
 In longer lists, a dual variable belongs to the candidate that is the rival, and moves on the visits on which it is. If
-any of several oracles may play y*, it belongs to the rival nevertheless, whichever oracle it was compared with.
+any of several oracles may play y*, it belongs to the rival nevertheless, whichever oracle it was compared with. Pair
+sources with another y* on every visit are refused: α·z would be no term of a dual.
 """
 
 from __future__ import annotations
@@ -158,6 +159,8 @@ def check_duals(corpus: Corpus, alpha: np.ndarray) -> None:
 class LargeMarginWinnow(Multiplicative):
     """What lm-uwin and lm-nwin share: a dual variable a candidate."""
 
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)
+
     C: float | None
 
     def __post_init__(self) -> None:
@@ -247,6 +250,7 @@ class LMPerceptron(Additive):
     """
 
     name: ClassVar[str] = "lm-perc"
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)
 
     C: float | None = 1.0
     base: float = 1.0

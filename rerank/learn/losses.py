@@ -67,14 +67,15 @@ def coefficients(
     gain: np.ndarray,
     star: int,
     rival: int,
+    tilt: float,
     who: np.ndarray,
     a: np.ndarray,
 ) -> tuple[float, int]:
     """Value of a list's loss and its subgradient (Gao et al., eqs. 5-7): candidates ``who`` with coefficients ``a``.
 
     m = score(y*) − score(y'), s the gain. perceptron max(0, −m), hinge max(0, 1 − m) and cost-augmented hinge
-    max(0, s(y*) − s(y') − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential e^{−m}: ∓e^{−m};
-    log −log P(y*): P(y) − [y = y*]; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y).
+    max(0, tilt·(s(y*) − s(y')) − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential
+    e^{−m}: ∓e^{−m}; log −log P(y*): P(y) − [y = y*]; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y).
     Returns (value, number of candidates).
     """
     if loss in (LOG, BAYES):
@@ -95,7 +96,7 @@ def coefficients(
     if loss == PERCEPTRON:
         value = max(0.0, -m)
     elif loss == COST:
-        value = max(0.0, gain[star] - gain[rival] - m)
+        value = max(0.0, tilt * (gain[star] - gain[rival]) - m)
     elif loss == EXPONENTIAL:
         size = math.exp(min(-m, LARGEST))
         value = size * (1.0 + max(0.0, -m - LARGEST))

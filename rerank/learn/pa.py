@@ -17,11 +17,11 @@ from rerank.learn.judge import (
     face,
     look_ahead,
     look_up,
-    next_rival,
     score_list,
     squared_norm,
 )
 from rerank.learn.log import LogRoom, record
+from rerank.learn.pairs import confront_next
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.workspace import LOSS, MISTAKES, Lists, Scratch
 
@@ -104,7 +104,7 @@ def pa_epoch(
             if two:
                 break
             if number + 1 < q.top:
-                rival = next_rival(data, i, t, q.any_ties, rival)
+                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
         survive(state.counts)
 
 

@@ -4,13 +4,14 @@ With s the sum of subgradients after k updates,
 
     w_j = −sign(s_j) · max(|s_j| − k·λ₁, 0) · d_k,   d_k = 1 / (k·λ₂ + η·√k),   w = 0 for k = 0:
 
-a weight is read from s_j and k when a feature is touched, and nothing loops over all columns.
+a weight is read from s_j and k when a feature is touched, and nothing loops over all columns. Free columns of a corpus
+are those of λ₁ = λ₂ = 0: w_j = −s_j·f_k with f_k = 1 / (η·√k).
 
 The average is exact and lazy. While s_j stays the same for the predictors a..b,
 
     Σ_k c_k w_kj = −sign(s_j) · (|s_j|·(P_e − P_{a−1}) − λ₁·(Q_e − Q_{a−1})),   P = Σ c_k d_k, Q = Σ c_k k d_k,
 
-where e is the last k ≤ b with k·λ₁ < |s_j|.
+where e is the last k ≤ b with k·λ₁ < |s_j|; and −s_j·(F_b − F_{a−1}), F = Σ c_k f_k, for free columns.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from rerank.learn.base import DualRule, Learner, Weights, learners, require, req
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
+from rerank.learn.scoring import dot
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
 
 # Indices of RDAState.counts and RDAState.base.
-K, ALIVE, PENDING, TOTAL = range(4)
+K, ALIVE, PENDING, TOTAL, FREE = range(5)
 DUAL, SUM = range(2)
 
 
@@ -41,15 +43,18 @@ class RDAState(NamedTuple):
 
     s: np.ndarray  # float64 [D]: sum of subgradients
     total: np.ndarray  # float64 [D]: Σ c_k w_k
-    counts: np.ndarray  # int64 [4]: k; lists the current predictor survived, and those not in total yet; Σ c_k
+    counts: (
+        np.ndarray
+    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
     base: np.ndarray  # float64 [2]: s and total of the base score
 
 
 class Prefix(NamedTuple):
-    """Prefix sums over the predictors of an epoch, k0 being the first: P_k and Q_k are at k − k0 + 1, 0 at 0."""
+    """Prefix sums over the predictors of an epoch, k0 being the first: P_k, Q_k and F_k are at k − k0 + 1, 0 at 0."""
 
     P: np.ndarray  # float64 [updates + 2]
     Q: np.ndarray  # float64 [updates + 2]
+    F: np.ndarray  # float64 [updates + 2]
     since: np.ndarray  # int64 [D]: the first predictor that is not in total yet
     k0: int
 
@@ -69,7 +74,7 @@ class RDASettings(NamedTuple):
 
 @kernel
 def scale(k: int, eta: float, l2: float) -> float:
-    """d_k."""
+    """d_k; f_k for l2 = 0."""
     return 1.0 / (k * l2 + eta * math.sqrt(k)) if k > 0 else 0.0
 
 
@@ -86,10 +91,35 @@ def shrunk_dot(
 
 
 @kernel
+def first_penalised(data: Lists, y: int) -> int:
+    """Where the nonzeros of candidate y that are no free columns begin; columns rise within a row."""
+    p, end = data.rows[y], data.rows[y + 1]
+    while p < end and data.columns[p] < data.free:
+        p += 1
+    return int(p)
+
+
+@kernel
+def score_apart(
+    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
+) -> None:
+    """``score_shrunk`` of lists with free columns."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        middle = first_penalised(data, y)
+        free = dot(s, data.columns, data.values, data.rows[y], middle)
+        shrunk = shrunk_dot(s, threshold, data.columns, data.values, middle, data.rows[y + 1])
+        scores[y - first] = beta * data.base[y] - (f * free + d * shrunk)
+
+
+@kernel
 def score_shrunk(
-    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
+    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
 ) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i; where nothing is shrunk the sum is a plain one."""
+    if data.free > 0 and (threshold > 0.0 or d != f):
+        score_apart(data, i, s, threshold, d, f, beta, scores)
+        return
     if threshold == 0.0:
         score_list(data, i, s, 0.0, scores)
     first, last = data.lists[i], data.lists[i + 1]
@@ -113,12 +143,30 @@ def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
 
 
 @kernel
-def close_predictor(state: RDAState, prefix: Prefix, d: float, beta: float) -> None:
+def summed_free(x: float, a: int, b: int, prefix: Prefix) -> float:
+    """Σ_{k=a..b} c_k w_kj of a free column while s_j = x."""
+    return float(-x * (prefix.F[b - prefix.k0 + 1] - prefix.F[a - prefix.k0]))
+
+
+@kernel
+def settle(state: RDAState, j: int, k: int, prefix: Prefix, free: int, l1: float) -> None:
+    """Enter what column j weighed, up to predictor k, into its total."""
+    if state.s[j] != 0.0:
+        if j < free:
+            state.total[j] += summed_free(state.s[j], prefix.since[j], k, prefix)
+        else:
+            state.total[j] += summed_weight(state.s[j], l1, prefix.since[j], k, prefix)
+    prefix.since[j] = k + 1
+
+
+@kernel
+def close_predictor(state: RDAState, prefix: Prefix, d: float, f: float, beta: float) -> None:
     """Enter the current predictor, with what it has survived since it was last entered, into the prefix sums."""
     k, c = state.counts[K], state.counts[PENDING]
     at = k - prefix.k0 + 1
     prefix.P[at] = prefix.P[at - 1] + c * d
     prefix.Q[at] = prefix.Q[at - 1] + c * d * k
+    prefix.F[at] = prefix.F[at - 1] + c * f
     state.base[SUM] += c * beta
     state.counts[TOTAL] += c
     state.counts[PENDING] = 0
@@ -140,13 +188,13 @@ def rda_epoch(
         look_ahead(data, order, at)
         i = order[at]
         k = state.counts[K]
-        d = scale(k, q.eta, q.l2)
-        beta = q.base - q.base_rate * scale(k, q.eta, 0.0) * state.base[DUAL]
-        score_shrunk(data, i, state.s, k * q.l1, d, beta, t.scores)
+        d, f = scale(k, q.eta, q.l2), scale(k, q.eta, 0.0)
+        beta = q.base - q.base_rate * f * state.base[DUAL]
+        score_shrunk(data, i, state.s, k * q.l1, d, f, beta, t.scores)
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
         if n > 0:
             record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
-            close_predictor(state, prefix, d, beta)
+            close_predictor(state, prefix, d, f, beta)
             update(data, state, prefix, t, n, data.weight[i], tally, q)
             state.counts[ALIVE] = 0
         state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
@@ -170,9 +218,7 @@ def update(
     count_update(tally, squared_radius(t, count, g_base, q.loss))
     for r in range(count):
         j = t.column[r]
-        if state.s[j] != 0.0:
-            state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
-        prefix.since[j] = k + 1
+        settle(state, j, k, prefix, data.free, q.l1)
         state.s[j] += weight * t.value[r]
     state.base[DUAL] += weight * g_base
     state.counts[K] = k + 1
@@ -180,7 +226,7 @@ def update(
 
 @kernel
 def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteRoom, q: RDASettings) -> None:
-    """Repeat the updates s ← s + rate·g of ``log``; what is voted with is −s."""
+    """Repeat the updates s ← s + rate·g of ``log``; what is voted with is −s, and for free columns −s·f_k/d_k."""
     s_base = 0.0
     for k in range(log.lists.shape[0]):
         n = load(log, k, t)
@@ -190,26 +236,83 @@ def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteR
         s_base += log.rate[k] * (q.base_rate * base_of(data, t, n))
         beta = q.base - q.base_rate * scale(k + 1, q.eta, 0.0) * s_base
         emit(room, k, t, count, s, -1.0, beta)
+        if room.slope.shape[0] > 0:
+            free_slopes(room, k, data.free)
+        if data.free > 0 and q.l2 > 0.0:
+            emit_free(room, k, s, scale(k + 1, q.eta, 0.0) / scale(k + 1, q.eta, q.l2), data.free)
+
+
+@kernel
+def free_slopes(room: VoteRoom, k: int, free: int) -> None:
+    """v_j of update k: the sign of a_j, and 0 for free columns."""
+    for at in range(room.first[k], room.first[k + 1]):
+        room.slope[at] = np.sign(room.value[at]) if room.columns[at] >= free else 0.0
+
+
+@kernel
+def emit_free(room: VoteRoom, k: int, s: np.ndarray, ratio: float, free: int) -> None:
+    """Update k leaves −s_j·ratio in all free columns: f_k/d_k grows with every update."""
+    end = room.first[k]
+    for at in range(room.first[k], room.first[k + 1]):
+        if room.columns[at] >= free:
+            room.columns[end], room.value[end] = room.columns[at], room.value[at]
+            if room.slope.shape[0] > 0:
+                room.slope[end] = room.slope[at]
+            end += 1
+    for j in range(free):
+        room.columns[end], room.value[end] = j, -s[j] * ratio
+        if room.slope.shape[0] > 0:
+            room.slope[end] = 0.0
+        end += 1
+    room.first[k + 1] = end
 
 
 @kernel
 def flush(state: RDAState, prefix: Prefix, q: RDASettings) -> None:
     """Bring every coordinate's total up to date; nothing lazy is left."""
     k = state.counts[K]
-    beta = q.base - q.base_rate * scale(k, q.eta, 0.0) * state.base[DUAL]
-    close_predictor(state, prefix, scale(k, q.eta, q.l2), beta)
+    f = scale(k, q.eta, 0.0)
+    beta = q.base - q.base_rate * f * state.base[DUAL]
+    close_predictor(state, prefix, scale(k, q.eta, q.l2), f, beta)
     for j in range(state.s.shape[0]):
-        if state.s[j] != 0.0:
-            state.total[j] += summed_weight(state.s[j], q.l1, prefix.since[j], k, prefix)
+        settle(state, j, k, prefix, state.counts[FREE], q.l1)
 
 
 @kernel
-def count_active(s: np.ndarray, threshold: float) -> int:
+def count_active(s: np.ndarray, threshold: float, free: int) -> int:
     """How many coordinates have a weight."""
     count = 0
-    for j in range(s.shape[0]):
+    for j in range(free):
+        count += s[j] != 0.0
+    for j in range(free, s.shape[0]):
         count += abs(s[j]) > threshold
     return count
+
+
+def set_free(counts: np.ndarray, corpus: Corpus) -> None:
+    """Note the free columns of ``corpus`` in counts[FREE].
+
+    Raises
+    ------
+    ValueError: the state was trained with others; what it keeps of a column depends on whether it is free.
+    """
+    if counts[K] > 0 and counts[FREE] != corpus.free:
+        raise ValueError(
+            f"the state was trained with {counts[FREE]} free columns, the corpus has {corpus.free}; "
+            "train on corpora of one feature table"
+        )
+    counts[FREE] = corpus.free
+
+
+def lazy_sums(corpus: Corpus, order: np.ndarray, k0: int) -> Prefix:
+    """The prefix sums of an epoch over ``order`` whose first predictor is k0."""
+    P, Q, F = np.zeros((3, order.size + 2))
+    return Prefix(P, Q, F, np.full(corpus.width, k0, np.int64), k0)
+
+
+def penalty(value: float, columns: int, free: int) -> np.ndarray:
+    """float64 [D]: ``value`` in the columns that are not free, else 0."""
+    return np.where(np.arange(columns) < free, 0.0, value)
 
 
 def summed_average(state: Any, base: float, base_rate: float) -> Weights:
@@ -266,12 +369,12 @@ class RDA(Learner):
 
     def init(self, columns: int, candidates: int = 0) -> RDAState:  # noqa: ARG002
         """See ``Learner.init``."""
-        return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(4, np.int64), np.zeros(2))
+        return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(5, np.int64), np.zeros(2))
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: RDAState) -> Prefix:
         """See ``Learner.begin``."""
-        k0 = int(state.counts[K])
-        return Prefix(np.zeros(order.size + 2), np.zeros(order.size + 2), np.full(corpus.width, k0, np.int64), k0)
+        set_free(state.counts, corpus)
+        return lazy_sums(corpus, order, int(state.counts[K]))
 
     def walk(
         self,
@@ -297,22 +400,27 @@ class RDA(Learner):
 
     def nonzero_weights(self, state: RDAState) -> int:
         """See ``Learner.nonzero_weights``."""
-        return count_active(state.s, state.counts[K] * self.l1)
+        return count_active(state.s, state.counts[K] * self.l1, int(state.counts[FREE]))
 
     def last(self, state: RDAState) -> Weights:
         """See ``Learner.last``."""
-        k = int(state.counts[K])
-        size = np.maximum(np.abs(state.s) - k * self.l1, 0.0)
-        beta = self.base - self.base_rate * scale(k, self.eta, 0.0) * state.base[DUAL]
-        return Weights(-np.sign(state.s) * size * scale(k, self.eta, self.l2), float(beta))
+        k, free, D = int(state.counts[K]), int(state.counts[FREE]), state.s.size
+        size = np.maximum(np.abs(state.s) - penalty(k * self.l1, D, free), 0.0)
+        d, f = scale(k, self.eta, self.l2), scale(k, self.eta, 0.0)
+        beta = self.base - self.base_rate * f * state.base[DUAL]
+        return Weights(-np.sign(state.s) * size * np.where(np.arange(D) < free, f, d), float(beta))
 
     def average(self, state: RDAState) -> Weights:
         """See ``Learner.average``."""
         return summed_average(state, self.base, self.base_rate)
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
-        """See ``Learner.votes``: a_j = −s_j, τ_k = k·λ₁, and d_k."""
-        replay = Replay(log, corpus, self.base)
+        """See ``Learner.votes``: a_j = −s_j, τ_k = k·λ₁, and d_k.
+
+        Free columns have v_j = 0, and a_j = −s_j·f_k/d_k: where these are not the same, every update touches them all.
+        """
+        more = corpus.free if self.l2 > 0 else 0
+        replay = Replay(log, corpus, self.base, slopes=corpus.free > 0 and self.l1 > 0, more=more)
         replay_rda(replay.data, replay.updates, np.zeros(corpus.width), replay.space, replay.room, self.settings())
         k = np.arange(replay.updates.lists.size + 1)
         with np.errstate(divide="ignore"):

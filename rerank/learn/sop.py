@@ -14,9 +14,9 @@ from rerank.learn.base import learners
 from rerank.learn.confidence import SOP as RULE
 from rerank.learn.gaussian import difference_with_base
 from rerank.learn.gaussian_full import FULL, FullGaussian
-from rerank.learn.judge import look_ahead, next_rival, squared_norm
+from rerank.learn.judge import look_ahead, squared_norm
 from rerank.learn.log import LogRoom, UpdateLog, record
-from rerank.learn.losses import rivals
+from rerank.learn.pairs import confront, confront_next
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
 
@@ -86,10 +86,9 @@ def sop_epoch(
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
         i = order[at]
-        first, last = data.lists[i], data.lists[i + 1]
         score_sop(data, i, state.g, q.base + q.base_rate * state.g[D, WEIGHT], t.scores)
         tally[LISTS] += 1
-        star, rival = rivals(first, last, t.scores, data.gain, data.oracle[i], q.any_ties, 0.0)
+        star, rival = confront(data, i, t.scores, q.any_ties)
         for number in range(q.top):
             if rival < 0:
                 break
@@ -105,7 +104,7 @@ def sop_epoch(
                     count_update(tally, squared_norm(t, count))
                     add_example(state, q.a, t, count, data.weight[i])
             if number + 1 < q.top:
-                rival = next_rival(data, i, t, q.any_ties, rival)
+                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
         survive(state.counts)
 
 

@@ -13,10 +13,12 @@ import numpy as np
 from rerank.corpus import Corpus
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
+from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.workspace import EpochStats
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
+ORACLE_PAIRS = PairSource()
 
 Evaluate = Callable[[Weights], float]
 
@@ -72,6 +74,7 @@ def train(
     seed: int,
     shuffle: bool = True,
     any_ties: bool = False,
+    pairs: PairSource = ORACLE_PAIRS,
     predictor: str = "average",
     patience: int | None = None,
     evaluate_train: Evaluate | None = None,
@@ -85,12 +88,18 @@ def train(
     Parameters
     ----------
     oracle: int64 [L], absolute candidates; any_ties: its equals in gain count as correct too.
+    pairs: which candidates of a list are compared.
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of ``predictor``.
     patience: stop after so many epochs without a better dev score.
     warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
     keep_log: log the updates (for voting, and for bounds).
     on_epoch: called with the history line of every epoch.
+
+    Raises
+    ------
+    RecipeError: the learner cannot learn from such pairs.
     """
+    require_source(learner, pairs)
     if warm is not None:
         state, done = copy_state(warm[0]), warm[1]
     else:
@@ -101,7 +110,10 @@ def train(
     for epoch in range(done, done + epochs):
         order = epoch_order(corpus.list_count, seed, epoch, shuffle)
         start = time.perf_counter()
-        stats = learner.epoch(corpus, oracle, order, state, any_ties=any_ties, log=log, points=POINTS)
+        rule = pairs.rule(seed, epoch)
+        stats = learner.epoch(
+            corpus, oracle, order, state, any_ties=any_ties, log=log, points=POINTS, pairs=rule
+        )  # fmt: skip
         seconds = time.perf_counter() - start
         if any(part.skipped for part in stats) and not training.skipped:
             logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
@@ -113,9 +125,9 @@ def train(
         if evaluate_dev is not None:
             line["dev"] = evaluate_dev(weights[predictor])
         training.history.append(line)
+        score = line.get("dev", float(epoch))
         if on_epoch is not None:
             on_epoch(line)
-        score = line.get("dev", float(epoch))
         if score > best_score or not training.weights:
             best_score, best_epoch = score, epoch + 1
             training.weights, training.state, training.epoch = weights, copy_state(state), epoch + 1

@@ -7,7 +7,8 @@ Nothing loops over all columns. With G_k the sum of the truncations up to update
 
     a_j = w_j + sign(w_j)·G_k as it was last touched, and weighs shrink(a_j, G_k) = sign(a_j)·max(|a_j| − G_k, 0) since.
 
-A weight above θ is exempt: it keeps a_j = w_j, and stays exempt until an update touches it.
+A weight above θ is exempt: it keeps a_j = w_j, and stays exempt until an update touches it. Free columns of a corpus
+are exempt always.
 The average is exact and lazy. While a_j stays the same for the predictors a..b,
 
     Σ_k c_k w_kj = sign(a_j)·(|a_j|·(C_e − C_{a−1}) − (Q_e − Q_{a−1})),   C = Σ c_k, Q = Σ c_k G_k,
@@ -31,7 +32,8 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.moves import leaving
-from rerank.learn.rda import ALIVE, PENDING, SUM, TOTAL, K, summed_average
+from rerank.learn.rda import ALIVE, FREE, PENDING, SUM, TOTAL, K, first_penalised, set_free, summed_average
+from rerank.learn.scoring import dot
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
 
@@ -46,7 +48,9 @@ class TruncatedState(NamedTuple):
     exempt: np.ndarray  # bool [D]: is |w_j| above θ? [0] without a θ
     total: np.ndarray  # float64 [D]: Σ c_k w_k
     threshold: np.ndarray  # float64 [1]: G_k
-    counts: np.ndarray  # int64 [4]: k; lists the current predictor survived, and those not in total yet; Σ c_k
+    counts: (
+        np.ndarray
+    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
     base: np.ndarray  # float64 [2]: learned weight of the base score, and Σ c_k β_k
 
 
@@ -95,7 +99,7 @@ def truncation(k: int, q: TruncatedSettings) -> float:
 @kernel
 def is_exempt(state: TruncatedState, j: int) -> bool:
     """Is column j beyond the reach of truncation?"""
-    return bool(state.exempt.shape[0] > 0 and state.exempt[j])
+    return bool(j < state.counts[FREE] or (state.exempt.shape[0] > 0 and state.exempt[j]))
 
 
 @kernel
@@ -113,10 +117,12 @@ def score_truncated(data: Lists, i: int, state: TruncatedState, beta: float, sco
         return
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
-        total = 0.0
-        for p in range(data.rows[y], data.rows[y + 1]):
+        middle = first_penalised(data, y) if data.free > 0 else data.rows[y]
+        total = dot(state.a, data.columns, data.values, data.rows[y], middle)
+        for p in range(middle, data.rows[y + 1]):
             j = data.columns[p]
-            total += shrink(state.a[j], 0.0 if is_exempt(state, j) else G) * data.values[p]
+            exempt = state.exempt.shape[0] > 0 and state.exempt[j]
+            total += shrink(state.a[j], 0.0 if exempt else G) * data.values[p]
         scores[y - first] = beta * data.base[y] + total
 
 
@@ -212,10 +218,10 @@ def replay_truncated(
         count = subgradient(data, t, n)
         move(state, t, count, log.rate[k], q.base_rate * base_of(data, t, n), q)
         emit(room, k, t, count, state.a, 1.0, q.base + q.base_rate * state.base[WEIGHT])
-        if state.exempt.shape[0] > 0:
+        if room.slope.shape[0] > 0:
             for r in range(count):
                 j = t.column[r]
-                room.slope[room.first[k] + r] = 0.0 if state.exempt[j] else np.sign(state.a[j])
+                room.slope[room.first[k] + r] = 0.0 if is_exempt(state, j) else np.sign(state.a[j])
         threshold[k + 1] = state.threshold[0]
 
 
@@ -265,10 +271,11 @@ class Truncating(Learner):
         """See ``Learner.init``."""
         exempt = np.zeros(0 if self.reach()[0] is None else columns, np.bool_)
         a, total = np.zeros(columns), np.zeros(columns)
-        return TruncatedState(a, exempt, total, np.zeros(1), np.zeros(4, np.int64), np.zeros(2))
+        return TruncatedState(a, exempt, total, np.zeros(1), np.zeros(5, np.int64), np.zeros(2))
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: TruncatedState) -> Prefix:
         """See ``Learner.begin``."""
+        set_free(state.counts, corpus)
         k0, n = int(state.counts[K]), order.size + 2
         return Prefix(np.zeros(n), np.zeros(n), np.zeros(n), np.full(corpus.width, k0, np.int64), k0)
 
@@ -308,8 +315,9 @@ class Truncating(Learner):
 
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """See ``Learner.votes``: a_j, τ_k = G_k, and for exempt columns v_j = 0."""
-        replay = Replay(log, corpus, self.base, slopes=self.reach()[0] is not None)
+        replay = Replay(log, corpus, self.base, slopes=self.reach()[0] is not None or corpus.free > 0)
         state, threshold = self.init(corpus.width), np.zeros(replay.updates.lists.size + 1)
+        set_free(state.counts, corpus)
         replay_truncated(replay.data, replay.updates, state, replay.space, replay.room, threshold, self.settings())
         return replay.votes(threshold=threshold if self.l1 > 0 else None)
 
@@ -321,7 +329,8 @@ class Truncating(Learner):
     def _weights(state: TruncatedState) -> np.ndarray:
         """w."""
         shrunk = np.sign(state.a) * np.maximum(np.abs(state.a) - state.threshold[0], 0.0)
-        return np.where(state.exempt, state.a, shrunk) if state.exempt.size else shrunk
+        exempt = np.arange(state.a.size) < state.counts[FREE]
+        return np.where(exempt | state.exempt if state.exempt.size else exempt, state.a, shrunk)
 
 
 @learners.add("tg")

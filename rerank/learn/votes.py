@@ -94,11 +94,11 @@ class Replay:
     """What a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
 
     base: the weight of the base score under the first predictor; full: an update touches every column; slopes: slopes
-    are stored.
+    are stored; more: an update touches so many columns beside those of its candidates.
     """
 
     def __init__(
-        self, log: UpdateLog, corpus: Corpus, base: float, *, full: bool = False, slopes: bool = False
+        self, log: UpdateLog, corpus: Corpus, base: float, *, full: bool = False, slopes: bool = False, more: int = 0
     ) -> None:
         arrays = log.arrays()
         self._survived = arrays.pop("survived")
@@ -106,7 +106,7 @@ class Replay:
         M, D = self.updates.lists.size, corpus.width
         sizes = np.zeros(M, np.int64)
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
-        room = M * D if full else int(np.minimum(sizes, D).sum())
+        room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
         self.data: Lists = view(corpus, np.full(corpus.list_count, -1))
         # A coefficient of 0 is not logged: an update with one entry is no pair, and is summed up in ``g``.
         pairs = np.isin(np.diff(self.updates.first), (0, 2)).all()

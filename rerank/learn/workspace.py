@@ -14,12 +14,15 @@ from rerank.learn.losses import PAIRWISE
 # Indices of a tally.
 LISTS, MISTAKES, UPDATES, LOSS, RADIUS, SKIPPED = range(6)
 
+ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
+SOURCES = ("oracle", "hope-fear", "sampled")
+
 
 class EpochStats(NamedTuple):
     """What happened in one pass (or a part of one)."""
 
     lists: int
-    mistakes: int  # lists whose oracle did not score strictly highest
+    mistakes: int  # lists whose oracle did not score strictly highest; with other pair sources: whose y* not above y'
     updates: int
     loss: float  # summed over the lists, before their updates
     radius: float  # largest norm of an update's difference vector φ(y*) − φ(y'), base score included
@@ -27,8 +30,26 @@ class EpochStats(NamedTuple):
     nonzero_weights: int  # of the last predictor
 
 
+class PairRule(NamedTuple):
+    """A pair source for kernels; see ``pairs``.
+
+    ``others`` is empty for the oracle's pairs and holds a number for all others. Its length is part of its type, so
+    kernels compile apart for both: the usual ones are not slowed down by code that they never run.
+    """
+
+    others: tuple[int, ...]
+    source: int
+    tilt: float
+    draws: int
+    threshold: float
+    key: np.uint64  # of the random numbers of an epoch
+
+
+ORACLES = PairRule((), ORACLE, 1.0, 1, 0.0, np.uint64(0))  # an oracle and its rival
+
+
 class Lists(NamedTuple):
-    """The arrays of a Corpus that training reads, and the oracles."""
+    """The arrays of a Corpus that training reads, the oracles, and which pairs of candidates are compared."""
 
     lists: np.ndarray
     rows: np.ndarray
@@ -38,6 +59,8 @@ class Lists(NamedTuple):
     gain: np.ndarray
     weight: np.ndarray
     oracle: np.ndarray  # int64 [L], -1 for empty lists
+    pairs: PairRule
+    free: int  # so many columns, the first ones, have no penalty
 
 
 class Scratch(NamedTuple):
@@ -54,7 +77,7 @@ class Scratch(NamedTuple):
     stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
 
 
-def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
+def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> Lists:
     """The corpus for kernels.
 
     Offsets and oracles lie side by side, so that a list visited at random costs one look at memory for both; all
@@ -72,6 +95,8 @@ def view(corpus: Corpus, oracle: np.ndarray) -> Lists:
         gain=corpus.gain,
         weight=corpus.weight,
         oracle=sides[:-1, 1],
+        pairs=pairs,
+        free=corpus.free,
     )
 
 

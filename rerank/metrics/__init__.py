@@ -1,3 +1,3 @@
 """Metrics as sums of statistics; importing this package registers them all."""
 
-from rerank.metrics import classification, parseval  # noqa: F401 - they register themselves
+from rerank.metrics import bleu, chrf, classification, gain, parseval, ter, wer  # noqa: F401 - they register themselves

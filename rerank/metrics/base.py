@@ -22,6 +22,7 @@ class Metric(ABC):
     columns: ClassVar[tuple[str, ...]]  # names of the K statistics
     reference_columns: ClassVar[tuple[str, ...]]  # names of the R statistics
     lower_is_better: ClassVar[bool] = False
+    percent: ClassVar[float] = 100.0  # what the primary measure is multiplied with to be shown: 1 where it is 0-100
     perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
 
     @abstractmethod

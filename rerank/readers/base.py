@@ -8,18 +8,31 @@ the same candidate twice in a list               valid and counted; ``duplicates
 a header that is none                            bad list "header"
 fewer candidates than the header says            bad list "too few"
 more candidates than the header says             bad list "too many"
+another number of fields than the first lists    bad list "fields"
+an id that is none                               bad list "id"
+lines between the fairseq records of a list      bad list "record"
+a line that is no JSON object, or has keys twice bad list "json"
+a text or a list of texts that is none           bad list "text"
 a score line that is not numbers                 bad list "score"
 NaN or an infinite score                         bad list "infinite score"
-not the same number of scores for all            bad list "columns"
+not the same scores for all                      bad list "columns"
+spans of phrases that are none, or leave texts   bad list "segmentation"
+the same of a word alignment                     bad list "alignment"
 text that is no tree where one is expected       bad list "tree"
 unbalanced brackets, a word without preterminal  bad list "brackets"
 a NUL byte                                       bad list "nul"
 an id used before                                bad list "duplicate id"; ``ids: ordinal`` numbers lists instead
+whole numbers as ids, one left out               an empty list
+such ids that do not rise, or leave out 10^6     error: sources and references can no longer be told apart
+a list without references, where they are needed bad list "no reference"
+a list without a source, where it is needed      bad list "no source"
+sources or references after the last list        bad list "missing" each; skipped, they are empty lists
 candidates with different words                  bad list "words" (words of traces, ``-NONE-``, aside)
 a gold tree with other words than the list       bad list "gold words"
 a balanced gold tree that is malformed           bad list "gold tree"
 unbalanced brackets or text outside gold trees   error: the trees that follow can no longer be told apart
 another number of gold trees than of lists       error, with both counts
+fewer sources or references than lists           error, with both counts
 a truncated or damaged archive, UTF-16           error
 a line or tree of more than 16 MiB               error
 an empty file                                    no lists; what needs some says so
@@ -29,8 +42,9 @@ trees of any depth                               read; ``Candidate.tree`` (nltk)
 ===============================================  ==========================================================
 
 A bad list is an error, or with ``on_bad_list="skip"`` it is counted by reason and reading goes on at the next
-list. What is an error by itself is so under both policies. A skipped list uses up its gold tree, so lists and
-gold trees stay aligned; if damage has merged two lists into one, the counts differ at the end and that is an error.
+list. What is an error by itself is so under both policies. A skipped list uses up its gold tree (its source, its
+references), so these stay aligned; if damage has merged two lists into one, the counts differ at the end and that is
+an error.
 """
 
 from __future__ import annotations
@@ -40,7 +54,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 
@@ -114,8 +128,8 @@ class Candidates(Sequence[Candidate]):
     @overload
     def __getitem__(self, index: slice) -> list[Candidate]: ...
     def __getitem__(self, index: int | slice) -> Candidate | list[Candidate]:
-        places = range(len(self))[index]
-        return Candidate(self._list, places) if isinstance(places, int) else [Candidate(self._list, i) for i in places]
+        places, kind = range(len(self))[index], self._list.kind
+        return kind(self._list, places) if isinstance(places, int) else [kind(self._list, i) for i in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +147,8 @@ class NBestList:
     | duplicates | int              | candidates that repeat an earlier one (or did, where the reader drops them) |
     | form       | str              | the variant of the format, for writing it back |
     """
+
+    kind: ClassVar[type[Candidate]] = Candidate  # what the candidates are as objects
 
     id: str
     path: str

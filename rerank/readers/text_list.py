@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import NBestList
+from rerank.readers.base import Candidate, NBestList
 
 
 class SparseScores(NamedTuple):
@@ -16,6 +16,33 @@ class SparseScores(NamedTuple):
     first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
     names: list[bytes]  # one an entry
     values: np.ndarray  # float64, one an entry
+
+
+class TextCandidate(Candidate):
+    """A candidate of a list of texts; ``tree`` is not for these."""
+
+    __slots__ = ()
+    _list: TextList
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words: what stands between white space, that of ASCII, as for the built-in templates."""
+        return [_shown(word) for word in self._list.texts[self.index].split()]
+
+    @property
+    def source(self) -> str | None:
+        """The input, where it is known."""
+        return None if self._list.source is None else _shown(self._list.source)
+
+    @property
+    def named_scores(self) -> dict[str, float]:
+        """The scores by the names of their columns."""
+        return dict(zip(self._list.names, self.scores.tolist(), strict=True))
+
+
+def _shown(text: bytes) -> str:
+    """A text; bytes that are not UTF-8 are surrogate escapes."""
+    return text.decode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +59,8 @@ class TextList(NBestList):
     | references   | tuple of bytes        | references, where the format holds them |
     | raw          | any                   | what the reader wants for writing the list back |
     """
+
+    kind: ClassVar[type[Candidate]] = TextCandidate
 
     names: tuple[str, ...] = ()
     sparse: SparseScores | None = None

@@ -179,6 +179,21 @@ def parse_brackets(
     return out
 
 
+def brackets(trees: Trees, tree: int, symbols: SymbolTable) -> str:
+    """Tree ``tree`` as a bracketed text."""
+    parts: list[str] = []
+    open_nodes: list[int] = []
+    for node in range(int(trees.first[tree]), int(trees.first[tree + 1])):
+        while open_nodes and open_nodes[-1] != trees.parent[node]:
+            open_nodes.pop()
+            parts.append(")")
+        word = int(trees.word[node])
+        parts.append(f"{' ' if open_nodes else ''}({symbols.text(int(trees.label[node]))}")
+        parts.append(f" {symbols.text(word)}" if word >= 0 else "")
+        open_nodes.append(node)
+    return "".join(parts) + ")" * len(open_nodes)
+
+
 def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> nltk.Tree:
     """Tree ``tree`` as an ``nltk.Tree``, the type users get.
 

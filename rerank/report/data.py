@@ -27,8 +27,9 @@ class Example:
     """One list of a split, shown in full.
 
     ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
-    for the task ``parse``, plain text for others. The gains are sentence-level qualities as the corpus holds them
-    (fractions). ``contributions``: the strongest ones first.
+    for the task ``parse``, plain text for others, where ``gold`` has a reference a line. The gains are sentence-level
+    qualities as the corpus holds them (fractions). ``contributions``: the strongest ones first. ``source``: the input,
+    where it is known.
     """
 
     split: str
@@ -40,6 +41,7 @@ class Example:
     chosen_gain: float
     oracle_gain: float
     contributions: Sequence[Contribution] = ()
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -42,14 +42,17 @@ MEASURES = (
     Measure("bleu", "BLEU", "BLEU", scale=1.0),
     Measure("chrf", "chrF", "chrF", scale=1.0),
     Measure("ter", "TER", "TER", scale=1.0, lower_is_better=True),
+    Measure("length_ratio", "length", "length ratio", scale=1.0),
     Measure("accuracy", "accuracy", "accuracy (%)"),
     Measure("error", "error", "error (%)", lower_is_better=True),
     Measure("wer", "WER", "word error rate (%)", lower_is_better=True),
+    Measure("cer", "CER", "character error rate (%)", lower_is_better=True),
+    Measure("gain", "gain", "gain (%)"),
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
-# The first of these that a report has is the one that runs are chosen by.
-_PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "ndcg", "mrr")
+# The first of these that a report has is the one that runs are chosen by, where the run does not say.
+_PRIMARY = ("f1", "bleu", "chrf", "ter", "accuracy", "error", "wer", "cer", "gain", "ndcg", "mrr")
 
 
 def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
@@ -59,8 +62,10 @@ def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
-    """The measure that runs are compared by; F where there is none at all."""
+    """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none at all."""
     present = {measure.key: measure for measure in measures_of(metrics)}
+    if metrics.get("measure") in present:
+        return present[metrics["measure"]]
     return next((present[key] for key in _PRIMARY if key in present), MEASURES[2])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rerank.report.measures import Measure, primary_of
 
-PREDICTORS = ("average", "voted")
+PREDICTORS = ("average", "voted", "mert")
 _TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 
 
@@ -176,10 +176,12 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
 
 
 def best_predictor(metrics: Mapping[str, Any]) -> str:
-    """The chosen run's predictor with the best score on dev; the average where that does not decide."""
+    """The chosen run's predictor with the best score on dev; where that does not decide, the tuned one if there is
+    one, else the average."""
     measure, systems = primary_of(metrics), _get(metrics, "splits", dev_of(metrics)) or {}
     scored = [p for p in PREDICTORS if _get(systems, p, measure.key) is not None]
-    return max(scored, key=lambda p: measure.better(systems[p][measure.key]), default=PREDICTORS[0])
+    usual = "mert" if _get(metrics, "training", "mert") else PREDICTORS[0]
+    return max(scored, key=lambda p: measure.better(systems[p][measure.key]), default=usual)
 
 
 def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:

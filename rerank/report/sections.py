@@ -14,6 +14,9 @@ from rerank.report.data import Example, Report
 from rerank.report.measures import NONE, Measure, count, duration, fixed, measures_of, number, primary_of
 from rerank.report.rows import base_on_dev, best_predictor, dev_of, runs_of
 from rerank.report.trees import draw_example
+from rerank.report.words import mark_example
+
+TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
 
 _CHOICES = {
     "base": "base",
@@ -66,6 +69,35 @@ def training(metrics: Mapping[str, Any]) -> Grid:
     headings += [f"{measure.heading} on {dev_of(metrics)}", "nonzero weights", "time", "nonzeros / s"]
     shown = [place for place in range(len(headings)) if place < 3 or any(row[place] != NONE for row in rows)]
     return Grid("Runs", [headings[i] for i in shown], [[row[i] for i in shown] for row in rows], texts=3)
+
+
+def mert(metrics: Mapping[str, Any]) -> Grid:
+    """What minimum error rate training made of every run: one line a run."""
+    measure = primary_of(metrics)
+    rows = [
+        [
+            str(run.get("name", "model")),
+            str(found.get("split", NONE)),
+            str(run.get("seed", NONE)),
+            measure.text(found.get("start")),
+            measure.text(found.get("score")),
+            measure.text(found.get("dev")),
+            duration(found.get("seconds")),
+        ]
+        for run in runs_of(metrics)
+        if (found := run.get("training", {}).get("mert"))
+    ]
+    headings = ["run", "tuned on", "seed", f"{measure.heading} there, before", "after"]
+    headings += [f"{measure.heading} on {dev_of(metrics)}", "time"]
+    return Grid("Minimum error rate training", headings, rows, texts=2)
+
+
+def mert_weights(metrics: Mapping[str, Any]) -> Grid:
+    """The weights that it set in the chosen run, and where it began."""
+    found = metrics.get("training", {}).get("mert") or {}
+    start, weights = found.get("start_weights", {}), found.get("weights", {})
+    rows = [[name, _real(start[name]) if name in start else NONE, _real(weights[name])] for name in weights]
+    return Grid("Weights set by it in the chosen run", ["score", "before", "after"], rows)
 
 
 def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -172,13 +204,15 @@ def sweep(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
-    """One list: its gains, its trees (task ``parse``), its strongest contributions.
+    """One list: its gains, its trees (task ``parse``) or its texts with their differences, its strongest contributions.
 
     Raises
     ------
     DataError: a tree of a ``parse`` example is not one.
     """
     drawings = draw_example(shown.gold, shown.base, shown.chosen, shown.list_id) if task == "parse" else []
+    references = shown.gold.splitlines()
+    texts = mark_example(shown.source, references, shown.base, shown.chosen) if task in TEXTS else []
     heading = "gain" if measure.lower_is_better else measure.heading
     gains = {"base": shown.base_gain, "chosen": shown.chosen_gain, "oracle": shown.oracle_gain}
     largest = max((abs(part.contribution) for part in shown.contributions), default=0.0) or 1.0
@@ -198,6 +232,7 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
         "list_id": shown.list_id,
         "gains": [(f"{name} {heading}", fixed(100 * gain)) for name, gain in gains.items()],
         "drawings": [{"role": d.role, "title": d.title, "svg": Markup(d.svg)} for d in drawings],
+        "texts": texts,
         "contributions": {"rows": parts},
         "same": shown.base == shown.chosen,
         "gold": shown.gold,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rerank.report.measures import Measure, count, measures_of, p_value, primary_of
+from rerank.report.measures import MEASURES, Measure, count, measures_of, p_value, primary_of
 from rerank.report.rows import (
     PREDICTORS,
     Comparison,
@@ -84,6 +84,22 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if any(row.seeds > 1 for row in rows) else ""
         found.append(f"Δ, interval and p compare a predictor with the base ({', '.join(tests)}).{seeds}")
+    return found
+
+
+def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(measure, signature) of the final figures; with the splits where these differ in it."""
+    by_split: Mapping[str, Mapping[str, str]] = metrics.get("signatures") or {}
+    headings = {measure.key: measure.heading for measure in MEASURES}
+    found = []
+    for key in dict.fromkeys(key for own in by_split.values() for key in own):
+        splits: dict[str, list[str]] = {}
+        for split, own in by_split.items():
+            if key in own:
+                splits.setdefault(own[key], []).append(split)
+        for text, names in splits.items():
+            where = f" on {', '.join(names)}" if len(splits) > 1 else ""
+            found.append((f"{headings.get(key, key)}{where}", text))
     return found
 
 

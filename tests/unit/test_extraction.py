@@ -13,7 +13,8 @@ import small
 
 from rerank import extraction, pipeline
 from rerank.errors import DataError, RecipeError
-from rerank.extraction import CorpusCache, Extracted, extract_split, extract_training, make_extractor, make_metric
+from rerank.content.trees import make_extractor, make_parseval
+from rerank.extraction import CorpusCache, Extracted, extract_split, extract_training
 from rerank.features.table import HashedTable
 from rerank.symbols import SymbolTable
 
@@ -236,7 +237,7 @@ def test_templates_that_do_not_exist(data, features, hint):
 
 def test_a_parameter_file_leaves_no_room():
     with pytest.raises(RecipeError, match=r"metric.prm: an EVALB parameter file leaves no room"):
-        make_metric({"name": "parseval", "prm": "x.prm", "labeled": False})
+        make_parseval({"name": "parseval", "prm": "x.prm", "labeled": False})
 
 
 def test_skipped_lists_are_counted(data, tmp_path):

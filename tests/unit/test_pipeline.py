@@ -15,7 +15,7 @@ from rerank import pipeline
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError, RunError
 from rerank.evaluation import Selections, compare_runs
-from rerank.extraction import make_metric
+from rerank.content import metric_of
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import chosen_rows
 from rerank.model import Model
@@ -104,7 +104,7 @@ def test_the_model_scores_what_the_run_reports(small_run, predictor):
     recipe, corpus = corpus_of(small_run, "test")
     model = Model.load(small_run / "model")
     given = vote_model(model, corpus) if predictor == "voted" else scores(corpus, model.weights[predictor])
-    chosen, metric = best(corpus, given), make_metric(recipe.metric)
+    chosen, metric = best(corpus, given), metric_of(recipe)
     stored = Selections.load(small_run / "predictions" / "test.selections.npz")
     assert np.array_equal(chosen_rows(corpus.stats, chosen), stored.rows[predictor])
     report = metric.report(chosen_rows(corpus.stats, chosen).sum(axis=0), corpus.reference.sum(axis=0))
@@ -273,7 +273,7 @@ def test_corpus_oracles_and_free_ties(small_data, workspace):
     assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
     recipe = small.recipe(small_data, oracle={"level": "corpus"})
     climbed = pipeline.run(recipe, workspace / "corpus")
-    training, metric = pipeline.Data.load(recipe, workspace / "corpus", ()).training.corpus, make_metric(recipe.metric)
+    training, metric = pipeline.Data.load(recipe, workspace / "corpus", ()).training.corpus, metric_of(recipe)
     report = metric.report(
         chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
     )
@@ -362,7 +362,7 @@ def test_equal_runs_do_not_confuse_the_choice(small_data, workspace):
         ({"learner": {"name": 5}}, r"learner.name: names no learner; known: arda, arow"),
         ({"training": {"select": {"learner": {"l1": 1}}}}, r"training.select.learner.name: names no learner"),
         ({"runs": [{"name": "x", "set": {"learner.etha": 1}}]}, r"has no 'etha'"),
-        ({"metric": {"name": "bleu"}}, r"metric.name: unknown metric 'bleu'"),
+        ({"metric": {"name": "bleuu"}}, r"metric.name: unknown metric 'bleuu'"),
         ({"data": {"reader": {"name": "charnak"}}}, r"data.reader.name: unknown reader 'charnak'; did you mean"),
         ({"data": {"nbest": "-"}}, r"data.nbest: .* name a file"),
         ({"data": {"root": "/nowhere"}}, r"/nowhere/train.nbest.gz: no such file"),

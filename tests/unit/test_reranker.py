@@ -21,7 +21,7 @@ from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.berkeley import BerkeleyReader
 from rerank.readers.charniak import CharniakReader
 from rerank.recipe import load_recipe
-from rerank.reranker import Ranked, Reranker, rank, write_ranked
+from rerank.reranker import Opened, Ranked, Reranker, rank, write_ranked
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_unknown_features_are_counted(model, tmp_path):
     small.write_lists(tmp_path / "odd", [two])
     reranker = Reranker(model)
     (found,) = ranked(reranker, tmp_path / "odd")
-    features, columns = reranker.features(found.nbest, found.nbest.trees(reranker.symbols))
+    features, columns = reranker.features(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)))
     assert reranker.unknown_features == 2 * np.count_nonzero(columns < 0) > 0  # counted each time
     assert features.hashes.size == columns.size
     assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
@@ -101,7 +101,7 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
         base = int(rank(found.nbest.base, found.nbest.base)[0])
         winner, last = int(found.order[0]), int(found.order[-1])
         for other in {base, last}:
-            parts = reranker.explain(found.nbest, found.nbest.trees(reranker.symbols), winner, other)
+            parts = reranker.explain(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)), winner, other)
             expected = found.scores[winner] - found.scores[other]
             assert sum(part.amount for part in parts) == pytest.approx(expected, abs=1e-4)
             amounts = [abs(part.amount) for part in parts]
@@ -114,7 +114,7 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
 def test_a_candidate_against_itself(model, small_data):
     reranker = Reranker(model)
     found = ranked(reranker, small_data / "test.nbest.gz")[0]
-    parts = reranker.explain(found.nbest, found.nbest.trees(reranker.symbols), 1, 1)
+    parts = reranker.explain(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)), 1, 1)
     assert [(part.feature, part.amount) for part in parts] == [("base score", 0.0)]
 
 

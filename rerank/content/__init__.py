@@ -1,0 +1,55 @@
+"""What candidates are: trees or texts, with how they are read, scored and described."""
+
+from __future__ import annotations
+
+from rerank.content.base import Content
+from rerank.content.texts import TextContent, make_text_metric
+from rerank.content.trees import TreeContent, make_parseval
+from rerank.errors import ModelError
+from rerank.metrics.base import Metric, metrics
+from rerank.model import Model
+from rerank.recipe import ListRecipe, Recipe, TaskRecipe
+from rerank.registry import build
+from rerank.text_recipe import METRICS, TextRecipe
+
+
+def content_of(recipe: ListRecipe, *, centred: bool | None = None) -> Content:
+    """What the candidates of a recipe's lists are.
+
+    centred: store values relative to a list's most frequent one; as the recipe says where None.
+
+    Raises
+    ------
+    RecipeError: an unknown part or setting.
+    """
+    if isinstance(recipe, TextRecipe):
+        return TextContent(recipe, centred=centred)
+    assert isinstance(recipe, Recipe)
+    return TreeContent(recipe, centred=centred)
+
+
+def metric_of(recipe: TaskRecipe) -> Metric:
+    """The metric of a recipe.
+
+    Raises
+    ------
+    RecipeError: an unknown metric or setting.
+    """
+    if isinstance(recipe, ListRecipe):
+        return make_text_metric(recipe.metric) if isinstance(recipe, TextRecipe) else make_parseval(recipe.metric)
+    return build(metrics, recipe.metric, "metric")
+
+
+def recipe_of(model: Model) -> ListRecipe:
+    """The recipe that a model was trained by.
+
+    Raises
+    ------
+    ModelError: it was trained on something else than lists.
+    """
+    task = model.settings.get("task")
+    if task in METRICS:
+        return TextRecipe.model_validate(model.settings)
+    if task != "parse":
+        raise ModelError(f"a model of {task or 'another task'}; only models of N-best lists rerank lists")
+    return Recipe.model_validate(model.settings)

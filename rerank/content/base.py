@@ -1,0 +1,108 @@
+"""What a kind of candidates has to bring: reading, features, statistics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from rerank.errors import RecipeError
+from rerank.features.extract import ListFeatures, UserTemplate
+from rerank.features.sets import SETS
+from rerank.features.template import Template, make_template
+from rerank.metrics.base import Metric
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, readers
+from rerank.recipe import SplitSettings, TemplateSettings
+from rerank.registry import Registry, build, nearest
+from rerank.symbols import SymbolTable
+
+T = TypeVar("T")
+user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
+
+
+class Pair(NamedTuple):
+    """A list with what its candidates are and what they are measured against."""
+
+    nbest: NBestList
+    content: Any  # what ``features`` reads
+    gold: Any  # what ``stats`` compares with
+
+
+class Description(NamedTuple):
+    """Measures of selections, by selection, and the signatures of those measures that have one of their own."""
+
+    reports: dict[str, dict[str, float]]
+    signatures: dict[str, str]
+
+
+class Content(ABC, Generic[T]):
+    """Lists of one kind of candidates; T is what their texts are parsed to.
+
+    ``names`` are those of the templates in the order of their numbers; ``symbols`` holds the texts that names show.
+    """
+
+    metric: Metric
+    names: list[str]
+    free: tuple[str, ...] = ()  # the templates of dense scores, whose columns no penalty touches
+
+    def __init__(self) -> None:
+        self.symbols = SymbolTable()
+
+    @abstractmethod
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
+
+        Raises
+        ------
+        DataError: see the readers.
+        """
+
+    @abstractmethod
+    def open(self, nbest: NBestList) -> T | BadList:
+        """What the candidates of a list without a reference are."""
+
+    @abstractmethod
+    def features(self, nbest: NBestList, content: T) -> ListFeatures:
+        """The features of a list."""
+
+    @abstractmethod
+    def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
+
+    @abstractmethod
+    def gold_text(self, gold: Any) -> str:
+        """A reference as a report shows it."""
+
+    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:  # noqa: ARG002
+        """Measures of selections that need more than statistics, by selection; none by default.
+
+        chosen: by name, the place in its list of every usable list's choice (int64 [L], -1 for none).
+        """
+        return Description({}, {})
+
+
+def make_reader(spec: dict[str, Any]) -> Reader:
+    """The reader that a recipe (or a model) describes."""
+    return build(readers, spec, "data.reader")
+
+
+def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
+    """The templates that a recipe (or a model) names for ``content`` ("trees" or "texts"), and users' functions.
+
+    Raises
+    ------
+    RecipeError: an unknown set, template or option, or none at all.
+    """
+    if settings.set is not None and settings.set not in SETS:
+        raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")
+    specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
+    if not specs and not settings.user:
+        raise RecipeError("no template; name a set or templates", key="features")
+    made = [make_template(spec) for spec in specs]
+    for template in made:
+        if getattr(template, "content", "trees") != content:
+            message = f"template {template.kind} looks at {getattr(template, 'content', 'trees')}; these lists hold"
+            raise RecipeError(f"{message} {content}", key="features")
+    return made, {name: user_templates.get(path) for name, path in settings.user.items()}

@@ -1,0 +1,163 @@
+"""Lists of texts: translations, transcripts, samples of a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from rerank.content.base import Content, Description, Pair, make_reader, make_templates
+from rerank.errors import DataError, RecipeError
+from rerank.features.extract import ListFeatures
+from rerank.features.text.extractor import TextExtractor
+from rerank.features.text.view import TextView, make_view
+from rerank.metrics.base import metrics
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.gain import Gain
+from rerank.metrics.ter import Ter
+from rerank.metrics.text import TextMetric, decoded
+from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.text_list import TextList
+from rerank.readers.text_pairs import TextPair, read_text_pairs
+from rerank.recipe import Settings, SplitSettings
+from rerank.registry import build
+from rerank.text_recipe import TextDataSettings, TextRecipe
+
+
+class TextContent(Content[TextView]):
+    """Texts, with texts as references."""
+
+    metric: TextMetric
+
+    def __init__(self, recipe: TextRecipe, *, centred: bool | None = None) -> None:
+        super().__init__()
+        settings = recipe.features
+        templates, user = make_templates(settings, "texts")
+        self.user = bool(user)
+        self.metric = make_text_metric(recipe.metric)
+        self.final = final_metrics(recipe.task, self.metric)
+        self.extractor = TextExtractor(
+            templates,
+            self.symbols,
+            user=user,
+            centred=settings.centred if centred is None else centred,
+            bits=settings.hash_bits or 64,
+        )
+        self.names, self.free = self.extractor.names, self.extractor.free
+
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
+        """See ``Content.pairs``."""
+        for pair in text_pairs(data, split, count, needs_references=not isinstance(self.metric, Gain)):
+            nbest = replace(pair.nbest, source=pair.source)
+            content = self.open(nbest)
+            if isinstance(content, BadList):
+                count.bad(content)
+            else:
+                yield Pair(nbest, content, pair.references)
+
+    def open(self, nbest: NBestList) -> TextView | BadList:
+        """The words, phrases and scores of a list; without a source there are no phrases.
+
+        A score column that is what the metric measures is no feature: nobody has it where it counts.
+        """
+        lists = without_column(cast(TextList, nbest), getattr(self.metric, "column", None))
+        if lists.source is None:
+            lists = replace(lists, segmentation=None, alignment=None)
+        try:
+            return make_view(lists, lists.source or b"", self.symbols)
+        except DataError as error:
+            return BadList(nbest.id, nbest.path, error.line or nbest.line, "segmentation", error.message)
+
+    def features(self, nbest: NBestList, content: TextView) -> ListFeatures:
+        """See ``Content.features``."""
+        return self.extractor.features(content, nbest.candidates if self.user else ())
+
+    def stats(
+        self,
+        nbest: NBestList,
+        content: TextView,  # noqa: ARG002
+        gold: tuple[bytes, ...],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Content.stats``."""
+        return self.metric.list_stats(cast(TextList, nbest), gold)
+
+    def gold_text(self, gold: tuple[bytes, ...]) -> str:
+        """The references, one a line."""
+        return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in gold)
+
+    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
+        """The figures of the selections' texts by the field's own implementations, with their signatures.
+
+        Of translations these are BLEU, chrF and TER, whatever was trained for.
+        """
+        texts: dict[str, list[str]] = {name: [] for name in chosen}
+        references: list[list[str]] = []
+        for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # the lists of the corpus, no others
+            references.append([decoded(text) for text in pair.gold])
+            for name, places in chosen.items():
+                texts[name].append(decoded(pair.nbest.texts[places[i]]) if places[i] >= 0 else "")
+        found = Description({name: {} for name in texts}, {})
+        for metric in self.final:
+            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often the same, and TER takes long
+            for name, hypotheses in texts.items():
+                key = tuple(hypotheses)
+                if key not in known:
+                    known[key] = metric.corpus(hypotheses, references)
+                found.reports[name].update(known[key])
+            found.signatures[metric.name] = metric.corpus_signature(references)
+        return found
+
+
+def without_column(nbest: TextList, name: str | None) -> TextList:
+    """``nbest`` without the score column ``name``, if it has it; never without its base score.
+
+    Raises
+    ------
+    RecipeError: the base score itself is that column.
+    """
+    if name is None or name not in nbest.names:
+        return nbest
+    dropped = nbest.names.index(name)
+    if dropped == nbest.column:
+        raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
+    kept = [k for k in range(len(nbest.names)) if k != dropped]
+    names = tuple(nbest.names[k] for k in kept)
+    return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+
+
+def text_pairs(
+    data: SplitSettings, split: str, count: SkipCount, *, needs_references: bool = True
+) -> Iterator[TextPair]:
+    """The usable lists of a split with their sources and references; see ``read_text_pairs``."""
+    files = data.files(split)
+    sources = files.get("sources")
+    return read_text_pairs(
+        make_reader(data.reader),
+        ",".join(files["nbest"]),
+        references=files.get("references"),
+        sources=sources[0] if sources else None,
+        form=cast(TextDataSettings, data).form,
+        count=count,
+        needs_references=needs_references,
+    )
+
+
+def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
+    """The metrics of final figures: the recipe's own with its settings, and what translations are measured by.
+
+    A gain that the lists hold is none of texts: nothing could compute it from them.
+    """
+    usual = (Bleu(), Chrf(), Ter()) if task == "translation" else ()
+    found = {each.name: each for each in (*usual, metric)}
+    return [each for each in found.values() if not isinstance(each, Gain)]
+
+
+def make_text_metric(spec: Settings) -> TextMetric:
+    """The metric of texts that a recipe (or a model) describes."""
+    metric = build(metrics, spec, "metric")
+    if not isinstance(metric, TextMetric):
+        raise RecipeError(f"{spec['name']} does not measure texts", key="metric.name")
+    return metric

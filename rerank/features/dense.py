@@ -1,0 +1,79 @@
+"""Free columns: dense scores, which no penalty touches, brought to one scale.
+
+A feature's unit decides how fast its weight moves. Indicators have the unit one; scores are divided by their standard
+deviation within lists (differences within a list are all that counts). Weights hold for the scaled values; times the
+scale they hold for the scores as the file has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.features.rows import scale_values
+from rerank.features.table import FeatureTable
+
+
+@kernel
+def add_squares(
+    lists: np.ndarray,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    total: np.ndarray,
+    present: np.ndarray,
+    squares: np.ndarray,
+) -> None:
+    """Add (value − mean of its list)² over all candidates to ``squares``, for the first columns (float64 [free]).
+
+    A column that a row does not hold is 0 there. ``total`` and ``present`` (float64 and int64 [free]) are scratch.
+    """
+    free = squares.shape[0]
+    for i in range(lists.shape[0] - 1):
+        size = lists[i + 1] - lists[i]
+        for j in range(free):
+            total[j], present[j] = 0.0, 0
+        for y in range(lists[i], lists[i + 1]):
+            for p in range(rows[y], rows[y + 1]):
+                j = columns[p]
+                if j >= free:
+                    break
+                total[j] += values[p]
+                present[j] += 1
+        for y in range(lists[i], lists[i + 1]):
+            for p in range(rows[y], rows[y + 1]):
+                j = columns[p]
+                if j >= free:
+                    break
+                squares[j] += (values[p] - total[j] / size) ** 2
+        for j in range(free):
+            if size > present[j]:
+                squares[j] += (size - present[j]) * (total[j] / size) ** 2
+
+
+def standard_scale(corpus: Corpus) -> np.ndarray:
+    """float64 [free]: 1 / standard deviation of every free column within the lists of ``corpus``; 1 where that is 0."""
+    squares = np.zeros(corpus.free)
+    scratch = np.empty(corpus.free), np.empty(corpus.free, np.int64)
+    add_squares(corpus.lists, corpus.rows, corpus.columns, corpus.values, *scratch, squares)
+    deviation = np.sqrt(squares / max(corpus.candidate_count, 1))
+    scale = np.ones(corpus.free)
+    usable = (deviation > 0) & np.isfinite(deviation)
+    scale[usable] = 1 / deviation[usable]
+    return scale
+
+
+def scaled(corpus: Corpus, scale: np.ndarray) -> Corpus:
+    """``corpus`` with its free columns multiplied by ``scale`` (float64 [free]); its values are copied."""
+    values = np.array(corpus.values, np.float32)
+    scale_values(corpus.rows, corpus.columns, values, scale)
+    return replace(corpus, values=values)
+
+
+def standardised(corpus: Corpus, table: FeatureTable) -> tuple[Corpus, FeatureTable]:
+    """The training corpus, as RowBuilder made it with the builder's ``table``, and that table, both scaled."""
+    scale = standard_scale(corpus)
+    return scaled(corpus, scale), replace(table, scale=table.scale * scale)

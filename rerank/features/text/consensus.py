@@ -1,0 +1,151 @@
+"""ConsensusNGram: how much of a candidate the other candidates say too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import NUMBER, NUMBER_OFFSET
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.rank import best_base
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+from rerank.symbols import combine, find_slot
+
+SCALE = range(10_001)  # tenths
+
+
+@kernel
+def second_base(view: TextView, best: int) -> float:
+    """The highest base score of the candidates other than ``best``."""
+    second = -np.inf
+    for y in range(view.base.shape[0]):
+        if y != best:
+            second = max(second, view.base[y])
+    return second
+
+
+@kernel
+def _gram(view: TextView, i: int, n: int) -> np.uint64:
+    h = np.uint64(n)
+    for j in range(i, i + n):
+        h = combine(h, view.words[j])
+    return h
+
+
+@kernel
+def _number_grams(
+    view: TextView, n: int, keys: np.ndarray, last: np.ndarray, times: np.ndarray, at: np.ndarray
+) -> None:
+    """A slot of ``keys`` for every n-gram of the list that begins at word i, and for its being the k-th of its kind.
+
+    ``at[i]`` (int64 [W]) is the slot of (n-gram, k); ``last`` and ``times`` (int64 [slots]) count within a candidate.
+    """
+    keys[:] = 0
+    last[:] = -1
+    for y in range(view.base.shape[0]):
+        for i in range(view.first[y], view.first[y + 1] - n + 1):
+            gram = _gram(view, i, n) | np.uint64(1)
+            slot = find_slot(keys, gram)
+            keys[slot] = gram
+            if last[slot] != y:
+                last[slot], times[slot] = y, 0
+            times[slot] += 1
+            if times[slot] > 1:
+                again = combine(gram, np.uint64(times[slot])) | np.uint64(1)
+                slot = find_slot(keys, again)
+                keys[slot] = again
+            at[i] = slot
+
+
+@kernel
+def expected_matches(
+    view: TextView,
+    n: int,
+    scale: float,
+    keys: np.ndarray,
+    last: np.ndarray,
+    times: np.ndarray,
+    at: np.ndarray,
+    mass: np.ndarray,
+    top: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Expected clipped n-gram precision of every candidate against the others (``out`` float64 [N]).
+
+    With P(z) ∝ exp(scale · b(z)) over z ≠ y: Σ_z P(z) Σ_g min(c_y(g), c_z(g)) / Σ_g c_y(g). The k-th occurrence of g
+    in y matches all z that have g at least k times, so one sum of P a pair (g, k) serves all y. The best candidate
+    by base score is kept apart (``top``), for its share may leave too little of the others to subtract from.
+    Scratch: keys uint64, last and times int64, mass and top float64, a power of two, more than the words twice;
+    at int64 [W].
+    """
+    _number_grams(view, n, keys, last, times, at)
+    mass[:] = 0
+    top[:] = 0
+    best = best_base(view)
+    second = second_base(view, best)
+    total, shrink = 0.0, np.exp(scale * (second - view.base[best]))
+    for y in range(view.base.shape[0]):
+        share = np.exp(scale * (view.base[y] - second)) if y != best else 1.0
+        if y != best:
+            total += share
+        for i in range(view.first[y], view.first[y + 1] - n + 1):
+            if y == best:
+                top[at[i]] = 1.0
+            else:
+                mass[at[i]] += share
+    for y in range(view.base.shape[0]):
+        grams = view.first[y + 1] - view.first[y] - n + 1
+        matched = 0.0
+        own = np.exp(scale * (view.base[y] - second)) if y != best else 0.0
+        for i in range(view.first[y], view.first[y + 1] - n + 1):
+            matched += mass[at[i]] if y == best else top[at[i]] + shrink * (mass[at[i]] - own)
+        others = total if y == best else 1.0 + shrink * (total - own)
+        out[y] = matched / (others * grams) if grams > 0 else 0.0
+
+
+@kernel
+def _emit_orders(sink: Sink, template: int, seed: np.uint64, n: int, out: np.ndarray) -> None:
+    for y in range(out.shape[0]):
+        emit_value(sink, put(sink, begin(sink, template, seed), NUMBER[NUMBER_OFFSET + n]), y, out[y])
+
+
+def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    """Get scratch space, then run the kernels."""
+    if view.base.size < 2:
+        return  # no others
+    slots = 1 << int(2 * view.words.size + 1).bit_length()
+    keys, last, times = np.empty(slots, np.uint64), np.empty(slots, np.int64), np.empty(slots, np.int64)
+    at, mass, top = np.empty(view.words.size, np.int64), np.empty(slots), np.empty(slots)
+    out = np.empty(view.base.size)
+    for v in range(ids.size):
+        for n in range(1, int(options[v, 0]) + 1):
+            expected_matches(view, n, options[v, 1] / 10, keys, last, times, at, mass, top, out)
+            _emit_orders(sink, ids[v], seeds[v], n, out)
+
+
+@templates.add("ConsensusNGram")
+@dataclass(frozen=True)
+class ConsensusNGram(TextTemplate):
+    """The expected precision of the candidate's n-grams against the other candidates, for n = 1 to ``n``.
+
+    Counts are clipped as in BLEU. Candidates weigh exp(``scale``/10 · base score); scale 0: all the same.
+    """
+
+    kind: ClassVar[str] = "ConsensusNGram"
+    free: ClassVar[bool] = True
+    n: int = 4
+    scale: int = 10
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "n", self.n, range(1, 10))
+        check_choice(self.kind, "scale", self.scale, SCALE)
+
+    def options(self) -> tuple[int, ...]:
+        return (self.n, self.scale)
+
+    fire = staticmethod(_fire)

@@ -1,0 +1,209 @@
+"""Templates of edits: ConsensusEdits against the list, EditOps against the base system's choice (speech)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.consensus import SCALE
+from rerank.features.text.rank import best_base, rank_of
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+
+
+@kernel
+def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
+    """How many words a and b share at their starts, and at their ends beyond that.
+
+    Some alignment with the fewest edits, and of these with the most substitutions, matches all of them.
+    """
+    shorter, start, end = min(a.shape[0], b.shape[0]), 0, 0
+    while start < shorter and a[start] == b[start]:
+        start += 1
+    while end < shorter - start and a[a.shape[0] - 1 - end] == b[b.shape[0] - 1 - end]:
+        end += 1
+    return start, end
+
+
+@kernel
+def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
+    """Row i of the costs that turn a[:i] into b[:j], from row i − 1.
+
+    An edit costs ``unit``, a substitution one less: the least cost has the fewest edits and then the most
+    substitutions, as long as ``unit`` exceeds their number.
+    """
+    row[0] = i * unit
+    for j in range(1, b.shape[0] + 1):
+        change = 0 if a[i - 1] == b[j - 1] else unit - 1
+        row[j] = min(above[j - 1] + change, above[j] + unit, row[j - 1] + unit)
+
+
+@kernel
+def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray) -> tuple[int, int, int]:
+    """(substitutions, insertions, deletions) that turn a into b: the fewest edits, of these the most substitutions.
+
+    ``above`` and ``row`` (int64, more than the words of b) are scratch.
+    """
+    start, end = common_ends(a, b)
+    a, b = a[start : a.shape[0] - end], b[start : b.shape[0] - end]
+    unit = min(a.shape[0], b.shape[0]) + 1
+    for j in range(b.shape[0] + 1):
+        row[j] = j * unit
+    for i in range(1, a.shape[0] + 1):
+        for j in range(b.shape[0] + 1):
+            above[j] = row[j]
+        fill_row(a, b, i, unit, above, row)
+    cost = row[b.shape[0]]
+    edits = (cost + unit - 1) // unit
+    substitutions = edits * unit - cost
+    insertions = (edits - substitutions + b.shape[0] - a.shape[0]) // 2
+    return substitutions, insertions, edits - substitutions - insertions
+
+
+@kernel
+def expected_edits(
+    view: TextView, scale: float, most: int, ranks: np.ndarray, above: np.ndarray, row: np.ndarray, out: np.ndarray
+) -> None:
+    """Expected edits that turn another candidate into y (``out`` float64 [N, 3]), over the ``most`` best by base score.
+
+    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: ranks int64 [N]; above and row int64, more than the words
+    of the longest candidate.
+    """
+    for y in range(view.base.shape[0]):
+        ranks[y] = rank_of(view, y)
+    for y in range(view.base.shape[0]):
+        out[y, :] = 0
+        best, total = -np.inf, 0.0
+        for z in range(view.base.shape[0]):
+            if z != y and ranks[z] <= most:
+                best = max(best, view.base[z])
+        for z in range(view.base.shape[0]):
+            if z == y or ranks[z] > most:
+                continue
+            share = np.exp(scale * (view.base[z] - best))
+            if share == 0:
+                continue
+            other, own = view.words[view.first[z] : view.first[z + 1]], view.words[view.first[y] : view.first[y + 1]]
+            substitutions, insertions, deletions = count_edits(other, own, above, row)
+            total += share
+            out[y, 0] += share * substitutions
+            out[y, 1] += share * insertions
+            out[y, 2] += share * deletions
+        for k in range(3):
+            out[y, k] = out[y, k] / total if total > 0 else 0.0
+
+
+@kernel
+def _emit_expected(sink: Sink, template: int, seed: np.uint64, out: np.ndarray) -> None:
+    for y in range(out.shape[0]):
+        for k in range(3):
+            symbol = SUBSTITUTIONS if k == 0 else (INSERTIONS if k == 1 else DELETIONS)
+            emit_value(sink, put(sink, begin(sink, template, seed), symbol), y, out[y, k])
+
+
+def _longest(view: TextView) -> int:
+    return int(np.diff(view.first).max(initial=0))
+
+
+def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    """Get scratch space, then run the kernels."""
+    if view.base.size < 2:
+        return  # no others
+    ranks, out = np.empty(view.base.size, np.int64), np.empty((view.base.size, 3))
+    above, row = np.empty(_longest(view) + 1, np.int64), np.empty(_longest(view) + 1, np.int64)
+    for v in range(ids.size):
+        expected_edits(view, options[v, 1] / 10, options[v, 0], ranks, above, row, out)
+        _emit_expected(sink, ids[v], seeds[v], out)
+
+
+@templates.add("ConsensusEdits")
+@dataclass(frozen=True)
+class ConsensusEdits(TextTemplate):
+    """Expected substitutions, insertions and deletions that turn another candidate into this one.
+
+    The others are those among the ``top`` best by base score; they weigh exp(``scale``/10 · base score). The time
+    grows with ``top`` and with the square of the words in which candidates differ.
+    """
+
+    kind: ClassVar[str] = "ConsensusEdits"
+    free: ClassVar[bool] = True
+    top: int = 10
+    scale: int = 10
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "top", self.top, range(1, 1001))
+        check_choice(self.kind, "scale", self.scale, SCALE)
+
+    def options(self) -> tuple[int, ...]:
+        return (self.top, self.scale)
+
+    fire = staticmethod(_fire_expected)
+
+
+@kernel
+def _emit_operation(sink: Sink, template: int, seed: np.uint64, old: np.uint64, new: np.uint64, y: int) -> None:
+    h = put(sink, put(sink, begin(sink, template, seed), old), ARROW)
+    emit_value(sink, put(sink, h, new), y, 1.0)
+
+
+@kernel
+def _fire_to_best(
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, costs: np.ndarray, width: int
+) -> None:
+    """Align every candidate with the best by base score; ``costs`` (int64) has room for both lengths + 1."""
+    best = best_base(view)
+    whole = view.words[view.first[best] : view.first[best + 1]]
+    for y in range(view.base.shape[0]):
+        own = view.words[view.first[y] : view.first[y + 1]]
+        start, end = common_ends(whole, own)
+        a, b = whole[start : whole.shape[0] - end], own[start : own.shape[0] - end]
+        unit = min(a.shape[0], b.shape[0]) + 1
+        for j in range(b.shape[0] + 1):
+            costs[j] = j * unit
+        for i in range(1, a.shape[0] + 1):
+            fill_row(a, b, i, unit, costs[(i - 1) * width : i * width], costs[i * width : (i + 1) * width])
+        i, j = a.shape[0], b.shape[0]
+        while i > 0 or j > 0:  # from the end: a match or substitution where the cost allows, else a deletion
+            here, old, new = costs[i * width + j], NOTHING, NOTHING
+            if i > 0 and j > 0 and here == costs[(i - 1) * width + j - 1] + (0 if a[i - 1] == b[j - 1] else unit - 1):
+                i, j = i - 1, j - 1
+                old, new = a[i], b[j]
+            elif i > 0 and here == costs[(i - 1) * width + j] + unit:
+                i -= 1
+                old = a[i]
+            else:
+                j -= 1
+                new = b[j]
+            if old != new:
+                for v in range(ids.shape[0]):
+                    _emit_operation(sink, ids[v], seeds[v], old, new, y)
+
+
+def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    """Get scratch space, then run the kernel."""
+    if view.base.size < 2:
+        return
+    best = best_base(view)
+    width = _longest(view) + 1
+    height = int(view.first[best + 1] - view.first[best]) + 1
+    _fire_to_best(view, sink, ids, seeds, np.empty(height * width, np.int64), width)
+
+
+@templates.add("EditOps")
+@dataclass(frozen=True)
+class EditOps(TextTemplate):
+    """The words that differ from the candidate with the highest base score: ``old → new``, ``(nothing)`` where none.
+
+    The alignment has the fewest edits and of these the most substitutions; words shared at either end are matched
+    first, the rest is settled from the end, deletions before insertions.
+    """
+
+    kind: ClassVar[str] = "EditOps"
+
+    fire = staticmethod(_fire_operations)

@@ -1,0 +1,69 @@
+"""From the view of one list of texts to its sparse features."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rerank.features.extract import FeatureExtractor, ListFeatures, UserTemplate
+from rerank.features.sink import Sink
+from rerank.features.template import Template
+from rerank.features.text.view import TextView
+from rerank.symbols import SymbolTable
+
+log = logging.getLogger("rerank")
+
+
+class TextExtractor(FeatureExtractor):
+    """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
+
+    ``lacking`` counts, by what is missing ("source", "segmentation", "alignment"), the lists for which templates that
+    need it gave nothing; the first such list is logged.
+    """
+
+    content = "texts"
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        symbols: SymbolTable,
+        *,
+        user: Mapping[str, UserTemplate] | None = None,
+        centred: bool = True,
+        bits: int = 64,
+    ) -> None:
+        super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
+        self._needs: dict[str, list[str]] = {}
+        for template in templates:
+            if need := getattr(template, "needs", ""):
+                self._needs.setdefault(need, []).append(template.name)
+        self.lacking: Counter[str] = Counter()
+
+    def features(self, view: TextView, candidates: Sequence[Any] = ()) -> ListFeatures:
+        """The features of one list; ``candidates`` are needed for users' templates only.
+
+        Raises
+        ------
+        RecipeError: a user's template failed, or gave something that is no finite number.
+        ValueError: (for users' templates) not one candidate a text.
+        """
+        total = view.first.size - 1
+        if self.user and len(candidates) != total:
+            raise ValueError(f"{total} texts with {len(candidates)} candidates")
+        self._note_lacking(view, total)
+
+        def fire(sink: Sink) -> None:
+            for family in self._families:
+                family.fire(view, sink, family.ids, family.seeds, family.options)
+
+        return self._extract(total, candidates, fire)
+
+    def _note_lacking(self, view: TextView, total: int) -> None:
+        has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
+        for need, names in self._needs.items():
+            if total and view.words.size and not has[need]:
+                self.lacking[need] += 1
+                if self.lacking[need] == 1:
+                    log.warning("a list has no %s: %s give nothing there", need, ", ".join(names))

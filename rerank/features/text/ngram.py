@@ -1,0 +1,46 @@
+"""TargetNGram: adjacent words of a candidate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import TEXT_END, TEXT_START
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+
+
+@kernel
+def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        first, last = view.first[y], view.first[y + 1]
+        for v in range(ids.shape[0]):
+            n = options[v, 0]
+            edge = 1 if n > 1 else 0  # one mark at either end
+            for i in range(first - edge, last + edge - n + 1):
+                h = begin(sink, ids[v], seeds[v])
+                for j in range(i, i + n):
+                    h = put(sink, h, TEXT_START if j < first else (TEXT_END if j >= last else view.words[j]))
+                emit_value(sink, h, y, 1.0)
+
+
+@templates.add("TargetNGram")
+@dataclass(frozen=True)
+class TargetNGram(TextTemplate):
+    """``n`` adjacent words of the candidate; with n > 1 a mark stands before the first and after the last word."""
+
+    kind: ClassVar[str] = "TargetNGram"
+    n: int = 1
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "n", self.n, range(1, 10))
+
+    def options(self) -> tuple[int, ...]:
+        return (self.n,)
+
+    fire = staticmethod(_fire)

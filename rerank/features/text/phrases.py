@@ -1,0 +1,169 @@
+"""Templates over the phrases of a derivation: PhrasePair and its parts, PhraseLengths, PhraseBoundary, Jump.
+
+PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He: one indicator a phrase pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+
+BOTH, SOURCE, TARGET = 0, 1, 2
+
+
+@kernel
+def put_words(sink: Sink, h: np.uint64, words: np.ndarray, first: int, last: int) -> np.uint64:
+    """Append words[first:last]."""
+    for i in range(first, last):
+        h = put(sink, h, words[i])
+    return h
+
+
+@kernel
+def _fire_phrase(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+            for v in range(ids.shape[0]):
+                h = begin(sink, ids[v], seeds[v])
+                if options[v, 0] != TARGET:
+                    h = put_words(sink, h, view.source, view.spans[i, 0], view.spans[i, 1])
+                if options[v, 0] == BOTH:
+                    h = put(sink, h, ARROW)
+                if options[v, 0] != SOURCE:
+                    h = put_words(
+                        sink, h, view.words, view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
+                    )
+                emit_value(sink, h, y, 1.0)
+
+
+@dataclass(frozen=True)
+class _Phrase(TextTemplate):
+    needs: ClassVar[str] = "segmentation"
+    part: ClassVar[int]
+
+    def options(self) -> tuple[int, ...]:
+        return (self.part,)
+
+    fire = staticmethod(_fire_phrase)
+
+
+@templates.add("PhrasePair")
+@dataclass(frozen=True)
+class PhrasePair(_Phrase):
+    """A source phrase with its translation."""
+
+    kind: ClassVar[str] = "PhrasePair"
+    part: ClassVar[int] = BOTH
+
+
+@templates.add("SourcePhrase")
+@dataclass(frozen=True)
+class SourcePhrase(_Phrase):
+    """The source side of a phrase pair: how the source was cut."""
+
+    kind: ClassVar[str] = "SourcePhrase"
+    part: ClassVar[int] = SOURCE
+
+
+@templates.add("TargetPhrase")
+@dataclass(frozen=True)
+class TargetPhrase(_Phrase):
+    """The target side of a phrase pair."""
+
+    kind: ClassVar[str] = "TargetPhrase"
+    part: ClassVar[int] = TARGET
+
+
+@kernel
+def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+            for v in range(ids.shape[0]):
+                source = min(view.spans[i, 1] - view.spans[i, 0], options[v, 0])
+                target = min(view.spans[i, 3] - view.spans[i, 2], options[v, 0])
+                h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + source])
+                emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
+
+
+@templates.add("PhraseLengths")
+@dataclass(frozen=True)
+class PhraseLengths(TextTemplate):
+    """The lengths of a phrase pair in words; those above ``most`` count as ``most``."""
+
+    kind: ClassVar[str] = "PhraseLengths"
+    needs: ClassVar[str] = "segmentation"
+    most: int = 5
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "most", self.most, range(1, NUMBER_OFFSET + 1))
+
+    def options(self) -> tuple[int, ...]:
+        return (self.most,)
+
+    fire = staticmethod(_fire_lengths)
+
+
+@kernel
+def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+            at, end = view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
+            if at == view.first[y] or at == end:  # nothing before, or a dropped word
+                continue
+            for v in range(ids.shape[0]):
+                h = put(sink, begin(sink, ids[v], seeds[v]), view.words[at - 1])
+                emit_value(sink, put(sink, put(sink, h, BAR), view.words[at]), y, 1.0)
+
+
+@templates.add("PhraseBoundary")
+@dataclass(frozen=True)
+class PhraseBoundary(TextTemplate):
+    """The last word before a target phrase with its first word."""
+
+    kind: ClassVar[str] = "PhraseBoundary"
+    needs: ClassVar[str] = "segmentation"
+
+    fire = staticmethod(_fire_boundary)
+
+
+@kernel
+def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        end = 0
+        for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
+            jump = view.spans[i, 0] - end
+            end = view.spans[i, 1]
+            for v in range(ids.shape[0]):
+                most = options[v, 0]
+                symbol = SIGNED[SIGNED_OFFSET + max(-most, min(jump, most))]
+                emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
+
+
+@templates.add("Jump")
+@dataclass(frozen=True)
+class Jump(TextTemplate):
+    """How many source words are leapt over from one phrase to the next in target order, backwards below 0.
+
+    The first phrase leaps from the start of the source. Distances above ``most`` count as ``most``.
+    """
+
+    kind: ClassVar[str] = "Jump"
+    needs: ClassVar[str] = "segmentation"
+    most: int = 6
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "most", self.most, range(1, SIGNED_OFFSET + 1))
+
+    def options(self) -> tuple[int, ...]:
+        return (self.most,)
+
+    fire = staticmethod(_fire_jump)

@@ -1,0 +1,81 @@
+"""Templates of the base score: Rank and BaseGap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.agreement import bin_of
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+
+
+@kernel
+def best_base(view: TextView) -> int:
+    """The candidate with the highest base score, the first of several; 0 where there is none."""
+    best = 0
+    for y in range(1, view.base.shape[0]):
+        if view.base[y] > view.base[best]:
+            best = y
+    return best
+
+
+@kernel
+def rank_of(view: TextView, y: int) -> int:
+    """1 + the number of candidates before y by base score; of equal ones the first comes first."""
+    rank = 1
+    for z in range(view.base.shape[0]):
+        rank += view.base[z] > view.base[y] or (view.base[z] == view.base[y] and z < y)
+    return rank
+
+
+@kernel
+def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        symbol = RANKS[bin_of(rank_of(view, y), RANK_FROM)]
+        for v in range(ids.shape[0]):
+            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
+
+
+@templates.add("Rank")
+@dataclass(frozen=True)
+class Rank(TextTemplate):
+    """The candidate's place in the list by base score, binned."""
+
+    kind: ClassVar[str] = "Rank"
+
+    fire = staticmethod(_fire_rank)
+
+
+@kernel
+def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    if view.base.shape[0] == 0:
+        return
+    best = view.base[best_base(view)]
+    for y in range(view.base.shape[0]):
+        for v in range(ids.shape[0]):
+            units = int(min((best - view.base[y]) * 10.0 / options[v, 0], float(NUMBER_OFFSET)))
+            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + units]), y, 1.0)
+
+
+@templates.add("BaseGap")
+@dataclass(frozen=True)
+class BaseGap(TextTemplate):
+    """How far the base score is below the list's best, in units of ``bin``/10, cut to whole numbers up to 64."""
+
+    kind: ClassVar[str] = "BaseGap"
+    bin: int = 5
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "bin", self.bin, range(1, 1001))
+
+    def options(self) -> tuple[int, ...]:
+        return (self.bin,)
+
+    fire = staticmethod(_fire_gap)

@@ -1,0 +1,23 @@
+"""Templates of texts: like those of trees, with a view of the list in place of places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rerank.features.template import Template
+
+
+@dataclass(frozen=True)
+class TextTemplate(Template):
+    """A template over lists of texts: ``fire(view, sink, ids, seeds, options)`` sees all candidates of a list."""
+
+    content: ClassVar[str] = "texts"
+    needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without
+
+    @property
+    def scope(self) -> int:
+        return 0
+
+    def options(self) -> tuple[int, ...]:
+        return (0,)

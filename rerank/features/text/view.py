@@ -1,0 +1,210 @@
+"""What templates see of a list of texts: words, derivations, word alignments and scores as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.errors import DataError
+from rerank.features.extract import LARGEST
+from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
+from rerank.readers.text_list import TextList
+from rerank.symbols import SymbolTable
+from rerank.tokens import tokenise
+
+DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
+
+_WRONG = {
+    MALFORMED: "found {found!r} in the {field}, expected {form}",
+    SOURCE: "{found!r} in the {field} points outside of the source, which has {source} words (counted from 0)",
+    TARGET: "{found!r} in the {field} points outside of the text, which has {target} words (counted from 0)",
+    ORDER: "{found!r} in the {field} overlaps the phrase before it; expected the phrases in the order of the text",
+}
+_FORMS = {
+    "segmentation": "source words = target words, like 5-7=5 or 2=3-4",
+    "alignment": "source word - target word, like 2-3",
+}
+
+
+class ViewError(DataError):
+    """A list whose derivations or scores cannot be used; ``reason`` is what counts of bad lists call it."""
+
+    def __init__(self, reason: str, message: str, nbest: TextList, y: int) -> None:
+        line = nbest.lines[y] if len(nbest.lines) else nbest.line
+        super().__init__(message, path=nbest.path, line=line, list_id=nbest.id)
+        self.reason = reason
+
+
+class TextView(NamedTuple):
+    """One list of N candidates: S source words, W target words, P phrases, A alignment points, K scores, G sparse.
+
+    Words are hashes. Lists without derivations have no phrases and no points.
+    """
+
+    source: np.ndarray  # uint64 [S]
+    source_kinds: np.ndarray  # uint8 [S]: DIGIT, PUNCTUATION
+    first: np.ndarray  # int64 [N + 1]: words of candidate y are first[y]..first[y + 1]
+    words: np.ndarray  # uint64 [W]
+    kinds: np.ndarray  # uint8 [W]
+    phrase_first: np.ndarray  # int64 [N + 1]
+    spans: np.ndarray  # int32 [P, 4]: source first, last + 1, target first, last + 1; in target order
+    point_first: np.ndarray  # int64 [N + 1]
+    points: np.ndarray  # int32 [A, 2]: source word, target word
+    base: np.ndarray  # float64 [N]
+    scores: np.ndarray  # float64 [N, K]
+    names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score, empty where scores have no names
+    given_first: np.ndarray  # int64 [N + 1]
+    given_names: np.ndarray  # uint64 [G]: sparse features that the list brings
+    given: np.ndarray  # float64 [G]
+
+
+class _Names(dict[str | bytes, int]):
+    """Name → hash, entered into a symbol table at first sight."""
+
+    def __init__(self, symbols: SymbolTable) -> None:
+        super().__init__()
+        self._symbols: ReferenceType[SymbolTable] = ref(symbols)
+
+    def __missing__(self, name: str | bytes) -> int:
+        symbols = self._symbols()
+        assert symbols is not None, "the caller holds it"
+        text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
+        symbol = symbols.intern(text)
+        self[name] = int(symbols.hashes[symbol])
+        return self[name]
+
+
+_NAMES: WeakKeyDictionary[SymbolTable, _Names] = WeakKeyDictionary()
+
+
+@kernel
+def _mark_bytes(data: np.ndarray, i: int, end: int) -> int:
+    """Bytes of the punctuation mark at i: ASCII's, the common ones of other scripts (UTF-8); 0 where it is none."""
+    c = data[i]
+    if c < 128:
+        letter = 65 <= c <= 90 or 97 <= c <= 122 or 48 <= c <= 57
+        return 0 if letter else 1
+    if c == 0xC2 and i + 1 < end and (data[i + 1] in (0xA1, 0xAB, 0xB7, 0xBB, 0xBF)):
+        return 2  # inverted marks, guillemets, middle dot
+    if i + 2 < end and ((c == 0xE2 and data[i + 1] == 0x80) or (c == 0xE3 and data[i + 1] == 0x80)):
+        return 3  # general punctuation, that of Chinese and Japanese
+    if c == 0xEF and i + 2 < end and data[i + 1] == 0xBC and not 0x90 <= data[i + 2] <= 0x99 and data[i + 2] < 0xA1:
+        return 3  # full width forms
+    return 0
+
+
+@kernel
+def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
+    """DIGIT (of ASCII), PUNCTUATION or 0 for the words in ``data`` (uint8, cut at white space of ASCII)."""
+    word, i, size = 0, 0, data.shape[0]
+    while i < size:
+        if is_blank(data[i]):
+            i += 1
+            continue
+        end, kind = i, PUNCTUATION
+        while end < size and not is_blank(data[end]):
+            if 48 <= data[end] <= 57:
+                kind = DIGIT
+            end += 1
+        while kind == PUNCTUATION and i < end:
+            step = _mark_bytes(data, i, end)
+            if step == 0:
+                kind = 0
+            i += step
+        kinds[word] = kind
+        word += 1
+        i = end
+
+
+@kernel
+def first_unfit(numbers: np.ndarray, largest: float) -> int:
+    """Row of the first number that is not finite or exceeds ``largest`` in size; -1 where there is none."""
+    for y in range(numbers.shape[0]):
+        for k in range(numbers.shape[1]):
+            if not abs(numbers[y, k]) <= largest:
+                return y
+    return -1
+
+
+def make_view(nbest: TextList, source: bytes, symbols: SymbolTable) -> TextView:
+    """The arrays of a list. Its words and names enter ``symbols``, so that features can be shown.
+
+    ``source`` is the input of the list; where there is none it is empty, and ``nbest`` must bring no derivations.
+
+    Raises
+    ------
+    ViewError: a segmentation or alignment that is malformed or points outside of source or candidate (reason
+        "segmentation" or "alignment"), or a score that features cannot hold (reason "infinite score").
+    """
+    N = len(nbest)
+    texts = [source, *nbest.texts]
+    tokens = tokenise(texts, symbols)
+    S = int(tokens.first[1])
+    kinds = np.empty(tokens.hashes.size, np.uint8)
+    word_kinds(np.frombuffer(b" ".join(texts), np.uint8), kinds)
+    first = tokens.first[1:] - S
+    lengths = np.diff(first)
+    none, nowhere = np.zeros(N + 1, np.int64), np.empty((0, 4), np.int32)
+    phrase_first, spans, point_first, points = none, nowhere, none, nowhere[:, :2]
+    if nbest.segmentation is not None:
+        phrase_first, spans = _derivation(nbest, "segmentation", nbest.segmentation, S, lengths)
+    if nbest.alignment is not None:
+        point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
+    known = _NAMES.get(symbols)
+    if known is None:
+        known = _NAMES[symbols] = _Names(symbols)
+    names = np.array([known[name] for name in nbest.names], np.uint64)
+    if names.size:
+        names[nbest.column] = 0
+    scores = np.ascontiguousarray(nbest.scores, np.float64)
+    given_first, given_names, given = none, names[:0], np.empty(0)
+    if nbest.sparse is not None:
+        given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
+        given_names = np.array([known[name] for name in nbest.sparse.names], np.uint64)
+    if (y := first_unfit(scores, LARGEST)) >= 0:
+        raise ViewError("infinite score", f"found a score that is not finite or exceeds {LARGEST:.3g}", nbest, y)
+    if (e := first_unfit(given.reshape(-1, 1), LARGEST)) >= 0:
+        y = int(np.searchsorted(given_first, e, side="right")) - 1
+        raise ViewError("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
+    return TextView(
+        tokens.hashes[:S],
+        kinds[:S],
+        first,
+        tokens.hashes[S:],
+        kinds[S:],
+        phrase_first,
+        spans,
+        point_first,
+        points,
+        np.ascontiguousarray(nbest.base, np.float64),
+        scores,
+        names,
+        given_first,
+        given_names,
+        given,
+    )
+
+
+def _derivation(
+    nbest: TextList, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets int64 [N + 1], rows) of the segmentations or alignments ``texts``."""
+    raw = b"\n".join(texts)
+    read, width = (read_spans, 4) if field == "segmentation" else (read_points, 2)
+    first, problem = np.zeros(len(texts) + 1, np.int64), np.zeros(3, np.int64)
+    rows = np.empty((len(raw) // 3 + 1, width), np.int32)
+    read(np.frombuffer(raw, np.uint8), source, lengths, first, rows, problem)
+    why, y, at = problem.tolist()
+    if why:
+        values = {"found": _word(raw[at:]), "source": source, "target": int(lengths[y])}
+        message = _WRONG[why].format(**values, field=field, form=_FORMS[field])
+        raise ViewError(field, message, nbest, y)
+    return first, rows[: first[-1]]
+
+
+def _word(text: bytes) -> str:
+    return text.split(maxsplit=1)[0][:40].decode("utf-8", "replace")

@@ -1,0 +1,119 @@
+"""Templates over source and target words: WordPair, Unaligned and CoOccurrence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.marks import ARROW
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import check_choice, templates
+from rerank.features.text.template import TextTemplate
+from rerank.features.text.view import TextView
+
+SIDES = {"source": 0, "target": 1}
+
+
+@kernel
+def emit_pair(sink: Sink, template: int, seed: np.uint64, source: np.uint64, target: np.uint64, y: int) -> None:
+    """Count ``source → target`` in candidate y."""
+    h = put(sink, put(sink, begin(sink, template, seed), source), ARROW)
+    emit_value(sink, put(sink, h, target), y, 1.0)
+
+
+@kernel
+def _fire_pair(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for a in range(view.point_first[y], view.point_first[y + 1]):
+            source, target = view.source[view.points[a, 0]], view.words[view.first[y] + view.points[a, 1]]
+            for v in range(ids.shape[0]):
+                emit_pair(sink, ids[v], seeds[v], source, target, y)
+
+
+@templates.add("WordPair")
+@dataclass(frozen=True)
+class WordPair(TextTemplate):
+    """A source word with a target word that the word alignment links it to."""
+
+    kind: ClassVar[str] = "WordPair"
+    needs: ClassVar[str] = "alignment"
+
+    fire = staticmethod(_fire_pair)
+
+
+@kernel
+def _is_aligned(view: TextView, y: int, side: int, word: int) -> bool:
+    a, last = view.point_first[y], view.point_first[y + 1]
+    while a < last and view.points[a, side] != word:
+        a += 1
+    return bool(a < last)
+
+
+@kernel
+def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for v in range(ids.shape[0]):
+            side = options[v, 0]
+            words = view.words[view.first[y] : view.first[y + 1]] if side else view.source
+            for i in range(words.shape[0]):
+                if not _is_aligned(view, y, side, i):
+                    emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), words[i]), y, 1.0)
+
+
+@templates.add("Unaligned")
+@dataclass(frozen=True)
+class Unaligned(TextTemplate):
+    """A word of the source, or of the target, that the word alignment links to none."""
+
+    kind: ClassVar[str] = "Unaligned"
+    needs: ClassVar[str] = "alignment"
+    side: str = "source"
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "side", self.side, SIDES)
+
+    def options(self) -> tuple[int, ...]:
+        return (SIDES[self.side],)
+
+    fire = staticmethod(_fire_unaligned)
+
+
+@kernel
+def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        words = view.words[view.first[y] : view.first[y + 1]]
+        S, T = view.source.shape[0], words.shape[0]
+        for v in range(ids.shape[0]):
+            most, band = options[v, 0], options[v, 1]
+            for t in range(min(T, most)):
+                for s in range(min(S, most)):
+                    # |s/S − t/T| · S ≤ band, in whole numbers
+                    if band == 0 or abs(s * T - t * S) <= band * T:
+                        emit_pair(sink, ids[v], seeds[v], view.source[s], words[t], y)
+
+
+@templates.add("CoOccurrence")
+@dataclass(frozen=True)
+class CoOccurrence(TextTemplate):
+    """A source word with a target word, without any alignment.
+
+    Only the first ``words`` words of either text take part, so that long texts do not make millions of pairs. With
+    ``band`` > 0 the target word must stand in about the same place: at most ``band`` source words off the diagonal.
+    """
+
+    kind: ClassVar[str] = "CoOccurrence"
+    needs: ClassVar[str] = "source"
+    words: int = 50
+    band: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.kind, "words", self.words, range(1, 1001))
+        check_choice(self.kind, "band", self.band, range(1001))
+
+    def options(self) -> tuple[int, ...]:
+        return (self.words, self.band)
+
+    fire = staticmethod(_fire_together)

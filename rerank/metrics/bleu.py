@@ -1,0 +1,201 @@
+"""BLEU (Papineni et al. 2002) of lists of texts: counts by kernel, figures as sacrebleu gives them (Post 2018)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from rerank.errors import RecipeError
+from rerank.metrics.base import metrics
+from rerank.metrics.bleu_kernel import (
+    ADD_K,
+    CLOSEST_SHIFT,
+    COLUMNS,
+    CORRECT,
+    EXP,
+    FLOOR,
+    LENGTH,
+    NONE,
+    ORDER,
+    SPACE,
+    TOTAL,
+    bleu_rows,
+    bleu_rows_places,
+    bleu_scores,
+    brevity_penalty,
+    ngram_table,
+)
+from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, frozen_rows, transposed
+from rerank.metrics.words import joined, words
+from rerank.readers.base import check_choice
+
+Smoothing = Literal["add-1", "add-k", "exp", "floor", "none"]
+# name → what the kernel does, and the value it does it with where none is given
+SMOOTHINGS: dict[str, tuple[int, float]] = {
+    "add-1": (ADD_K, 1.0),
+    "add-k": (ADD_K, 1.0),
+    "exp": (EXP, 0.0),
+    "floor": (FLOOR, 0.1),
+    "none": (NONE, 0.0),
+}
+WITH_VALUE = ("add-k", "floor")
+Tokeniser = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
+TOKENISERS = ("none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab")
+
+
+@metrics.add("bleu")
+@dataclass(frozen=True)
+class Bleu(TextMetric):
+    """BLEU with n-grams up to four words, clipped counts and the closest reference's length.
+
+    Parameters
+    ----------
+    tokenize: how texts are cut into words: ``none`` at white space, for texts that are tokenised; the others are
+        sacrebleu's (``13a``, ``intl``, ``char``, ``zh``, ``ja-mecab``, ``ko-mecab``; the last two need a package each).
+    lowercase: lower-case texts first.
+    smoothing: of the gain (sentence BLEU) only: ``add-1`` to matches and n-grams of orders from 2 (Lin & Och 2004),
+        ``add-k`` with another number, ``exp``, ``floor`` (Chen & Cherry 2014) or ``none``.
+    smooth_value: the number of ``add-k`` (default 1) and ``floor`` (default 0.1).
+    effective_order: of the gain only: a text too short for an order of n-grams is measured by the orders before it;
+        without it its BLEU is 0. It changes nothing for ``add-1``, where every order has an n-gram.
+
+    Under ``add-1`` a text of fewer than four words gets (0 + 1)/(0 + 1) = 1 for the orders that it is too short for.
+    A text without a matched word has BLEU 0 under every smoothing, so has an empty one beside an empty reference.
+    """
+
+    name: ClassVar[str] = "bleu"
+    primary: ClassVar[str] = "bleu"
+    percent: ClassVar[float] = 1.0
+    columns: ClassVar[tuple[str, ...]] = (
+        *(f"correct{n}" for n in range(1, ORDER + 1)),
+        *(f"total{n}" for n in range(1, ORDER + 1)),
+        "length",
+        "closest_shift",  # the closest reference's length minus the shortest one's
+    )
+    reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)  # what is closest to an empty text
+
+    tokenize: Tokeniser = "none"
+    lowercase: bool = False
+    smoothing: Smoothing = "add-1"
+    smooth_value: float | None = None
+    effective_order: bool = True
+
+    def __post_init__(self) -> None:
+        check_choice("tokenize", self.tokenize, TOKENISERS)
+        check_choice("smoothing", self.smoothing, tuple(SMOOTHINGS))
+        if self.smooth_value is not None:
+            if self.smoothing not in WITH_VALUE:
+                raise RecipeError(f"smoothing {self.smoothing} has no value; leave it out", key="smooth_value")
+            if not (math.isfinite(self.smooth_value) and self.smooth_value >= 0):
+                raise RecipeError(f"found {self.smooth_value}, expected a number from 0", key="smooth_value")
+        if self.tokenize != "none":
+            _scorer(self.tokenize, self.lowercase)  # a tokeniser that lacks its package is an error here, not later
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of N candidates of one list: (float64 [1], float64 [N, 10]).
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
+        check_references(references)
+        prepared, R = self._prepared([*references, *texts]), len(references)
+        reference, rows = np.empty(1), np.empty((len(texts), COLUMNS))
+        shortest = -1
+        if R == 1:
+            data = joined(prepared)
+            space = np.empty(SPACE + data.size // 2 + 1, np.uint64)
+            shortest = bleu_rows_places(data, np.empty(len(prepared) + 1, np.int64), space, rows)
+        if shortest < 0:
+            first, hashes = words(prepared)
+            shortest = bleu_rows(first, hashes, R, ngram_table(int(first[R])), rows)
+        reference[0] = shortest
+        return reference, rows
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Corpus BLEU on 0-100 of summed counts, as sacrebleu's ``corpus_bleu``: smoothing exp, all four orders."""
+        return 100.0 * _bleu(stats, reference, EXP, 0.0, False)
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Sentence BLEU as a fraction: float64 [..., 10] and [..., 1] → [...], as sacrebleu's ``sentence_bleu``/100."""
+        kind, value = SMOOTHINGS[self.smoothing]
+        return _bleu(
+            stats, reference, kind, value if self.smooth_value is None else self.smooth_value, self.effective_order
+        )
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """BLEU on 0-100; n-gram precisions, brevity penalty and length ratio as fractions."""
+        length, expected = float(stats[LENGTH]), float(reference[0] + stats[CLOSEST_SHIFT])
+        precisions = stats[CORRECT : CORRECT + ORDER] / np.maximum(stats[TOTAL : TOTAL + ORDER], 1.0)
+        return {
+            "bleu": float(self.scores(stats, reference)),
+            **{f"precision{n}": float(p) for n, p in enumerate(precisions, start=1)},
+            "brevity_penalty": float(brevity_penalty(length, expected)),
+            "length_ratio": length / expected if expected else 0.0,
+        }
+
+    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+        """BLEU of L texts by sacrebleu, with the keys of ``report``; zeros for no text."""
+        check_aligned(hypotheses, references)
+        if not hypotheses:
+            return self.report(np.zeros(len(self.columns)), np.zeros(1))
+        score = _scorer(self.tokenize, self.lowercase).corpus_score(list(hypotheses), transposed(references))
+        return {
+            "bleu": float(score.score),
+            **{f"precision{n + 1}": score.counts[n] / max(score.totals[n], 1) for n in range(ORDER)},
+            "brevity_penalty": float(score.bp),
+            "length_ratio": score.sys_len / score.ref_len if score.ref_len else 0.0,
+        }
+
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
+        """sacrebleu's signature of ``corpus``, e.g. ``nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0``."""
+        counts = {len(texts) for texts in references}
+        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
+
+    @property
+    def signature(self) -> str:
+        """sacrebleu's signature but for the number of references, which is the data's, and the gain's smoothing."""
+        value = SMOOTHINGS[self.smoothing][1] if self.smooth_value is None else self.smooth_value
+        smoothing = f"{self.smoothing}[{value:g}]" if self.smoothing in WITH_VALUE else self.smoothing
+        order = "effective" if self.effective_order else str(ORDER)
+        return f"bleu|{self._signature()}|gain:{smoothing}|gain order:{order}"
+
+    def _signature(self) -> str:
+        scorer = _scorer(self.tokenize, self.lowercase)
+        return str(type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}))
+
+    def _prepared(self, texts: list[bytes]) -> list[bytes]:
+        """Texts whose words lie between white space."""
+        if self.tokenize != "none":
+            prepare = _scorer(self.tokenize, self.lowercase)._preprocess_segment
+            return [encoded(prepare(decoded(text))) for text in texts]
+        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else texts
+
+
+def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int, value: float, effective: bool) -> np.ndarray:
+    """BLEU as a fraction of any array of rows."""
+    rows, shortest, shape = frozen_rows(stats, reference)
+    out = np.empty(rows.shape[0])
+    bleu_scores(rows, shortest, smoothing, float(value), effective, out)
+    return out.reshape(shape)
+
+
+@cache
+def _scorer(tokenize: str, lowercase: bool) -> Any:
+    """sacrebleu's BLEU with these settings; it is loaded where it is needed, as it takes a while.
+
+    Raises
+    ------
+    RecipeError: the tokeniser's package is not there.
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    try:
+        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    except (ImportError, RuntimeError) as error:
+        raise RecipeError(f"tokeniser {tokenize!r} cannot be used: {error}", key="tokenize") from error

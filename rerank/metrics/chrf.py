@@ -1,0 +1,150 @@
+"""chrF: F of the character n-grams, and word n-grams, that a text shares with its reference (Popović 2015, 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.errors import RecipeError
+from rerank.metrics.base import metrics
+from rerank.metrics.characters import characters, without_space, words_and_marks
+from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
+from rerank.metrics.text import TextMetric, check_aligned, check_references, flat_rows, transposed
+from rerank.tokens import Tokens
+
+
+def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    orders = [f"char{n + 1}" for n in range(char_order)] + [f"word{n + 1}" for n in range(word_order)]
+    sides = ("text", "reference", "matched")
+    return tuple(f"{side}_{order}" for order in orders for side in sides), tuple(f"reference_{o}" for o in orders)
+
+
+@metrics.add("chrf")
+@dataclass(frozen=True)
+class Chrf(TextMetric):
+    """chrF on 0-100, as sacrebleu computes it: chrF2 by default, chrF++ with ``word_order: 2``.
+
+    Parameters
+    ----------
+    char_order, word_order: the longest n-grams of characters and of words; ASCII punctuation at the edge of a word is
+        a word there.
+    beta: how many times as much recall counts as precision.
+    whitespace: whether white space is a character.
+    lowercase: whether case is ignored.
+    eps_smoothing: the mean of the orders' F, as in Popović's program, instead of F of the mean precision and recall of
+        the orders that both sides have.
+
+    ``stats``: for every order the n-grams of the text, how many more the reference has than the one that an empty text
+    is compared with, and those that match; ``reference``: the n-grams of that one. Of several references the one with
+    the best F counts, on ties the first. The gain is chrF of the sentence as a fraction.
+    """
+
+    name: ClassVar[str] = "chrf"
+    primary: ClassVar[str] = "chrf"
+    percent: ClassVar[float] = 1.0
+    columns: ClassVar[tuple[str, ...]] = _columns(6, 0)[0]
+    reference_columns: ClassVar[tuple[str, ...]] = _columns(6, 0)[1]
+
+    char_order: int = 6
+    word_order: int = 0
+    beta: int = 2
+    whitespace: bool = False
+    lowercase: bool = False
+    eps_smoothing: bool = False
+
+    def __post_init__(self) -> None:
+        for key in ("char_order", "word_order"):
+            if not 0 <= getattr(self, key) <= 100:
+                raise RecipeError(f"found {getattr(self, key)}, expected a number from 0 to 100", key=key)
+        if self.char_order + self.word_order == 0:
+            raise RecipeError("found 0 for char_order and word_order, expected at least one n-gram", key="char_order")
+        if self.beta < 1:
+            raise RecipeError(f"found {self.beta}, expected a number from 1", key="beta")
+        columns, reference_columns = _columns(self.char_order, self.word_order)
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "reference_columns", reference_columns)
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of N candidates of one list: float64 [R] and [N, K].
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
+        check_references(references)
+        M, orders = len(references), self.char_order + self.word_order
+        symbols = characters([*references, *texts, b""], lowercase=self.lowercase)
+        if self.word_order:
+            tokens = words_and_marks(symbols)
+        else:
+            tokens = Tokens(np.zeros_like(symbols.first), np.empty(0, np.uint64))
+        if not self.whitespace:
+            symbols = without_space(symbols)
+        ngrams = self.char_order * np.diff(symbols.first)[:M] + self.word_order * np.diff(tokens.first)[:M]
+        rows = np.zeros((len(texts) + 1, 3 * orders))
+        row, best = np.empty(3 * orders), np.empty(len(texts) + 1)
+        chrf_rows(
+            symbols.first, symbols.points, tokens.first, tokens.hashes, M, self.char_order, self.word_order,
+            float(self.beta), self.eps_smoothing, ngram_table(int(ngrams.max())), row, best, rows,
+        )  # fmt: skip
+        empty = rows[-1, 1::3].copy()
+        rows[:, 1::3] -= empty
+        return empty, rows[:-1]
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """chrF on 0-100 of summed counts: float64 [..., K] and [..., R] → [...]; 0 where nothing can match."""
+        rows, empty, shape = flat_rows(stats, reference)
+        rows[:, 1::3] += empty
+        scores = np.empty(rows.shape[0])
+        f_scores(rows, float(self.beta), self.eps_smoothing, scores)
+        return scores.reshape(shape)
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Sentence chrF as a fraction: float64 [..., K] and [..., R] → [...]."""
+        return np.asarray(self.scores(stats, reference) / 100.0)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """chrf on 0-100."""
+        return {"chrf": float(self.scores(stats, reference))}
+
+    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+        """chrf of L texts by sacrebleu.
+
+        Raises
+        ------
+        DataError: not as many hypotheses as sets of references, or a text without references.
+        """
+        check_aligned(hypotheses, references)
+        if not hypotheses:
+            return {"chrf": 0.0}
+        return {"chrf": float(_scorer(self).corpus_score(list(hypotheses), transposed(references)).score)}
+
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
+        """sacrebleu's signature of ``corpus``; and ``beta``, which sacrebleu has in the name, where it is not 2."""
+        counts = {len(texts) for texts in references}
+        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
+
+    @property
+    def signature(self) -> str:
+        """sacrebleu's signature but for the number of references, which is the data's."""
+        return f"chrf|{self._signature()}"
+
+    def _signature(self) -> str:
+        scorer = _scorer(self)
+        text: str = type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}).format()
+        return text if self.beta == 2 else f"{text}|beta:{self.beta}"
+
+
+@cache
+def _scorer(chrf: Chrf) -> Any:
+    """sacrebleu's chrF with these settings; it is loaded where it is needed, as it takes a while."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF(
+        char_order=chrf.char_order, word_order=chrf.word_order, beta=chrf.beta, lowercase=chrf.lowercase,
+        whitespace=chrf.whitespace, eps_smoothing=chrf.eps_smoothing,
+    )  # fmt: skip

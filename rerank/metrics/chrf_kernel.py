@@ -1,0 +1,140 @@
+"""chrF (Popović 2015, 2017): n-grams of characters, and of words, that a text shares with its reference.
+
+For every order a row has three counts: n-grams of the text, of the reference, and of both (an n-gram counts as often
+as the side that has it less often).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.symbols import combine, find_slot, text_hash
+
+EPSILON = 1e-16
+_CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))
+_FREE = np.uint64(0)
+
+
+class NgramTable(NamedTuple):
+    """The n-grams of one reference in an open-addressing table; a slot's ``keys`` is the n-gram's hash, 0: free."""
+
+    keys: np.ndarray  # uint64 [capacity]
+    counts: np.ndarray  # int32 [capacity]: in the reference
+    matched: np.ndarray  # int32 [capacity]: in the text that was seen last
+    seen: np.ndarray  # int32 [capacity]: that text
+
+
+def ngram_table(ngrams: int) -> NgramTable:
+    """Room for ``ngrams`` n-grams at a load of at most one half."""
+    capacity = 1 << int(2 * ngrams + 1).bit_length()
+    return NgramTable(np.empty(capacity, np.uint64), *(np.empty(capacity, np.int32) for _ in range(3)))
+
+
+@kernel
+def _enter(symbols: np.ndarray, order: int, h: np.uint64, table: NgramTable) -> None:
+    """Add the n-grams of a reference; the hash of an n-gram goes on from that of its first n - 1 symbols."""
+    L = symbols.shape[0]
+    for i in range(L):
+        ngram = h
+        for j in range(i, min(i + order, L)):
+            ngram = combine(ngram, np.uint64(symbols[j]))
+            slot = find_slot(table.keys, ngram)
+            if table.keys[slot] == _FREE:
+                table.keys[slot], table.counts[slot], table.seen[slot] = ngram, 0, -1
+            table.counts[slot] += 1
+
+
+@kernel
+def _count(
+    symbols: np.ndarray, length: int, order: int, h: np.uint64, text: int, table: NgramTable, row: np.ndarray
+) -> None:
+    """Set (text, reference, matched) for the orders 1..``order`` in ``row``; ``length``: symbols of the reference.
+
+    Where the reference has no n-gram of an order, those of the text do not count. What begins with an unknown n-gram is
+    unknown itself, so that most places are left after two or three looks.
+    """
+    L = symbols.shape[0]
+    for n in range(order):
+        row[3 * n] = max(L - n, 0) if length > n else 0
+        row[3 * n + 1] = max(length - n, 0)
+        row[3 * n + 2] = 0
+    for i in range(L):
+        ngram = h
+        for n in range(min(order, L - i)):
+            ngram = combine(ngram, np.uint64(symbols[i + n]))
+            slot = find_slot(table.keys, ngram)
+            if table.keys[slot] == _FREE:
+                break
+            if table.seen[slot] != text:
+                table.seen[slot], table.matched[slot] = text, 0
+            if table.matched[slot] < table.counts[slot]:
+                table.matched[slot] += 1
+                row[3 * n + 2] += 1
+
+
+@kernel
+def f_score(row: np.ndarray, beta: float, smooth: bool) -> float:
+    """F in 0..100 of the three counts of every order (float64 [3 * orders]).
+
+    F = (1 + β²)·P·R / (β²·P + R) with P and R the means over the orders that both sides have; with ``smooth`` the mean
+    of the orders' F instead, where EPSILON stands for a missing P, R or F.
+    """
+    factor, orders = beta * beta, row.shape[0] // 3
+    both, mean_precision, mean_recall, total = 0, 0.0, 0.0, 0.0
+    for n in range(orders):
+        text, reference, matched = row[3 * n], row[3 * n + 1], row[3 * n + 2]
+        precision = matched / text if text > 0 else EPSILON
+        recall = matched / reference if reference > 0 else EPSILON
+        denominator = factor * precision + recall
+        total += (1 + factor) * precision * recall / denominator if denominator > 0 else EPSILON
+        if text > 0 and reference > 0:
+            mean_precision += precision
+            mean_recall += recall
+            both += 1
+    if smooth:
+        return float(100 * total / orders)
+    if mean_precision + mean_recall == 0.0:
+        return 0.0
+    mean_precision /= both
+    mean_recall /= both
+    score = (1 + factor) * mean_precision * mean_recall / (factor * mean_precision + mean_recall)
+    return float(100 * score)
+
+
+@kernel
+def f_scores(rows: np.ndarray, beta: float, smooth: bool, scores: np.ndarray) -> None:
+    """``f_score`` of every row: float64 [n, 3 * orders] → [n]."""
+    for i in range(rows.shape[0]):
+        scores[i] = f_score(rows[i], beta, smooth)
+
+
+@kernel
+def chrf_rows(
+    first: np.ndarray, points: np.ndarray, word_first: np.ndarray, hashes: np.ndarray, references: int,
+    char_order: int, word_order: int, beta: float, smooth: bool, table: NgramTable, row: np.ndarray, best: np.ndarray,
+    rows: np.ndarray,
+) -> None:  # fmt: skip
+    """Counts of the texts behind the first ``references`` ones, each against the reference with the best F.
+
+    ``row`` (float64 [3 * orders]) and ``best`` (float64 [N]) are scratch; ``rows`` (float64 [N, 3 * orders]) is the
+    result. Of equally good references the first counts.
+    """
+    best[:] = -1.0
+    for r in range(references):
+        here, those = points[first[r] : first[r + 1]], hashes[word_first[r] : word_first[r + 1]]
+        table.keys[:] = _FREE
+        _enter(here, char_order, _CHARACTERS, table)
+        _enter(those, word_order, _WORDS, table)
+        for y in range(rows.shape[0]):
+            t = references + y
+            characters, words = points[first[t] : first[t + 1]], hashes[word_first[t] : word_first[t + 1]]
+            _count(characters, here.shape[0], char_order, _CHARACTERS, y, table, row)
+            _count(words, those.shape[0], word_order, _WORDS, y, table, row[3 * char_order :])
+            f = f_score(row, beta, smooth)
+            if f > best[y]:
+                best[y] = f
+                for k in range(row.shape[0]):
+                    rows[y, k] = row[k]

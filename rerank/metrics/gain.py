@@ -1,0 +1,90 @@
+"""A gain that the user gives: a score column of the lists themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.errors import DataError
+from rerank.metrics.base import metrics
+from rerank.metrics.text import TextMetric
+from rerank.readers.text_list import TextList
+
+
+@metrics.add("gain")
+@dataclass(frozen=True)
+class Gain(TextMetric):
+    """The mean of a column over the chosen candidates; a list without candidates adds 0.
+
+    Parameters
+    ----------
+    column: the name of the score column; higher is better.
+    best: the value that cannot be bettered: a candidate that reaches it counts as entirely right.
+    """
+
+    name: ClassVar[str] = "gain"
+    primary: ClassVar[str] = "gain"
+    columns: ClassVar[tuple[str, ...]] = ("value",)
+    reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
+
+    column: str = "gain"
+    best: float = 1.0
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """Texts have no gain of their own.
+
+        Raises
+        ------
+        DataError: always; ``list_stats`` is what reads the column.
+        """
+        raise DataError(f"the gain is the column {self.column!r} of lists; it cannot be computed from texts")
+
+    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """The column of a list: (float64 [1], float64 [N, 1]); references are not looked at.
+
+        Raises
+        ------
+        DataError: the list has no such column, or a value that is no finite number.
+        """
+        lists = np.ones(1)
+        if not len(nbest):
+            return lists, np.zeros((0, 1))
+        if self.column not in nbest.names:
+            raise DataError(
+                f"found the columns {', '.join(nbest.names) or '(none)'}, expected {self.column!r}; "
+                "add it to the list or name another one (in a recipe: metric.column)",
+                path=nbest.path,
+                line=nbest.line,
+                list_id=nbest.id,
+            )
+        values = np.asarray(nbest.scores[:, nbest.names.index(self.column)], np.float64)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            y = int(wrong[0])
+            raise DataError(
+                f"candidate {y + 1}: found {values[y]} as {self.column!r}, expected a finite number",
+                path=nbest.path,
+                line=nbest.lines[y],
+                list_id=nbest.id,
+            )
+        return lists, values.reshape(-1, 1).copy()
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """The mean: float64 [..., 1] and [..., 1] → [...]; 0 without lists."""
+        return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))
+
+    def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Which rows reach ``best``."""
+        return np.asarray(self.gain(stats, reference) >= self.best - 1e-12)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """The mean."""
+        return {"gain": float(self.scores(stats, reference))}
+
+    @property
+    def signature(self) -> str:
+        """The column."""
+        return f"gain|column:{self.column}|version:1"

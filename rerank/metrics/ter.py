@@ -1,0 +1,116 @@
+"""TER: edits and shifts of blocks that turn a text into its reference (Snover et al. 2006), per reference word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.metrics.base import metrics
+from rerank.metrics.ter_kernel import ter_rows, ter_space
+from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, transposed
+from rerank.metrics.words import words
+
+
+@metrics.add("ter")
+@dataclass(frozen=True)
+class Ter(TextMetric):
+    """Translation edit rate on 0-100 (more where a text is longer than its reference), as sacrebleu computes it.
+
+    Parameters
+    ----------
+    normalized: punctuation becomes words of its own, by tercom's rules.
+    no_punct: punctuation is removed.
+    asian_support: with the two above: the characters of Asian scripts too.
+    case_sensitive: whether case counts.
+
+    ``stats``: how many more edits a text takes than an empty one; ``reference``: the edits of an empty text, and the
+    length in words. Of several references the one with the fewest edits counts, and the length is their mean. The gain
+    of a sentence is 1 - edits / length; 0, or 1 for an empty text, where the reference is empty.
+    """
+
+    name: ClassVar[str] = "ter"
+    primary: ClassVar[str] = "ter"
+    percent: ClassVar[float] = 1.0
+    columns: ClassVar[tuple[str, ...]] = ("more_edits",)
+    reference_columns: ClassVar[tuple[str, ...]] = ("edits_of_nothing", "length")
+    lower_is_better: ClassVar[bool] = True
+
+    normalized: bool = False
+    no_punct: bool = False
+    asian_support: bool = False
+    case_sensitive: bool = False
+
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """Edits of N candidates of one list: float64 [R] and [N, K].
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
+        check_references(references)
+        tokens = words(self._prepared([*references, *texts]))
+        reference, rows = np.empty(2), np.empty((len(texts), 1))
+        space = ter_space(int(np.diff(tokens.first).max()))
+        ter_rows(tokens.first, tokens.hashes, len(references), space, reference, rows)
+        return reference, rows
+
+    def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """TER on 0-100 of summed edits: float64 [..., K] and [..., R] → [...]; 100 for edits without a reference."""
+        edits, length = stats[..., 0] + reference[..., 0], reference[..., 1]
+        return np.asarray(100.0 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), edits > 0))
+
+    def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """1 - TER as a fraction: float64 [..., K] and [..., R] → [...]; below 0 for texts that are much too long."""
+        return np.asarray(1.0 - self.scores(stats, reference) / 100.0)
+
+    def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
+        """ter on 0-100."""
+        return {"ter": float(self.scores(stats, reference))}
+
+    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+        """ter of L texts by sacrebleu.
+
+        Raises
+        ------
+        DataError: not as many hypotheses as sets of references, or a text without references.
+        """
+        check_aligned(hypotheses, references)
+        if not hypotheses:
+            return {"ter": 0.0}
+        return {"ter": float(_scorer(self).corpus_score(list(hypotheses), transposed(references)).score)}
+
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
+        """sacrebleu's signature of ``corpus``."""
+        counts = {len(texts) for texts in references}
+        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
+
+    @property
+    def signature(self) -> str:
+        """sacrebleu's signature but for the number of references, which is the data's."""
+        return f"ter|{self._signature()}"
+
+    def _signature(self) -> str:
+        scorer = _scorer(self)
+        return str(type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}).format())
+
+    def _prepared(self, texts: list[bytes]) -> list[bytes]:
+        """Texts whose words lie between white space."""
+        if self.normalized or self.no_punct:
+            prepare = _scorer(self)._preprocess_segment
+            return [encoded(prepare(decoded(text))) for text in texts]
+        return texts if self.case_sensitive else [encoded(decoded(text).lower()) for text in texts]
+
+
+@cache
+def _scorer(ter: Ter) -> Any:
+    """sacrebleu's TER with these settings; it is loaded where it is needed, as it takes a while."""
+    from sacrebleu.metrics.ter import TER
+
+    return TER(
+        normalized=ter.normalized, no_punct=ter.no_punct, asian_support=ter.asian_support,
+        case_sensitive=ter.case_sensitive,
+    )  # fmt: skip

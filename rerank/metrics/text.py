@@ -1,0 +1,130 @@
+"""Metrics of texts: a list's candidates against its references, as rows of statistics that add up."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from rerank.errors import DataError
+from rerank.metrics.base import Metric
+from rerank.readers.text_list import TextList
+
+
+class TextMetric(Metric):
+    """A metric of candidates that are texts.
+
+    The reference row of a list is what an empty hypothesis has, and a candidate's row holds its difference from that
+    where the two share a quantity. A list without candidates, whose choice is a row of zeros, counts as an empty
+    hypothesis then, as it does for the tools that score files of texts.
+    """
+
+    @abstractmethod
+    def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """Statistics of N candidates of one list: (reference row float64 [R], rows float64 [N, K]).
+
+        Raises
+        ------
+        DataError: there is no reference.
+        """
+
+    def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        """``stats`` of a list as its reader gives it: float64 [R] and [N, K].
+
+        Raises
+        ------
+        DataError: the list lacks what the metric needs; says path, line and list.
+        """
+        try:
+            return self.stats(nbest.texts, references)
+        except DataError as error:
+            raise DataError(error.message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
+
+    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
+        """Scores of L texts, each with its references: final figures; the keys are those of ``report``.
+
+        Where the field has a reference implementation (sacrebleu), it is what computes them.
+
+        Raises
+        ------
+        DataError: not as many hypotheses as sets of references, or a text without references.
+        """
+        check_aligned(hypotheses, references)
+        stats, reference = np.zeros(len(self.columns)), np.zeros(len(self.reference_columns))
+        for hypothesis, texts in zip(hypotheses, references, strict=True):
+            reference_row, rows = self.stats([encoded(hypothesis)], [encoded(text) for text in texts])
+            stats += rows[0]
+            reference += reference_row
+        return self.report(stats, reference)
+
+    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
+        """What goes with the figures of ``corpus``: by default the signature."""
+        return self.signature
+
+
+def encoded(text: str) -> bytes:
+    """The bytes of a text that was read, those that are not UTF-8 included."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def decoded(text: bytes) -> str:
+    """A text as it is shown and scored; bytes that are not UTF-8 are surrogate escapes."""
+    return text.decode("utf-8", "surrogateescape")
+
+
+def check_references(references: Sequence[bytes]) -> None:
+    """Refuse a list without a reference.
+
+    Raises
+    ------
+    DataError: there is none.
+    """
+    if not references:
+        raise DataError("found no reference, expected at least one; add one or remove the list")
+
+
+def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Refuse texts that cannot be paired with their references.
+
+    Raises
+    ------
+    DataError: the numbers differ, or a text has no reference.
+    """
+    if len(hypotheses) != len(references):
+        raise DataError(
+            f"found {len(hypotheses):,} texts and references for {len(references):,}; expected as many of both"
+        )
+    for number, texts in enumerate(references, start=1):
+        if not texts:
+            raise DataError(f"text {number:,} has no reference, expected at least one")
+
+
+def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """References by text → by number, as sacrebleu takes them; None where a text has fewer than others."""
+    width = max(map(len, references), default=1)
+    return [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
+
+
+def frozen_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Statistics of any shape for a kernel: float64 [..., K] and [..., R] → read-only [M, K], [M, R] and the shape.
+
+    They are read-only whatever they come from, so that a kernel is compiled for one kind of array.
+    """
+    shape = stats.shape[:-1]
+    if reference.shape[:-1] != shape:
+        shape = np.broadcast_shapes(shape, reference.shape[:-1])
+        stats, reference = (np.broadcast_to(rows, (*shape, rows.shape[-1])) for rows in (stats, reference))
+    return _frozen(stats), _frozen(reference), shape
+
+
+def _frozen(rows: np.ndarray) -> np.ndarray:
+    flat = np.ascontiguousarray(rows, np.float64).reshape(-1, rows.shape[-1])[:]
+    flat.flags.writeable = False
+    return flat
+
+
+def flat_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """``frozen_rows`` with copies that may be written."""
+    rows, reference_rows, shape = frozen_rows(stats, reference)
+    return rows.copy(), reference_rows.copy(), shape

@@ -1,0 +1,89 @@
+"""The words of texts as scorers see them: cut at all white space of Unicode, like ``str.split``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.symbols import mix
+from rerank.tokens import Tokens
+
+_ONE = np.uint64(1)
+_SPACE = np.array([byte in (0, *range(9, 14), *range(28, 33)) for byte in range(256)])  # with 0, which ends a text
+# A byte takes the hash h of what is before it to h·f + a, (f, a) = _STEP[byte]: a polynomial with random coefficients.
+_STEP = np.random.default_rng(8).integers(0, 2**63, (256, 2), np.uint64) * np.uint64(2) + _ONE
+_STEP[:, 0] = 0x9E3779B97F4A7C15
+_STEP[_SPACE] = 0
+
+
+@kernel
+def blank_spaces(data: np.ndarray) -> None:
+    """Overwrite the white space of UTF-8 text (uint8) that is not ASCII's with blanks."""
+    last = data.shape[0] - 1
+    for i in range(last):
+        byte = data[i]
+        if byte == 0xC2:  # next line, no-break space
+            if data[i + 1] == 0x85 or data[i + 1] == 0xA0:
+                data[i : i + 2] = 32
+        elif 0xE1 <= byte <= 0xE3 and i + 1 < last:
+            second, third = data[i + 1], data[i + 2]
+            if (
+                (byte == 0xE1 and second == 0x9A and third == 0x80)  # Ogham space mark
+                or (
+                    byte == 0xE2
+                    and second == 0x80
+                    and (0x80 <= third <= 0x8A or 0xA8 <= third <= 0xA9 or third == 0xAF)
+                )
+                or (byte == 0xE2 and second == 0x81 and third == 0x9F)  # mathematical space
+                or (byte == 0xE3 and second == 0x80 and third == 0x80)  # ideographic space
+            ):
+                data[i : i + 3] = 32
+
+
+@kernel
+def cut(data: np.ndarray, first: np.ndarray, hashes: np.ndarray) -> bool:
+    """Hash the words of texts that end in a NUL each (uint8; int64 [T + 1]; uint64, room for a word in two bytes).
+
+    There is no branch on what a byte is, as where words end cannot be foreseen: every byte writes a hash, and those
+    that are not written over are the words'. Returns False, and nothing of use, where there are more NULs than texts.
+    """
+    first[0] = 0
+    h, inside, count, text = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+    for i in range(data.shape[0]):
+        byte = data[i]
+        now = _STEP[byte, 0] & _ONE  # 1: part of a word
+        hashes[count] = h
+        count += inside & ~now
+        inside = now
+        h = h * _STEP[byte, 0] + _STEP[byte, 1]
+        if byte == 0:
+            text += _ONE
+            if text == np.uint64(first.shape[0]):
+                return False
+            first[text] = count
+    for i in range(count):
+        h = mix(hashes[i])
+        hashes[i] = h if h != np.uint64(0) else _ONE
+    return True
+
+
+def joined(texts: Sequence[bytes]) -> np.ndarray:
+    """The bytes of ``texts`` (uint8, read-only) for ``cut``: each with a NUL behind it, all white space ASCII's."""
+    raw = b"\0".join([*texts, b""])
+    data = np.frombuffer(raw, np.uint8)
+    if not raw.isascii():
+        data = data.copy()
+        blank_spaces(data)
+        data.flags.writeable = False  # what the kernels are compiled for
+    return data
+
+
+def words(texts: Sequence[bytes]) -> Tokens:
+    """The words of T texts as hashes of their bytes (not those of ``tokens.tokenise``), never 0."""
+    data = joined(texts)
+    first, hashes = np.empty(len(texts) + 1, np.int64), np.empty(data.size // 2 + 1, np.uint64)
+    if not cut(data, first, hashes):  # a NUL is part of a word: let two bytes that are no UTF-8 stand for it
+        return words([text.replace(b"\0", b"\xc0\x80") for text in texts])
+    return Tokens(first, hashes[: first[-1]])

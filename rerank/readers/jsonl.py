@@ -1,0 +1,234 @@
+"""Lists in JSON, one object a line: texts of any system, with any named numbers.
+
+Three lines this reads::
+
+    {"id": "a", "source": "Es regnet .", "references": ["It rains ."], "candidates": ["It rains .", "It rain ."]}
+    {"id": "b", "candidates": [{"text": "Yes .", "score": -1.5, "features": {"lm": -2.0, "rare": 1}}]}
+    {"reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1.0}, {"text": "5", "logprob": -0.9}]}
+
+``candidates`` is all that an object needs. A candidate is a text, or an object with the key ``text``. Its numbers are
+the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``features``. A
+number that all candidates of a file's first list have is a dense column, which all candidates of the file must have
+then; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rerank.errors import RecipeError
+from rerank.readers.base import NBestList, readers
+from rerank.readers.json_lines import Build, JsonReader, encoded, json_line, number_of, shown, text_of, texts_of
+from rerank.readers.pieces import ListError, Pieces, first_places
+from rerank.readers.streams import Writable
+from rerank.readers.text_list import SparseScores, TextList
+
+SCORE, BASE_SCORE = "score", "base_score"
+
+_NUMBERS = (SCORE, BASE_SCORE, "gain")  # nothing else may stand under these keys; they are never sparse
+
+
+@readers.add("jsonl")
+@dataclass(frozen=True)
+class JsonlReader(JsonReader):
+    """Lists in JSON lines.
+
+    Parameters
+    ----------
+    duplicates, ids: see ``JsonReader``.
+    base: the name of the number that is the base score; without any "score" in a list all its base scores are 0.
+    dense: the names of the dense columns beside the base score; by default the file's first list decides.
+    """
+
+    base: str = SCORE
+    dense: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.base, str) or not self.base:
+            raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
+        names = self.dense if self.dense is not None else ()
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise RecipeError(f"found {names!r}; expected a list of distinct names of numbers", key="dense")
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; a new score is "score", the one before it "base_score" unless there is one already.
+
+        Lists of other formats can be written too.
+        """
+        pieces = nbest.raw if isinstance(nbest, TextList) and isinstance(nbest.raw, Pieces) else None
+        if pieces is None or not isinstance(pieces.head, dict) or "candidates" not in pieces.head:
+            pieces = _described(nbest)
+        chosen = range(len(nbest)) if order is None else order
+        candidates = [
+            pieces.candidates[i] if scores is None else _rescored(pieces.candidates[i], float(nbest.base[i]), scores[i])
+            for i in chosen
+        ]
+        out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
+
+    def _id_key(self) -> str:
+        return "id"
+
+    def _builder(self) -> Build:
+        return _ListBuilder(self)
+
+
+class _ListBuilder:
+    """Makes lists of objects; remembers the columns that the first list has decided on."""
+
+    def __init__(self, reader: JsonlReader) -> None:
+        self.reader = reader
+        self.names: tuple[str, ...] | None = None
+
+    def __call__(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList:
+        entries = item.get("candidates")
+        if not isinstance(entries, list):
+            raise ListError("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
+        texts = [_text(entry, k) for k, entry in enumerate(entries, start=1)]
+        kept = first_places(texts)
+        repeated = len(texts) - len(kept)
+        if repeated and self.reader.duplicates == "drop":
+            entries, texts = [entries[k] for k in kept], [texts[k] for k in kept]
+        scores, sparse = self._columns([_numbers(entry, k) for k, entry in enumerate(entries, start=1)])
+        return TextList(
+            id=name, path=path, line=line, texts=texts, lines=[line] * len(texts), scores=scores,
+            duplicates=repeated, form="jsonl", names=self.names or (self.reader.base,), sparse=sparse,
+            segmentation=_derivations(entries, "segmentation"), alignment=_derivations(entries, "alignment"),
+            source=None if item.get("source") is None else text_of(item["source"], "the source"),
+            references=_references(item), raw=Pieces(item, entries),
+        )  # fmt: skip
+
+    def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
+        """The names of the columns, by the numbers of the file's first list: the base score, then as they stand."""
+        shared = set(found[0]).intersection(*found)
+        names = [name for name in found[0] if name in shared]
+        if self.reader.dense is not None:
+            names = [*self.reader.dense, *(name for name in names if name in _NUMBERS)]
+        return tuple(dict.fromkeys([self.reader.base, *names]))
+
+    def _columns(self, found: list[dict[str, float]]) -> tuple[np.ndarray, SparseScores | None]:
+        """Dense columns, float64 [N, K], and what is left over."""
+        base = self.reader.base
+        scored = sum(base in numbers for numbers in found)
+        if found and scored == 0 and base == SCORE:
+            found = [{SCORE: 0.0, **numbers} for numbers in found]
+        elif scored < len(found):
+            k = next(k for k, numbers in enumerate(found, start=1) if base not in numbers)
+            message = f"candidate {k} has no number {base!r}, the base score"
+            raise ListError("score", message + ("" if scored else "; the reader's option base names another"))
+        if self.names is None and found:
+            self.names = self._decide(found)
+        names = self.names or (base,)
+        try:
+            scores = np.array([[numbers.pop(name) for name in names] for numbers in found], np.float64)
+        except KeyError as error:
+            message = f"not all candidates have the number {error.args[0]!r}, as all of the file's first list do; "
+            raise ListError("columns", message + "name the dense columns in the reader's option dense") from None
+        for name in _NUMBERS:
+            if any(name in numbers for numbers in found):
+                raise ListError("columns", f"candidates have the number {name!r}; not all of the first list have it")
+        counts = [len(numbers) for numbers in found]
+        if not any(counts):
+            return scores.reshape(len(found), len(names)), None
+        first = np.zeros(len(found) + 1, np.int64)
+        np.cumsum(counts, out=first[1:])
+        left = [pair for numbers in found for pair in numbers.items()]
+        values = np.array([value for _, value in left], np.float64)
+        sparse = SparseScores(first, [encoded(key) for key, _ in left], values)
+        return scores.reshape(len(found), len(names)), sparse
+
+
+def _text(entry: Any, k: int) -> bytes:
+    """The text of candidate ``k``."""
+    if isinstance(entry, dict):
+        if "text" not in entry:
+            raise ListError("text", f"candidate {k} has no 'text'")
+        entry = entry["text"]
+    return text_of(entry, f"candidate {k}")
+
+
+def _numbers(entry: Any, k: int) -> dict[str, float]:
+    """The named numbers of candidate ``k``, in their order."""
+    if not isinstance(entry, dict):
+        return {}
+    found: dict[str, float] = {}
+    for name, value in entry.items():
+        if type(value) is float or type(value) is int or (name in _NUMBERS and value is not None):
+            found[name] = number_of(value, f"{name!r} of candidate {k}")
+    features = entry.get("features")
+    if features is None:
+        return found
+    if not isinstance(features, dict):
+        raise ListError("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
+    for name, value in features.items():
+        if name in found:
+            raise ListError("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
+        found[name] = number_of(value, f"feature {name!r} of candidate {k}", "columns")
+    return found
+
+
+def _derivations(entries: list[Any], key: str) -> list[bytes] | None:
+    """The texts under ``key``, empty where a candidate has none; None where all have none."""
+    found = [entry.get(key) if isinstance(entry, dict) else None for entry in entries]
+    if all(value is None for value in found):
+        return None
+    return [b"" if value is None else text_of(value, f"'{key}'") for value in found]
+
+
+def _references(item: dict[str, Any]) -> tuple[bytes, ...]:
+    """The texts under "references" or the one under "reference"."""
+    one, many = item.get("reference"), item.get("references")
+    if one is not None and many is not None:
+        raise ListError("text", "both 'reference' and 'references'; expected one of them")
+    if one is not None:
+        return (text_of(one, "the reference"),)
+    return () if many is None else texts_of(many, "the references")
+
+
+def _rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
+    """A candidate with a new score; ``base`` is the one it had."""
+    entry: dict[str, Any] = dict(candidate) if isinstance(candidate, dict) else {"text": candidate}
+    old = entry.get(SCORE, base)
+    return {**entry, SCORE: float(score), **({} if BASE_SCORE in entry else {BASE_SCORE: old})}
+
+
+def _described(nbest: NBestList) -> Pieces:
+    """The object of a list that was read in another format."""
+    head: dict[str, Any] = {"id": nbest.id}
+    named = nbest if isinstance(nbest, TextList) else None
+    if named is not None and named.source is not None:
+        head["source"] = _shown_text(named.source)
+    if named is not None and named.references:
+        head["references"] = [_shown_text(text) for text in named.references]
+    names = named.names if named is not None and named.names else [str(k) for k in range(nbest.scores.shape[1])]
+    candidates: list[dict[str, Any]] = []
+    for i, text in enumerate(nbest.texts):
+        values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
+        score = values.pop(names[nbest.column])
+        entry: dict[str, Any] = {"text": _shown_text(text), SCORE: score}
+        if named is not None and named.sparse is not None:
+            one = slice(named.sparse.first[i], named.sparse.first[i + 1])
+            for key, value in zip(named.sparse.names[one], named.sparse.values[one].tolist(), strict=True):
+                values[_shown_text(key)] = values.get(_shown_text(key), 0.0) + value
+        if BASE_SCORE in values:
+            entry[BASE_SCORE] = values.pop(BASE_SCORE)
+        candidates.append({**entry, **({"features": values} if values else {}), **_parts(named, i)})
+    return Pieces({**head, "candidates": []}, candidates)
+
+
+def _parts(named: TextList | None, i: int) -> dict[str, str]:
+    """The derivation of a candidate."""
+    if named is None:
+        return {}
+    found = {"segmentation": named.segmentation, "alignment": named.alignment}
+    return {key: _shown_text(texts[i]) for key, texts in found.items() if texts is not None}
+
+
+def _shown_text(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")

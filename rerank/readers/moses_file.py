@@ -1,0 +1,211 @@
+"""A Moses-style file being read: its blocks, and the lists in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.errors import DataError
+from rerank.readers.base import BadList, excerpt
+from rerank.readers.moses_kernel import BEGIN, COUNT, END, FIRST, NUMBER, fill_columns
+from rerank.readers.moses_layout import (
+    TOTAL,
+    Columns,
+    Layout,
+    Options,
+    entry_name,
+    find_columns,
+    find_layout,
+    find_role,
+    unmark,
+)
+from rerank.readers.moses_lines import FIRST_LISTS, Block
+from rerank.readers.moses_values import Values, read_values
+from rerank.readers.parses import Fault
+from rerank.readers.pieces import Pieces, first_places
+from rerank.readers.text_list import SparseScores, TextList
+
+FARTHEST = 1_000_000  # lists without candidates in a row
+
+
+class _Parsed(NamedTuple):
+    """A block with its numbers read; n lines."""
+
+    block: Block
+    values: Values
+    owners: np.ndarray  # int32, one an entry: its column, or -1
+    scores: np.ndarray  # float64 [n, K + 1]
+    columns: np.ndarray  # int64 [n]: see fill_columns
+    bad: np.ndarray  # bool [n]
+    fields: dict[str, list[bytes]]  # by what they are; one a line
+    numbers: list[int]  # of the lines in the file
+
+
+class File:
+    """What is known of a file so far."""
+
+    def __init__(self, reader: Options, path: str) -> None:
+        self.reader, self.path = reader, path
+        self.layout: Layout | None = None
+        self.columns = Columns((), np.empty(0, np.uint64))
+        self.names: tuple[str, ...] = ()
+        self.base = 0
+        self.roles: dict[int, str] = {}
+        self.next = reader.first_id
+
+    def lists(self, block: Block) -> Iterator[TextList | BadList]:
+        """The lists of a block, and empty ones for ids that are left out."""
+        self.layout = self.layout or find_layout(block)
+        parsed = self._parse(block, self.layout or Layout(4, 2, 3))
+        bad = np.add.reduceat(parsed.bad, block.starts[:-1]) > 0
+        for (begin, end), damaged in zip(pairwise(block.starts.tolist()), bad.tolist(), strict=True):
+            if self.reader.ids == "file":
+                yield from self._gap(parsed, begin, end)
+            name = str(self.next)
+            self.next += 1
+            yield self._bad(parsed, name, begin, end) if damaged else self._list(parsed, name, begin, end)
+
+    def _parse(self, block: Block, layout: Layout) -> _Parsed:
+        n, rows = len(block.rows), block.rows
+        right = rows[:, COUNT] == layout.fields
+        if self.reader.ids == "file":
+            right &= block.ids >= 0
+        values = read_values(block, layout, right)
+        unread = np.zeros(n, np.bool_)
+        unread[list(values.faults)] = True
+        if not self.names:
+            self._name_columns(block, values, right & ~unread)
+        scores, owners = np.zeros((n, max(1, len(self.names)))), np.empty(values.length, np.int32)
+        first, hashes, numbers = values.entries.first, values.entries.hashes, values.entries.values[: values.length]
+        wanted, missing = self.columns.hashes, np.empty(n, np.int64)
+        fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
+        scores[:, -1] = values.totals
+        infinite = ~np.isfinite(values.totals)
+        infinite[np.searchsorted(first, np.flatnonzero(~np.isfinite(numbers)), side="right") - 1] = True
+        bad = ~right | unread | (missing != 0) | infinite
+        if b"\0" in block.data:
+            bad |= np.array([b"\0" in block.line_text(line) for line in range(n)])
+        lines = (rows[:, NUMBER] + (block.line + 1)).tolist()
+        return _Parsed(block, values, owners, scores, missing, bad, self._fields(block, layout, right), lines)
+
+    def _name_columns(self, block: Block, values: Values, usable: np.ndarray) -> None:
+        """Decide on the first lists, or if these are damaged on the first that is not, what the columns are."""
+        if not usable.any():
+            return
+        found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # lists up to that one
+        first = usable.copy()
+        first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
+        self.columns = find_columns(block, values.entries, first, self.reader)
+        self.names = (*self.columns.names, TOTAL)
+        if self.reader.base not in self.names:
+            message = f"no column {self.reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+            raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
+        self.base = self.names.index(self.reader.base)
+
+    def _fields(self, block: Block, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
+        """Texts and derivations; of lines that do not have the layout, empty ones."""
+        rows = block.rows
+        if not right.all():
+            rows = rows.copy()
+            rows[~right, FIRST:] = 0
+        found = {"text": block._replace(rows=rows).column(1)}
+        for place, field in enumerate(layout.extra):
+            column = block._replace(rows=rows).column(field)
+            role = self.roles.get(field) or find_role(column)
+            if role:
+                self.roles[field] = role
+            else:  # all of them are empty so far
+                role = ("segmentation", "alignment")[place] if place < 2 else "other"
+            found.setdefault(role, column)
+        return found
+
+    def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
+        """Empty lists for the ids before this list's."""
+        ids = parsed.block.ids[begin:end]
+        number, line = int(ids[np.argmax(ids >= 0)]), parsed.numbers[begin]
+        if number < 0:  # no line has an id: the list is bad, and takes the next place
+            return
+        advice = "set the reader's option first_id, or number the lists with ids: ordinal"
+        if number < self.next:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        if number - self.next > FARTHEST:
+            message = f"found the id {number}; expected {self.next}, or not much more: {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        names = self.names or (TOTAL,)
+        while self.next < number:
+            name, empty = str(self.next), np.empty((0, len(names)))
+            self.next += 1
+            yield TextList(name, self.path, line, [], [], empty, self.base, form="moses", names=names)
+
+    def _bad(self, parsed: _Parsed, name: str, begin: int, end: int) -> BadList:
+        """What is wrong with a list."""
+        fault = self._fault(parsed, begin + int(np.argmax(parsed.bad[begin:end])))
+        return BadList(name, self.path, fault.line, fault.reason, fault.message)
+
+    def _fault(self, parsed: _Parsed, line: int) -> Fault:
+        """What is wrong with a line."""
+        block, number, fields = parsed.block, parsed.numbers[line], (self.layout or Layout(4, 2, 3)).fields
+        text, count = block.line_text(line), int(block.rows[line, COUNT])
+        if b"\0" in text:
+            return Fault("nul", "a NUL byte; the file is damaged or not a text file", number)
+        if count != fields:
+            form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+            return Fault("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}", number)
+        if self.reader.ids == "file" and block.ids[line] < 0:
+            message = f"found the id {excerpt(block.field(line, 0))}; expected a whole number"
+            return Fault("id", f"{message} (ids of any kind take the reader's option ids: ordinal)", number)
+        if line in parsed.values.faults:
+            return parsed.values.faults[line]
+        column = int(parsed.columns[line])
+        if column:
+            what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
+            message = f"found {what} in {excerpt(text)}; expected one, as that is a column in the file's first lists"
+            return Fault("columns", f"{message} (the reader's option columns can name those that are meant)", number)
+        return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}", number)
+
+    def _list(self, parsed: _Parsed, name: str, begin: int, end: int) -> TextList:
+        block, fields = parsed.block, parsed.fields
+        texts = fields["text"][begin:end]
+        segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
+        alignment = fields["alignment"][begin:end] if "alignment" in fields else None
+        if block.marked:
+            texts, marks = unmark(texts)
+            segmentation = marks if segmentation is None else segmentation
+        scores, numbers, sparse = parsed.scores[begin:end], parsed.numbers[begin:end], _sparse(parsed, begin, end)
+        raw = [block.data[start:stop] for start, stop in block.rows[begin:end, [BEGIN, END]].tolist()]
+        repeated = len(texts) - len(set(texts))
+        if repeated and self.reader.duplicates == "drop":
+            kept = first_places(texts)
+            scores = scores[kept]
+            texts, numbers, raw = [texts[i] for i in kept], [numbers[i] for i in kept], [raw[i] for i in kept]
+            segmentation = None if segmentation is None else [segmentation[i] for i in kept]
+            alignment = None if alignment is None else [alignment[i] for i in kept]
+            sparse = None if sparse is None else _chosen(sparse, kept)
+        return TextList(
+            name, self.path, numbers[0], texts, numbers, scores, self.base, repeated, "moses",
+            self.names, sparse, segmentation, alignment, None, (), Pieces(self.layout, raw),
+        )  # fmt: skip
+
+
+def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
+    """The values of a list that are in no column."""
+    entries = parsed.values.entries
+    first = entries.first[begin : end + 1]
+    places = np.flatnonzero(parsed.owners[first[0] : first[-1]] < 0)
+    if not len(places):
+        return None
+    places += first[0]
+    names = [entry_name(parsed.block.data, entries, entry) for entry in places.tolist()]
+    return SparseScores(np.searchsorted(places, first).astype(np.int64), names, entries.values[places])
+
+
+def _chosen(sparse: SparseScores, kept: list[int]) -> SparseScores:
+    """The sparse values of some of the candidates."""
+    places = [range(int(sparse.first[i]), int(sparse.first[i + 1])) for i in kept]
+    first = np.cumsum([0, *map(len, places)])
+    flat = [entry for one in places for entry in one]
+    return SparseScores(first.astype(np.int64), [sparse.names[entry] for entry in flat], sparse.values[flat])

@@ -1,0 +1,58 @@
+"""Readers that read through other readers, or from several files: the path names these, separated by commas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rerank.errors import DataError, RecipeError
+from rerank.readers.base import Reader, readers
+from rerank.readers.streams import PathLike, single_stdin, stream_name
+from rerank.registry import build
+
+
+def make_reader(spec: Any, key: str) -> Reader:
+    """The reader that a name, or a mapping of a name and options, describes.
+
+    Raises
+    ------
+    RecipeError: no such reader or option.
+    """
+    if isinstance(spec, Reader):
+        return spec
+    if not isinstance(spec, str | Mapping):
+        raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
+    return build(readers, {"name": spec} if isinstance(spec, str) else spec, key)
+
+
+def file_count(reader: Reader) -> int | None:
+    """How many files a path of ``reader`` names; None: any number, separated by commas."""
+    return getattr(reader, "files", 1)
+
+
+def drops_duplicates(reader: Reader) -> bool:
+    """Whether a reader, or one that it reads through, leaves out candidates of the file."""
+    inner = getattr(reader, "inner", [])
+    within = inner if isinstance(inner, list) else [inner]
+    return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, within))
+
+
+def format_of(reader: Reader) -> Reader:
+    """The reader that knows the format, where one reads through another."""
+    inner = getattr(reader, "inner", None)
+    inner = inner[0] if isinstance(inner, list) else inner
+    return reader if inner is None else format_of(inner)
+
+
+def split_paths(path: PathLike) -> list[str]:
+    """The files of a path that names several, separated by commas.
+
+    Raises
+    ------
+    DataError: a name is empty, or more than one of them is "-".
+    """
+    names = str(path).split(",")
+    if not all(names):
+        raise DataError("a file name is empty; expected names, separated by commas", path=stream_name(path))
+    single_stdin(*names)
+    return names

@@ -1,0 +1,29 @@
+"""Weights of dense columns: corpora hold the columns standardised, models hold weights for the values as they are.
+
+With x' = scale · x in a corpus, a weight w' of training is the weight w = scale · w' of the values as files have them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.features.table import FeatureTable, Table
+from rerank.learn.base import Weights
+
+
+def raw_weights(weights: Weights, table: Table) -> Weights:
+    """Weights of standardised columns folded back: those of the values as they are."""
+    return _times(weights, table, 1.0)
+
+
+def standard_weights(weights: Weights, table: Table) -> Weights:
+    """What ``raw_weights`` was made of."""
+    return _times(weights, table, -1.0)
+
+
+def _times(weights: Weights, table: Table, power: float) -> Weights:
+    if not isinstance(table, FeatureTable) or table.free == 0:
+        return weights
+    w = np.array(weights.w)
+    w[: table.free] *= table.scale**power
+    return Weights(w, weights.base)

@@ -1,0 +1,116 @@
+"""After training: the weights of dense columns, base score and learned sparse score, set by MERT on a split.
+
+The protocol of Gao et al. (section 5): what was learned from many lists with sparse features becomes one more dense
+feature of the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from typing import Any
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.corpus import Corpus
+from rerank.errors import RecipeError
+from rerank.features.table import Table
+from rerank.learn.base import Weights
+from rerank.learn.mert import MertSettings, mert
+from rerank.learn.scoring import best, scores
+from rerank.metrics.base import Metric, chosen_rows
+from rerank.registry import nearest
+from rerank.runs import Run
+from rerank.text_recipe import TextRecipe
+
+log = logging.getLogger("rerank")
+PREDICTOR = "mert"
+
+
+@kernel
+def gather_dense(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> None:
+    """The first columns of every row as a matrix: to ``dense`` (float64 [N, F], zeroed)."""
+    for y in range(dense.shape[0]):
+        for p in range(rows[y], rows[y + 1]):
+            if columns[p] >= dense.shape[1]:
+                break
+            dense[y, columns[p]] = values[p]
+
+
+def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """float64 [N, 2 + F]: base score, the score of all columns but the free ones, and the F free columns."""
+    dense = np.zeros((corpus.candidate_count, corpus.free))
+    gather_dense(corpus.rows, corpus.columns, corpus.values, dense)
+    w = np.array(weights.w)
+    w[: corpus.free] = 0.0
+    sparse = scores(corpus, Weights(w, 0.0))
+    return np.column_stack([corpus.base, sparse, dense])
+
+
+def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
+    """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
+    found = {"base": float(weights[0]), "sparse": float(weights[1])}
+    return found | {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
+
+
+def make_mert(recipe: TextRecipe) -> MertSettings:
+    """The settings of MERT that a recipe gives.
+
+    Raises
+    ------
+    RecipeError: an unknown setting, or a value that MERT refuses.
+    """
+    assert recipe.mert is not None
+    given = {"seed": recipe.seed, **recipe.mert.settings}
+    known = [field.name for field in dataclasses.fields(MertSettings)]
+    for key in given:
+        if key not in known:
+            raise RecipeError(f"unknown setting; {nearest(key, known)}", key=f"mert.settings.{key}")
+    try:
+        return MertSettings(**given)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"mert.settings.{error.key}") from None
+
+
+def check_mert(recipe: TextRecipe) -> None:
+    """Refuse settings of MERT before anything is read; see ``make_mert``."""
+    if recipe.mert is not None:
+        make_mert(recipe)
+
+
+def tune_run(run: Run, recipe: TextRecipe, split: Corpus, dev: Corpus | None, metric: Metric, table: Table) -> None:
+    """Tune a trained run on ``split``: adds the predictor "mert", and what happened to the run's history.
+
+    The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
+    """
+    assert recipe.mert is not None
+    start = time.perf_counter()
+    trained = run.weights[recipe.mert.predictor]
+    first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
+    features = dense_features(split, trained)
+    settings = make_mert(recipe)
+    result = mert(
+        split.lists, features, split.stats, split.reference, metric, first, settings, ties=split.base
+    )
+    w = trained.w * result.weights[1]
+    w[: split.free] = result.weights[2:]
+    run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))
+    about: dict[str, Any] = {
+        "split": recipe.mert.split,
+        "start": result.start_score,
+        "score": result.score,
+        "start_weights": _named(first, table),
+        "weights": _named(result.weights, table),
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    if dev is not None:
+        rows = chosen_rows(dev.stats, best(dev, scores(dev, run.weights[PREDICTOR]))).sum(axis=0)
+        about["dev"] = float(metric.scores(rows, dev.reference.sum(axis=0)))
+    run.training["mert"] = about
+    shown = "".join(f", dev {metric.percent * about['dev']:.2f}" for _ in range("dev" in about))
+    log.info(
+        "mert on %s: %.2f to %.2f%s, %.1f s",
+        recipe.mert.split, metric.percent * result.start_score, metric.percent * result.score, shown, about["seconds"],
+    )  # fmt: skip

@@ -1,0 +1,35 @@
+"""Random texts that collide often: few words, every kind of white space, empty ones."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+WORDS = st.sampled_from(["a", "b", "c", "ab", "über", "."])
+# What str.split cuts at; line ends that end a line of a file are among them.
+SPACES = st.sampled_from(
+    [" "] * 12 + ["  ", "\t", "\u00a0", "\u3000", "\u2009", "\u1680", "\x85", "\x1f", "\u202f", "\u205f"]
+)
+
+
+@st.composite
+def spaced(draw: st.DrawFn, words: st.SearchStrategy[str] = WORDS, max_size: int = 9) -> str:
+    """Words with white space before, between and behind them."""
+    parts = draw(st.lists(words, max_size=max_size))
+    return "".join(draw(SPACES) + part for part in parts) + draw(SPACES)
+
+
+def plain(words: st.SearchStrategy[str] = WORDS, max_size: int = 9) -> st.SearchStrategy[str]:
+    """Words with one blank between two."""
+    return st.lists(words, max_size=max_size).map(" ".join)
+
+
+@st.composite
+def texts_with_references(draw: st.DrawFn, text: st.SearchStrategy[str] | None = None) -> tuple[list[str], list[str]]:
+    """N candidates and their references, one to three; no candidates, too."""
+    text = spaced() if text is None else text
+    return draw(st.lists(text, max_size=4)), draw(st.lists(text, min_size=1, max_size=3))
+
+
+def encode(texts: list[str]) -> list[bytes]:
+    """As readers give them."""
+    return [text.encode() for text in texts]

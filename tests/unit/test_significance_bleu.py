@@ -1,0 +1,151 @@
+"""Significance of differences in corpus BLEU: against enumeration, sacrebleu's tests, and scipy."""
+
+from __future__ import annotations
+
+import logging
+from itertools import product
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.significance import PairedTest
+from scipy import stats as distributions
+
+from rerank.metrics.base import chosen_rows
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.significance import compare
+from rerank.metrics.ter import Ter
+
+METRIC = Bleu()
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch):
+    """sacrebleu's seed, and none of its progress."""
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)
+
+
+def draw(lists, seed, errors=(0.3, 0.3)):
+    """Two systems' texts and the references: every word is wrong with the system's share of errors."""
+    random = np.random.default_rng(seed)
+
+    def system(words, share):
+        return " ".join(
+            map(str, np.where(random.random(words.size) < share, random.integers(40, size=words.size), words))
+        )
+
+    references = [random.integers(40, size=random.integers(4, 16)) for _ in range(lists)]
+    a, b = ([system(words, share) for words in references] for share in errors)
+    return a, b, [" ".join(map(str, words)) for words in references]
+
+
+def statistics(metric, a, b, references):
+    rows = [metric.stats([x.encode(), y.encode()], [r.encode()]) for x, y, r in zip(a, b, references, strict=True)]
+    return (*(np.stack([stats[k] for _, stats in rows]) for k in range(2)), np.stack([row for row, _ in rows]))
+
+
+def score(metric, texts, references):
+    return next(iter(metric.corpus(texts, [(reference,) for reference in references]).values()))
+
+
+def sacrebleus(a, b, references, test, samples):
+    """p of sacrebleu's test, A being its baseline."""
+    scorers = {"BLEU": BLEU(tokenize="none", force=True)}
+    _, results = PairedTest([("a", a), ("b", b)], scorers, [references], test_type=test, n_samples=samples)()
+    return results["BLEU"][1].p_value
+
+
+@pytest.mark.parametrize("metric", [METRIC, Chrf(char_order=3), Ter()], ids=lambda metric: metric.name)
+def test_approximate_randomization_is_near_all_exchanges(metric):
+    a, b, references = draw(6, 3, (0.2, 0.5))
+    observed, reached = score(metric, a, references) - score(metric, b, references), 0
+    for swaps in product([False, True], repeat=6):
+        mine, theirs = (
+            [y if swap else x for x, y, swap in zip(*pair, swaps, strict=True)] for pair in ((a, b), (b, a))
+        )
+        reached += abs(score(metric, mine, references) - score(metric, theirs, references)) >= abs(observed) - 1e-9
+    result = compare(metric, *statistics(metric, a, b, references), samples=20_000)
+    assert result.difference == pytest.approx(observed, abs=1e-9)
+    assert result.p == pytest.approx(reached / 2**6, abs=0.012)  # more than 3 standard errors
+
+
+@pytest.mark.parametrize("metric", [METRIC, Ter()], ids=lambda metric: metric.name)
+def test_paired_bootstrap_is_near_all_resamples(metric):
+    a, b, references = draw(5, 2, (0.2, 0.5))
+    rows_a, rows_b, reference = statistics(metric, a, b, references)
+    differences = []
+    for drawn in product(range(5), repeat=5):
+        texts = [references[i] for i in drawn]
+        differences.append(score_of(metric, rows_a, reference, drawn) - score_of(metric, rows_b, reference, drawn))
+        if len(differences) % 500 == 1:  # the sums are what the texts themselves give
+            expected = score(metric, [a[i] for i in drawn], texts) - score(metric, [b[i] for i in drawn], texts)
+            assert differences[-1] == pytest.approx(expected, abs=1e-9)
+    observed = score(metric, a, references) - score(metric, b, references)
+    reached = np.abs(differences - np.mean(differences)) >= abs(observed)
+    result = compare(metric, rows_a, rows_b, reference, test="paired_bootstrap", samples=20_000)
+    assert result.difference == pytest.approx(observed, abs=1e-9)
+    assert result.p == pytest.approx(reached.mean(), abs=0.02)  # the samples' mean is not exact either
+    assert [result.low, result.high] == pytest.approx(np.percentile(differences, [2.5, 97.5]), abs=1.5)
+
+
+def score_of(metric, rows, reference, drawn):
+    return float(metric.scores(rows[list(drawn)].sum(axis=0), reference[list(drawn)].sum(axis=0)))
+
+
+@pytest.mark.parametrize(("seed", "errors"), [(1, (0.3, 0.34)), (3, (0.3, 0.34)), (4, (0.3, 0.36)), (7, (0.3, 0.38))])
+def test_approximate_randomization_agrees_with_sacrebleu(seed, errors):
+    a, b, references = draw(60, seed, errors)
+    theirs = sacrebleus(a, b, references, "ar", 2000)
+    ours = compare(METRIC, *statistics(METRIC, a, b, references)).p
+    assert ours == pytest.approx(theirs, abs=4 * np.sqrt(0.25 / 2000 + 0.25 / 10_000))
+
+
+@pytest.mark.parametrize(("seed", "errors"), [(1, (0.3, 0.34)), (3, (0.3, 0.34)), (4, (0.3, 0.38))])
+def test_paired_bootstrap_is_twice_sacrebleus(seed, errors):
+    """sacrebleu's p is one-sided: it takes absolute values first and their mean then."""
+    a, b, references = draw(60, seed, errors)
+    theirs = sacrebleus(a, b, references, "bs", 2000)
+    ours = compare(METRIC, *statistics(METRIC, a, b, references), test="paired_bootstrap").p
+    assert 0.02 < theirs < 0.2
+    assert ours == pytest.approx(2 * theirs, abs=0.04)
+
+
+def test_paired_t_is_scipys_on_sentence_scores():
+    a, b, references = draw(50, 5, (0.3, 0.4))
+    scorer = BLEU(tokenize="none", effective_order=True, smooth_method="add-k", smooth_value=1.0, force=True)
+    scores = [
+        [
+            scorer.sentence_score(text, [reference]).score / 100
+            for text, reference in zip(texts, references, strict=True)
+        ]
+        for texts in (a, b)
+    ]
+    metric = Bleu(smoothing="add-k", smooth_value=1.0)
+    expected = distributions.ttest_rel(*scores)
+    result = compare(metric, *statistics(metric, a, b, references), test="paired_t")
+    interval = expected.confidence_interval(0.95)
+    assert result.p == pytest.approx(expected.pvalue)
+    assert result.difference == pytest.approx(np.mean(scores[0]) - np.mean(scores[1]))
+    assert [result.low, result.high] == pytest.approx([interval.low, interval.high])
+
+
+@pytest.mark.parametrize("metric", [METRIC, Chrf(), Ter()], ids=lambda metric: metric.name)
+def test_lists_without_candidates_count_as_empty_texts(metric):
+    a, b, references = draw(12, 6)
+    rows = [metric.stats([x.encode(), y.encode()], [r.encode()]) for x, y, r in zip(a, b, references, strict=True)]
+    reference, stats = np.stack([row for row, _ in rows]), np.concatenate([stats for _, stats in rows])
+    first = np.arange(12) * 2
+    lacking = np.where(first % 3 == 0, -1, first)
+    texts = ["" if index < 0 else text for index, text in zip(lacking, a, strict=True)]
+    result = compare(metric, chosen_rows(stats, lacking), chosen_rows(stats, first + 1), reference, samples=50)
+    assert result.difference == pytest.approx(score(metric, texts, references) - score(metric, b, references), abs=1e-9)
+
+
+def test_many_samples_of_many_lists():
+    a, b, references = draw(1000, 8, (0.3, 0.32))
+    rows = statistics(METRIC, a, b, references)
+    results = [compare(METRIC, *rows, test=test) for test in ("approximate_randomization", "paired_bootstrap")]
+    assert abs(results[0].p - results[1].p) < 0.03
+    assert results[0].low < results[0].difference < results[0].high
