@@ -88,7 +88,9 @@ def oracle_and_rival(
     return max(oracles, key=lambda y: f[y]), max(others, key=lambda y: f[y] - tilt * gain[y], default=None)
 
 
-def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -> tuple[float, np.ndarray]:
+def loss_of(
+    name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int, tilt: float = 1.0
+) -> tuple[float, np.ndarray]:
     """The value of a loss and the coefficient of every candidate in its subgradient."""
     m = f[star] - f[rival]
     one_hot = (np.arange(f.size) == star).astype(float)
@@ -100,7 +102,7 @@ def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -
         case "hinge":
             return max(0.0, 1.0 - m), pair
         case "cost":
-            return max(0.0, gain[star] - gain[rival] - m), pair
+            return max(0.0, tilt * (gain[star] - gain[rival]) - m), pair
         case "exponential":
             return float(np.exp(min(-m, 30.0)) * (1.0 + max(0.0, -m - 30.0))), pair * np.exp(min(-m, 30.0))
         case "logistic":
@@ -110,15 +112,6 @@ def loss_of(name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int) -
         case "bayes":
             return float(-(P @ gain)), P * (P @ gain - gain)
     raise ValueError(name)
-
-
-def judged(
-    loss: str, f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool
-) -> tuple[int, int, float, np.ndarray]:
-    """y*, the loss's own y' (cost-augmented hinge: of highest score − gain), its value and its coefficients."""
-    star, rival = oracle_and_rival(f, gain, oracle, any_ties, 1.0 if loss == "cost" else 0.0)
-    assert rival is not None
-    return star, rival, *loss_of(loss, f, gain, star, rival)
 
 
 def decision_gap(f: np.ndarray, rows: np.ndarray) -> float:

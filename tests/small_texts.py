@@ -39,8 +39,8 @@ def _candidate(i: int, source: list[int], rng: np.random.Generator) -> str:
     good = rng.random(len(source)) < 0.5
     text = " ".join(f"{'good' if right else 'bad'}{word}" for word, right in zip(source, good, strict=True))
     spans = " ".join(f"{p}={p}" for p in range(len(source)))
-    lm = 0.2 * good.sum() + rng.normal()
-    total = -0.4 * good.sum() + 3 * rng.normal()
+    lm = 0.5 * good.sum() + 0.5 * rng.normal()
+    total = 0.5 * rng.normal() - 0.2 * good.sum()
     return f"{i} ||| {text} ||| LM0= {lm:.4f} TM0= {rng.normal():.4f} {-len(source)} ||| {total:.4f} ||| {spans}"
 
 
@@ -63,7 +63,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "task": "translation",
         "data": {"root": str(root)},
         "features": {"set": "dptm", "min_lists": 2},
-        "learner": {"name": "vrda", "loss": "bayes"},
+        "learner": {"name": "vrda", "loss": "hinge"},
         "training": {"epochs": 3},
         "significance": {"samples": 200},
         "examples": 3,

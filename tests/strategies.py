@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rerank.corpus import Corpus
 from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
-from rerank.learn.trainer import epoch_order
+from rerank.learn.pairs import PairSource
+from rerank.learn.trainer import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats
 from rerank.oracle import oracle
 
@@ -129,13 +130,16 @@ def run(
     state: State | None = None,
     first: int = 0,
     oracles: np.ndarray | None = None,
+    pairs: PairSource = ORACLE_PAIRS,
 ) -> Ran:
     """Pass ``learner`` over ``corpus`` in the order of ``orders``, from a fresh state unless one is given."""
     state = learner.init(corpus.width, corpus.candidate_count) if state is None else state
     log, oracles = UpdateLog(), targets(corpus) if oracles is None else oracles
     stats = [
-        learner.epoch(corpus, oracles, order, state, any_ties=any_ties, log=log, points=points)
-        for order in orders(corpus, epochs, first)
+        learner.epoch(
+            corpus, oracles, order, state, any_ties=any_ties, log=log, points=points, pairs=pairs.rule(1, epoch)
+        )
+        for epoch, order in enumerate(orders(corpus, epochs, first), first)
     ]
     return Ran(state, stats, log)
 

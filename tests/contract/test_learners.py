@@ -13,6 +13,7 @@ import reference
 from entries import find_entries
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from reference_pairs import ORACLES, Pairs
 from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
 
 import rerank.learn
@@ -20,6 +21,7 @@ from rerank.corpus import Corpus
 from rerank.errors import RecipeError
 from rerank.learn.base import Learner, learners
 from rerank.learn.log import UpdateLog
+from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best, scores
 from rerank.learn.voting import vote
 from rerank.registry import build
@@ -77,10 +79,18 @@ def exact(learner: Learner) -> bool:
     return LEARNERS[learner.name].exact(learner)
 
 
-def twin_of(name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
+def twin_of(
+    name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES
+) -> reference.Trace:
+    chosen = {} if pairs is ORACLES else {"pairs": pairs}
     return LEARNERS[name].twin(
-        corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **dataclasses.asdict(learner)
+        corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **chosen, **dataclasses.asdict(learner)
     )
+
+
+def rounding_of(name: str, parameters: dict[str, Any]) -> float:
+    """Coefficients such as E[gain] − gain lose digits in both; steps that adapt to small gradients magnify that."""
+    return 1e-8 if name in ("arda", "ftrl") and parameters.get("loss") in ("log", "bayes") else 1e-10
 
 
 @pytest.mark.parametrize("name", [name for name, _ in learners])
@@ -241,9 +251,7 @@ def test_equals_its_twin_on_small_corpora(
     ran = run(learner, corpus, 2, any_ties=any_ties)
     assert ran.per_epoch("lists") == [corpus.list_count] * 2
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    # Coefficients such as E[gain] − gain lose digits in both; steps that adapt to small gradients magnify that.
-    adapts = name in ("arda", "ftrl") and parameters.get("loss") in ("log", "bayes")
-    rounding = 1e-8 if adapts else 1e-10
+    rounding = rounding_of(name, parameters)
     np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
 
 
@@ -377,3 +385,147 @@ def dense_corpus(corpus: Corpus, phi: np.ndarray) -> Corpus:
     return dataclasses.replace(
         corpus, rows=np.arange(N + 1) * D, columns=np.tile(np.arange(D), N), values=phi.reshape(-1)
     )
+
+
+SOURCES = [
+    PairSource("hope-fear", tilt=2.0),
+    PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
+    PairSource("oracle", tilt=0.5),  # the tilt is of the loss ``cost`` alone
+]
+
+
+def variants_with_sources() -> Iterator[Any]:
+    """Every variant with every source that the learner takes."""
+    for variant in variants():
+        name, parameters = variant.values
+        for pairs in SOURCES:
+            if pairs.name in learners.get(name).sources and (
+                pairs.name != "oracle" or parameters.get("loss") == "cost"
+            ):
+                yield pytest.param(name, parameters, pairs, id=f"{variant.id}-{pairs.name}")
+
+
+every_source = pytest.mark.parametrize(("name", "parameters", "pairs"), list(variants_with_sources()))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_sources_that_make_no_sense_are_refused(name: str) -> None:
+    learner = make(name, LEARNERS[name].variants[0])
+    for pairs in SOURCES:
+        if pairs.name in learner.sources:
+            require_source(learner, pairs)
+        else:
+            assert LEARNERS[name].duals
+            with pytest.raises(RecipeError, match=f"found '{pairs.name}'; expected oracle for the learner '{name}'"):
+                require_source(learner, pairs)
+
+
+@every_source
+def test_equals_its_twin_with_every_pair_source(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
+    corpus, learner = random_corpus(4), make(name, parameters)
+    ran, trace = run(learner, corpus, EPOCHS, pairs=pairs), twin_of(name, learner, corpus, EPOCHS, pairs=Pairs(pairs))
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
+    assert learner.updates(ran.state) == len(trace.deltas) > 0
+    assert ran.log.arrays()["survived"].tolist() == trace.survived
+    np.testing.assert_allclose(learner.last(ran.state).w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    w, beta = trace.average()
+    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
+
+
+@every_source
+@settings(max_examples=6)
+@given(corpus=corpora(), any_ties=st.booleans())
+def test_equals_its_twin_with_every_pair_source_on_small_corpora(
+    name: str, parameters: dict[str, Any], pairs: PairSource, corpus: Corpus, any_ties: bool
+) -> None:
+    learner = make(name, parameters)
+    trace = twin_of(name, learner, corpus, 2, any_ties, Pairs(pairs))
+    assume(exact(learner) or trace.gap > 1e-9)
+    ran = run(learner, corpus, 2, any_ties=any_ties, pairs=pairs)
+    assert ran.per_epoch("lists") == [corpus.list_count] * 2
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    rounding = rounding_of(name, parameters)
+    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
+
+
+@every_source
+def test_same_seed_same_bits_and_votes_with_every_pair_source(
+    name: str, parameters: dict[str, Any], pairs: PairSource
+) -> None:
+    corpus, learner = random_corpus(1), make(name, parameters)
+    one, two = run(learner, corpus, 2, pairs=pairs), run(learner, corpus, 1, pairs=pairs)
+    two = run(learner, corpus, 1, state=stored(two.state), first=1, pairs=pairs)
+    assert bits(one.state) == bits(two.state)
+    trace = twin_of(name, learner, corpus, 2, pairs=Pairs(pairs))
+    votes = vote(learner.votes(one.log, corpus), corpus)
+    if exact(learner) or min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9:
+        np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
+    assert votes.sum() == 2 * corpus.list_count**2
+
+
+def penalised_variants() -> Iterator[Any]:
+    """Every variant with a penalty."""
+    for variant in variants():
+        if any(variant.values[1].get(penalty) for penalty in ("l1", "l2")):
+            yield variant
+
+
+every_penalised = pytest.mark.parametrize(("name", "parameters"), list(penalised_variants()))
+
+
+@every_penalised
+def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = dataclasses.replace(random_corpus(4), free=5), make(name, parameters)
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(name, learner, corpus, EPOCHS)
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    last, (w, beta) = learner.last(ran.state), trace.average()
+    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
+    assert learner.nonzero_weights(ran.state) == np.count_nonzero(last.w)
+    assert np.count_nonzero(last.w[:5]) == 5
+    penalised = learner.last(run(learner, random_corpus(4), EPOCHS).state).w
+    assert np.abs(last.w - penalised).max() > 1e-6
+
+
+@every_penalised
+@settings(max_examples=30)
+@given(corpus=corpora(), other=corpora(), free=st.integers(0, WIDTH))
+def test_votes_with_free_columns_equal_brute_force(
+    name: str, parameters: dict[str, Any], corpus: Corpus, other: Corpus, free: int
+) -> None:
+    corpus, other = (dataclasses.replace(part, free=free) for part in (corpus, other))
+    learner = make(name, parameters)
+    trace = twin_of(name, learner, corpus, 2)
+    assume(min(trace.gap, reference.voting_gap(trace, other)) > 1e-9)
+    ran = run(learner, corpus, 2)
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    rounding = rounding_of(name, parameters)
+    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
+    np.testing.assert_array_equal(vote(learner.votes(ran.log, corpus), other), reference.votes(trace, other))
+
+
+@every_penalised
+def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters: dict[str, Any]) -> None:
+    corpus = random_corpus(3)
+    free = dataclasses.replace(corpus, free=corpus.width)
+    without = make(name, parameters | {penalty: 0.0 for penalty in ("l1", "l2") if penalty in parameters})
+    penalised = make(name, parameters)
+    one, two = run(penalised, free, EPOCHS), run(without, corpus, EPOCHS)
+    assert one.stats == two.stats
+    np.testing.assert_allclose(penalised.last(one.state).w, without.last(two.state).w, rtol=1e-12)
+    np.testing.assert_allclose(penalised.average(one.state).w, without.average(two.state).w, rtol=1e-9, atol=1e-12)
+    votes = vote(penalised.votes(one.log, free), free)
+    np.testing.assert_array_equal(votes, vote(without.votes(two.log, corpus), corpus))
+
+
+@every_penalised
+def test_a_state_is_not_trained_on_with_other_free_columns(name: str, parameters: dict[str, Any]) -> None:
+    if name == "ftrl":
+        pytest.skip("its state says the same of free columns and others")
+    corpus, learner = random_corpus(3), make(name, parameters)
+    state = run(learner, corpus, 1).state
+    with pytest.raises(ValueError, match="trained with 0 free columns, the corpus has 2"):
+        run(learner, dataclasses.replace(corpus, free=2), 1, state=state, first=1)

@@ -21,6 +21,11 @@ def spread(a: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where((x > 0) & (np.abs(g) > 1e-12 * top * x), g, 0.0), x
 
 
+def penalised(width: int, first: int, free: int) -> np.ndarray:
+    """bool [width]: all entries but the ``first`` and the last ``free``."""
+    return (np.arange(width) >= first) & (np.arange(width) < width - free)
+
+
 class Scales:
     """Ross et al. (2013), Alg. 2: c, the largest x so far, and √(t/N); the last ``free`` entries keep c = 1."""
 
@@ -48,12 +53,15 @@ class Scales:
 
 
 class DualAveraging:
-    """Duchi et al. (2011), Fig. 1, primal-dual update with diagonal H and L1 but for the last ``free`` entries."""
+    """Duchi et al. (2011), Fig. 1, primal-dual update with diagonal H and L1 but for the last ``free`` entries and the
+    ``first``."""
 
-    def __init__(self, width: int, eta: float, delta: float, l1: float, normalized: bool, free: int) -> None:
+    def __init__(
+        self, width: int, eta: float, delta: float, l1: float, normalized: bool, free: int, first: int = 0
+    ) -> None:
         self.s, self.squares, self.k = np.zeros(width), np.zeros(width), 0
         self.eta, self.delta = eta, delta
-        self.l1 = np.where(np.arange(width) < width - free, l1, 0.0)
+        self.l1 = np.where(penalised(width, first, free), l1, 0.0)
         self.scales = Scales(width, normalized, free)
 
     def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> np.ndarray:
@@ -69,14 +77,15 @@ class DualAveraging:
 
 
 class Proximal:
-    """McMahan et al. (2013), Alg. 1, σ being the change of (β + √n)/α; the last ``free`` entries are not shrunk."""
+    """McMahan et al. (2013), Alg. 1, σ being the change of (β + √n)/α; the last ``free`` entries and the
+    ``first`` are not shrunk."""
 
     def __init__(
-        self, width: int, alpha: float, beta: float, l1: float, l2: float, normalized: bool, free: int
+        self, width: int, alpha: float, beta: float, l1: float, l2: float, normalized: bool, free: int, first: int = 0
     ) -> None:
         self.z, self.n, self.q, self.w = np.zeros((4, width))
         self.alpha, self.beta = alpha, beta
-        self.l1, self.l2 = (np.where(np.arange(width) < width - free, x, 0.0) for x in (l1, l2))
+        self.l1, self.l2 = (np.where(penalised(width, first, free), x, 0.0) for x in (l1, l2))
         self.scales = Scales(width, normalized, free)
 
     def leader(self) -> np.ndarray:
@@ -111,7 +120,7 @@ def arda(
     any_ties: bool = False,
     **same: Any,
 ) -> Trace:
-    step = DualAveraging(corpus.width + 1, eta, delta, l1, normalized, free=1)
+    step = DualAveraging(corpus.width + 1, eta, delta, l1, normalized, free=1, first=corpus.free)
     return descend(corpus, oracle, orders, step, any_ties=any_ties, **same)
 
 
@@ -133,7 +142,7 @@ def ftrl(
     any_ties: bool = False,
     **same: Any,
 ) -> Trace:
-    step = Proximal(corpus.width + 1, alpha, beta, l1, l2, normalized, free=1)
+    step = Proximal(corpus.width + 1, alpha, beta, l1, l2, normalized, free=1, first=corpus.free)
     return descend(corpus, oracle, orders, step, any_ties=any_ties, **same)
 
 

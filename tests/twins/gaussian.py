@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from entries import Entry
 from reference import Trace
+from reference_pairs import ORACLES, Pairs
 from scipy.optimize import brentq
 
 from rerank.corpus import Corpus
@@ -134,6 +135,7 @@ def gaussian(
     base: float,
     base_rate: float,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
     sigmas: list[np.ndarray] | None = None,
     **parameters: Any,
 ) -> Trace:
@@ -156,7 +158,7 @@ def gaussian(
         kept.append(state["sigma"])
         return Step(short, mu + sizes.alpha * (sigma @ z), abs(short))
 
-    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties)
+    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties, pairs=pairs)
 
 
 def rescaled(sigma: np.ndarray, scale: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from entries import Entry
-from reference import Predictor, Trace, decision_gap, dense, oracle_and_rival
+from reference import Predictor, Trace, decision_gap, dense
+from reference_pairs import ORACLES, Pairs
 
 from rerank.corpus import Corpus
 from rerank.learn.pa import PassiveAggressive
@@ -26,13 +27,6 @@ class Step(NamedTuple):
 Learn = Callable[[np.ndarray, np.ndarray, float, float], Step]  # w, z [D + 1], β·(b(y*) − b(y')), weight
 
 
-def rivals_in_turn(f: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool) -> tuple[int, list[int]]:
-    """y* and all candidates that are no oracle, by falling score, then by index."""
-    star, _ = oracle_and_rival(f, gain, oracle, any_ties)
-    others = [y for y in range(f.size) if y != oracle and not (any_ties and gain[y] == gain[oracle])]
-    return star, sorted(others, key=lambda y: (-f[y], y))
-
-
 def walk(
     corpus: Corpus,
     oracle: np.ndarray,
@@ -43,8 +37,9 @@ def walk(
     base: float,
     base_rate: float,
     any_ties: bool,
+    pairs: Pairs,
 ) -> Trace:
-    """Let ``learn`` see z = φ(y*) − φ(y') of the ``top`` best rivals of every list, in turn.
+    """Let ``learn`` see z = φ(y*) − φ(y') of the ``top`` first pairs of every list, in turn.
 
     The gap is of decisions that rounding could turn: not between scores that no update has touched.
     """
@@ -52,17 +47,18 @@ def walk(
     rows = np.column_stack([phi, base_rate * corpus.base])
     w, touched = np.zeros(D + 1), np.zeros(D + 1, bool)
     trace = Trace([Predictor(w[:D], 1.0, base)])
-    for order in orders:
+    for epoch, order in enumerate(orders):
         trace.begin_epoch()
         for i in order:
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             b = corpus.base[of_list]
             f = trace.predictors[-1].scores(phi[of_list], b)
-            star, rivals = rivals_in_turn(f, corpus.gain[of_list], oracle[i] - corpus.lists[i], any_ties)
+            gain, at = corpus.gain[of_list], oracle[i] - corpus.lists[i]
+            shown = pairs.in_turn(epoch, i, f, gain, at, any_ties)[:top]
             seen = np.column_stack([phi[of_list] * touched[:D], b * (base > 0.0 or touched[D])])
-            trace.gap = min(trace.gap, decision_gap(f, seen) if f.size else np.inf)
+            trace.gap = min(trace.gap, decision_gap(f, seen) if f.size else np.inf, pairs.gap("", f, gain, seen))
             made = 0
-            for turn, rival in enumerate(rivals[:top]):
+            for turn, (star, rival) in enumerate(shown):
                 z = rows[of_list][star] - rows[of_list][rival]
                 step = learn(w, z, base * (b[star] - b[rival]), corpus.weight[i])
                 trace.gap = min(trace.gap, step.gap if (touched & (z != 0.0)).any() else np.inf)
@@ -100,6 +96,7 @@ def pa(
     base: float,
     base_rate: float,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """w ← w + weight·τ·z wherever the margin is below 1."""
 
@@ -110,7 +107,7 @@ def pa(
             return Step(loss, None, abs(1.0 - m))
         return Step(loss, w + weight * step_size(variant, C, loss, z) * z, abs(1.0 - m))
 
-    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties)
+    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties, pairs=pairs)
 
 
 def binary_pa(learner: PassiveAggressive, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:

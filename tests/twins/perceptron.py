@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from entries import Entry
-from reference import Predictor, Trace, dense, oracle_and_rival
+from reference import Predictor, Trace, dense
+from reference_pairs import ORACLES, Pairs
 
 from rerank.corpus import Corpus
 from rerank.learn.perceptron import Perceptron
@@ -20,21 +21,25 @@ def perceptron(
     base: float,
     base_rate: float,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """Collins (2002), Fig. 2, with the counts of Freund & Schapire (1999), Fig. 1; ρ·b is the last feature."""
     phi, D = dense(corpus), corpus.width
     rows = np.column_stack([phi, base_rate * corpus.base])
     w = np.zeros(D + 1)
     trace = Trace([Predictor(w[:D], 1.0, base)])
-    for order in orders:
+    for epoch, order in enumerate(orders):
         trace.begin_epoch()
         for i in order:
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, corpus.gain[of_list], oracle[i] - corpus.lists[i], any_ties)
-            if rival is None or f[star] > f[rival]:
+            found = pairs.judge(
+                epoch, i, "perceptron", f, corpus.gain[of_list], oracle[i] - corpus.lists[i], any_ties
+            )  # fmt: skip
+            if found is None or not found.mistake:
                 trace.survived[-1] += 1
                 continue
+            star, rival = found.star, found.rival
             z = rows[of_list][star] - rows[of_list][rival]
             w = w + corpus.weight[i] * z
             trace.update(i, Predictor(w[:D], 1.0, base + base_rate * w[D]), -corpus.weight[i] * z, z)

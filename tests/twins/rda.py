@@ -7,18 +7,23 @@ from typing import Any
 
 import numpy as np
 from entries import Entry
-from reference import POSITIVE, Predictor, Trace, decision_gap, dense, judged, oracle_and_rival
+from reference import POSITIVE, Predictor, Trace, decision_gap, dense
+from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
 from rerank.corpus import Corpus
 from rerank.learn.rda import RDA
 
 
-def rda_predictor(s: np.ndarray, k: int, eta: float, l1: float, l2: float, base: float, base_rate: float) -> Predictor:
-    """w = −sign(s)·max(|s| − kλ₁, 0)/(kλ₂ + η√k); the base score's coordinate (the last) has no regulariser."""
+def rda_predictor(
+    s: np.ndarray, k: int, eta: float, l1: float, l2: float, base: float, base_rate: float, free: int = 0
+) -> Predictor:
+    """w = −sign(s)·max(|s| − kλ₁, 0)/(kλ₂ + η√k); the base score's coordinate (the last) has no regulariser, nor have
+    the first ``free``."""
     if k == 0:
         return Predictor(np.zeros(s.size - 1), 1.0, base)
     v = -np.sign(s[:-1]) * np.maximum(np.abs(s[:-1]) - k * l1, 0.0)
+    v[:free] = -s[:free] * ((k * l2 + eta * np.sqrt(k)) / (eta * np.sqrt(k)) if l2 > 0 else 1.0)
     return Predictor(v, 1.0 / (k * l2 + eta * np.sqrt(k)), base - base_rate * (1.0 / (eta * np.sqrt(k))) * s[-1])
 
 
@@ -35,27 +40,29 @@ def rda(
     base: float,
     base_rate: float,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """Xiao (2010), Alg. 1 on the lists that cause an update; Gao et al. (2013), Fig. 1 where only mistakes do."""
     phi = dense(corpus)
     rows = np.column_stack([phi, base_rate * corpus.base])
     s, k = np.zeros(corpus.width + 1), 0
-    trace = Trace([rda_predictor(s, k, eta, l1, l2, base, base_rate)])
-    for order in orders:
+    trace = Trace([rda_predictor(s, k, eta, l1, l2, base, base_rate, corpus.free)])
+    for epoch, order in enumerate(orders):
         trace.begin_epoch()
         for i in order:
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             gain = corpus.gain[of_list]
             f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, gain, oracle[i] - corpus.lists[i], any_ties)
-            if rival is None:
+            seen = np.column_stack([phi, corpus.base])[of_list]
+            found = pairs.judge(epoch, i, loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
+            if k > 0 and f.size:
+                trace.gap = min(trace.gap, decision_gap(f, seen), pairs.gap(loss, f, gain, seen))
+            if found is None:
                 trace.survived[-1] += 1
                 continue
-            mistake = not f[star] > f[rival]
-            star, rival, value, a = judged(loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
+            star, rival, mistake, value, a = found
             if k > 0:
-                seen = decision_gap(f, np.column_stack([phi, corpus.base])[of_list])
-                trace.gap = min(trace.gap, seen, abs(1.0 - f[star] + f[rival]) if loss == "hinge" else np.inf)
+                trace.gap = min(trace.gap, abs(1.0 - f[star] + f[rival]) if loss == "hinge" else np.inf)
             trace.mistakes[-1] += mistake
             trace.loss[-1] += value
             if not mistake and not (update == "always" and (loss in POSITIVE or value > 0.0)):
@@ -64,7 +71,7 @@ def rda(
             g = (a[:, None] * rows[of_list]).sum(axis=0)
             s, k = s + corpus.weight[i] * g, k + 1
             z = g if loss in ("log", "bayes") else rows[of_list][star] - rows[of_list][rival]
-            trace.update(i, rda_predictor(s, k, eta, l1, l2, base, base_rate), corpus.weight[i] * g, z)
+            trace.update(i, rda_predictor(s, k, eta, l1, l2, base, base_rate, corpus.free), corpus.weight[i] * g, z)
     return trace
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from entries import Entry
 from reference import Trace
+from reference_pairs import ORACLES, Pairs
 
 from rerank.corpus import Corpus
 from rerank.learn.sop import SecondOrderPerceptron
@@ -30,6 +31,7 @@ def sop(
     base: float,
     base_rate: float,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """Cesa-Bianchi, Conconi & Gentile (2005), Fig. 2: A = aI + Σ weight·zzᵀ, s = Σ weight·z over the updates.
 
@@ -48,7 +50,7 @@ def sop(
         state["A"], state["s"] = A + weight * np.outer(z, z), s + weight * z
         return Step(-m, solve(covariance, state["A"], state["s"]), abs(m), mistake)
 
-    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties)
+    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties, pairs=pairs)
 
 
 def binary_sop(learner: SecondOrderPerceptron, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from entries import Entry
-from reference import POSITIVE, Predictor, Trace, decision_gap, dense, judged, oracle_and_rival
+from reference import POSITIVE, Predictor, Trace, decision_gap, dense
+from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
 from rerank.corpus import Corpus
@@ -36,27 +37,30 @@ def descend(
     base: float,
     base_rate: float,
     any_ties: bool,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """step(a, rows, weight) → w is asked for the weights after every update, the base score's last: [D + 1]."""
     phi, D = dense(corpus), corpus.width
     rows = np.column_stack([phi, base_rate * corpus.base])
     trace = Trace([Predictor(np.zeros(D), 1.0, base)])
-    for order in orders:
+    for epoch, order in enumerate(orders):
         trace.begin_epoch()
         for i in order:
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             gain, at = corpus.gain[of_list], oracle[i] - corpus.lists[i]
             f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, gain, at, any_ties)
-            if rival is None:
+            seen = np.column_stack([phi, corpus.base])[of_list]
+            rounded = trace.predictors[-1].v.any() or (trace.deltas and base_rate > 0)
+            if rounded and f.size:
+                trace.gap = min(trace.gap, decision_gap(f, seen), pairs.gap(loss, f, gain, seen))
+            found = pairs.judge(epoch, i, loss, f, gain, at, any_ties)
+            if found is None:
                 trace.survived[-1] += 1
                 continue
-            mistake = not f[star] > f[rival]
-            star, rival, value, a = judged(loss, f, gain, at, any_ties)
-            if trace.predictors[-1].v.any() or (trace.deltas and base_rate > 0):  # else no sum was rounded
-                trace.gap = min(
-                    trace.gap, gap(loss, f, gain, np.column_stack([phi, corpus.base])[of_list], star, rival)
-                )
+            star, rival, mistake, value, a = found
+            if rounded and loss in ("hinge", "cost"):
+                asked = 1.0 if loss == "hinge" else pairs.source.tilt * (gain[star] - gain[rival])
+                trace.gap = min(trace.gap, abs(asked - f[star] + f[rival]))
             trace.mistakes[-1] += mistake
             trace.loss[-1] += value
             if not mistake and not (update == "always" and (loss in POSITIVE or value > 0.0)):
@@ -67,17 +71,6 @@ def descend(
             z = g if loss in ("log", "bayes") else rows[of_list][star] - rows[of_list][rival]
             trace.update(i, Predictor(w[:D], 1.0, base + base_rate * w[D]), corpus.weight[i] * g, z)
     return trace
-
-
-def gap(loss: str, f: np.ndarray, gain: np.ndarray, rows: np.ndarray, star: int, rival: int) -> float:
-    """The smallest distance from a decision on a list: who is best, and is there a loss?"""
-    found = decision_gap(f, rows)
-    if loss == "hinge":
-        found = min(found, abs(1.0 - f[star] + f[rival]))
-    if loss == "cost":
-        cost = gain[star] - gain[rival]
-        found = min(found, abs(cost - f[star] + f[rival]), decision_gap(f - gain, np.column_stack([rows, gain])))
-    return float(found)
 
 
 def descend_on_examples(
@@ -95,13 +88,16 @@ def descend_on_examples(
 
 
 class Truncation:
-    """Langford et al. (2009): w ← T(w − α·g), T truncating the weights up to θ; the last ``free`` entries never."""
+    """Langford et al. (2009): w ← T(w − α·g), T truncating the weights up to θ; the last ``free`` entries and the
+    ``first`` never."""
 
-    def __init__(self, width: int, eta: float, l1: float, theta: float | None, every: int, free: int) -> None:
+    def __init__(
+        self, width: int, eta: float, l1: float, theta: float | None, every: int, free: int, first: int = 0
+    ) -> None:
         self.w, self.k, self.gap = np.zeros(width), 0, np.inf
         self.eta, self.l1, self.every = eta, l1, every
         self.theta = np.inf if theta is None else theta
-        self.penalised = np.arange(width) < width - free
+        self.penalised = (np.arange(width) < width - free) & (np.arange(width) >= first)
 
     def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> np.ndarray:
         g = (a[:, None] * rows).sum(axis=0)
@@ -129,7 +125,7 @@ def truncated(
     **same: Any,
 ) -> Trace:
     """Truncated gradient; FOBOS where θ and ``every`` are left out."""
-    step = Truncation(corpus.width + 1, eta, l1, theta, every, free=1)
+    step = Truncation(corpus.width + 1, eta, l1, theta, every, free=1, first=corpus.free)
     trace = descend(corpus, oracle, orders, step, any_ties=any_ties, **same)
     trace.gap = min(trace.gap, step.gap)
     return trace

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from entries import Entry
-from reference import POSITIVE, Predictor, Trace, decision_gap, dense, judged, oracle_and_rival
+from reference import POSITIVE, Predictor, Trace, decision_gap, dense, oracle_and_rival
+from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
 from rerank.corpus import Corpus
@@ -50,27 +51,30 @@ def winnow(
     base_rate: float,
     total: float | None = None,
     any_ties: bool = False,
+    pairs: Pairs = ORACLES,
 ) -> Trace:
     """Zhang, section 1: on a mistake (or a loss) w_j ← w_j·exp(−η·g_j) over [φ, −φ], and Σ w = W if normalised."""
     phi, D = dense(corpus), corpus.width
     rows, seen = np.column_stack([phi, base_rate * corpus.base]), np.column_stack([phi, corpus.base])
     parts, W = np.full((2, D + 1), mu), norm_of(normalised, total, mu, D + (base_rate > 0))
     trace = Trace([winnow_predictor(parts, W, base, base_rate)])
-    for order in orders:
+    for epoch, order in enumerate(orders):
         trace.begin_epoch()
         for i in order:
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             gain = corpus.gain[of_list]
             f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
-            star, rival = oracle_and_rival(f, gain, oracle[i] - corpus.lists[i], any_ties)
-            if rival is None:
+            if f.size:
+                note_gap(trace, f, seen[of_list])
+            if trace.deltas:
+                trace.gap = min(trace.gap, pairs.gap(loss, f, gain, seen[of_list]))
+            found = pairs.judge(epoch, i, loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
+            if found is None:
                 trace.survived[-1] += 1
                 continue
-            mistake = not f[star] > f[rival]
-            star, rival, value, a = judged(loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
-            note_gap(trace, f, seen[of_list])
+            star, rival, mistake, value, a = found
             if trace.deltas and loss in ("hinge", "cost"):
-                target = 1.0 if loss == "hinge" else gain[star] - gain[rival]
+                target = 1.0 if loss == "hinge" else pairs.source.tilt * (gain[star] - gain[rival])
                 trace.gap = min(trace.gap, abs(target - f[star] + f[rival]))
             trace.mistakes[-1] += mistake
             trace.loss[-1] += value

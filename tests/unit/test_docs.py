@@ -293,7 +293,7 @@ def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
         general = re.sub(r"^(state|votes)_\w+", r"\1_*", path.name)
         assert f"`{general}`" in text, path.name
     for field in dataclasses.fields(Corpus):
-        assert f"`{field.name}.npy`" in text or field.name in ("width", "about")
+        assert f"`{field.name}.npy`" in text or field.name in ("width", "about", "free")
 
 
 def test_the_diff_of_a_learner_is_that_of_the_files() -> None:

@@ -39,7 +39,7 @@ def loss(code: int, scores: list[float], gain: list[float], star: int = 0, rival
     who, a = np.full(max(n, 2), -1, np.int64), np.full(max(n, 2), np.nan)
     gains = frozen([99.0] * FIRST + gain)
     value, count = coefficients(
-        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, who, a
+        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, 1.0, who, a
     )
     dense = np.zeros(n)
     for r in range(count):

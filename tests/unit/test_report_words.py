@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ def longest(a: list[str], b: list[str]) -> int:
 def test_a_common_subsequence_is_one_and_a_longest(a: list[str], b: list[str]) -> None:
     pairs = common(a, b)
     assert all(a[i] == b[j] for i, j in pairs)
-    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:], strict=False))
+    assert all(i < k and j < m for (i, j), (k, m) in pairwise(pairs))
     assert len(pairs) == longest(a, b)
 
 

@@ -1,0 +1,353 @@
+"""The commands over texts, as a user meets them: filter, figures, explanations, and one message for every error."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import sacrebleu
+import small_texts
+import yaml
+
+from rerank import cli, pipeline
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Result(NamedTuple):
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "argv", ["rerank", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        sys.stdout.flush()
+        code = ended.value.code
+        assert isinstance(code, int | None)
+        return Result(code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    for name in ("test.ref", "test.ref2", "test.src"):
+        small_texts.write_lines(root / name, small_texts.lines_of(root / f"{name}.gz"))
+    return root
+
+
+@pytest.fixture(scope="module")
+def tuned(data: Path, workspace: Path) -> Path:
+    """The output of a run with MERT; tests do not change it."""
+    pipeline.run(small_texts.recipe(data, mert={"settings": {"restarts": 1}}), workspace / "commands" / "tuned")
+    return workspace / "commands" / "tuned"
+
+
+@pytest.fixture
+def best_file(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> Path:
+    """The reranked test split, a text a line."""
+    path = tmp_path / "best.txt"
+    done = rerank("rerank", tuned / "model", data / "test.nbest.gz", "--sources", data / "test.src", "-o", path)
+    assert done.code == 0, done
+    return path
+
+
+@pytest.fixture
+def base_file(data: Path, tmp_path: Path) -> Path:
+    """The base choices of the test split, a text a line."""
+    best: dict[int, tuple[float, str]] = {}
+    for line in small_texts.lines_of(data / "test.nbest.gz"):
+        number, text, _, total, _ = line.split(" ||| ")
+        if int(number) not in best or float(total) > best[int(number)][0]:
+            best[int(number)] = (float(total), text)
+    path = tmp_path / "base.txt"
+    small_texts.write_lines(path, [best.get(i, (0.0, ""))[1] for i in range(small_texts.SIZES["test"])])
+    return path
+
+
+def one_message(result: Result, *parts: str) -> None:
+    """The command ended with exit code 2 and one message that holds all ``parts``."""
+    assert result.code == 2, result
+    assert "Traceback" not in result.err
+    assert result.err.count("error:") == 1, result.err
+    assert result.out == ""
+    for part in parts:
+        assert part in result.err
+
+
+# run
+
+
+def test_run(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> None:
+    path, output = tmp_path / "small-texts.yaml", workspace / "commands" / "run"
+    path.write_text(yaml.safe_dump(small_texts.settings(data)))
+    result = rerank("run", path, "-o", output, "--set", "mert={split: tune}")
+    assert result.code == 0, result
+    found = json.loads((output / "metrics.json").read_text())
+    for name in ("base", "oracle", "average", "mert"):
+        assert f"{found['splits']['test'][name]['bleu']:.2f}" in result.out
+    for heading, key in (("BLEU", "bleu"), ("chrF", "chrf"), ("TER", "ter")):
+        assert f"{heading}: {found['signatures']['test'][key]}" in result.out
+    assert "mert on tune" in result.err
+
+
+@pytest.mark.parametrize(("name", "key", "better", "gap"), [("asr", "wer", -1, 0.05), ("llm", "gain", 1, 0.15)])
+def test_the_recipes_over_example_data(
+    name: str, key: str, better: int, gap: float, workspace: Path, monkeypatch: pytest.MonkeyPatch, rerank: Command
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    output = workspace / "commands" / name
+    assert rerank("run", f"recipes/{name}.yaml", "-o", output, "--set", "training.vote=false").code == 0
+    found = json.loads((output / "metrics.json").read_text())
+    systems = found["splits"]["test"]
+    assert better * (systems["average"][key] - systems["base"][key]) > gap
+    assert found["significance"]["test"]["average_vs_base"]["p"] < 0.01
+
+
+# rerank as a filter
+
+
+def test_a_filter_gives_a_line_a_list(tuned: Path, data: Path, best_file: Path, rerank: Command) -> None:
+    plain = gzip.decompress((data / "test.nbest.gz").read_bytes())
+    result = rerank("rerank", tuned / "model", "--sources", data / "test.src.gz", stdin=plain)
+    assert result.code == 0
+    assert result.out == best_file.read_text()
+    lines = result.out.splitlines()
+    empty = small_texts.EMPTY["test"]
+    assert [i for i, line in enumerate(lines) if not line] == [empty]
+    assert len(lines) == small_texts.SIZES["test"]
+    assert "1 of the 20 lists had no usable candidate: an empty line each" in result.err
+    assert "without their source" not in result.err
+    references = small_texts.lines_of(data / "test.ref.gz")
+    expected = json.loads((tuned / "metrics.json").read_text())["splits"]["test"]["average"]["bleu"]
+    scorer = sacrebleu.BLEU(tokenize="none", force=True)
+    assert scorer.corpus_score(lines, [references]).score == pytest.approx(expected)
+
+
+def test_a_filter_without_sources_says_what_is_missing(tuned: Path, data: Path, rerank: Command) -> None:
+    result = rerank("rerank", tuned / "model", data / "test.nbest.gz")
+    assert result.code == 0
+    assert len(result.out.splitlines()) == small_texts.SIZES["test"]
+    assert "came without their source" in result.err
+    assert "--sources" in result.err
+
+
+def test_a_filter_counts_what_it_does_not_know(tuned: Path, tmp_path: Path, rerank: Command) -> None:
+    known = "0 ||| good1 good2 ||| LM0= -1 TM0= 0 -2 ||| -1 ||| 0=0 1=1"
+    lines = [known, known.replace("good2", "never").replace("||| -1 |||", "||| -2 |||")]
+    small_texts.write_lines(tmp_path / "one.src", ["quell1 quell2"])
+    text = "".join(f"{line}\n" for line in lines).encode()
+    result = rerank("rerank", tuned / "model", "--sources", tmp_path / "one.src", stdin=text)
+    assert (result.code, result.out) == (0, "good1 good2\n")
+    found = re.search(r"1 lists, (\d+) unknown features", result.err)
+    assert found
+    assert int(found[1]) == 1
+
+
+@pytest.mark.parametrize("predictor", ["last", "voted", "mert"])
+def test_lists_come_back_in_their_format(
+    tuned: Path, data: Path, tmp_path: Path, predictor: str, rerank: Command
+) -> None:
+    sources, out = data / "test.src.gz", tmp_path / "out.gz"
+    arguments = ("--sources", sources, "--n-best", 2, "--predictor", predictor, "-o", out)
+    assert rerank("rerank", tuned / "model", data / "test.nbest.gz", *arguments).code == 0
+    given = {line.split(" ||| ")[1] for line in small_texts.lines_of(data / "test.nbest.gz")}
+    lines = small_texts.lines_of(out)
+    fields = [line.split(" ||| ") for line in lines]
+    assert {field[1] for field in fields} <= given
+    assert len(lines) == 2 * (small_texts.SIZES["test"] - 1)
+    assert all(len(field) == 5 for field in fields)
+
+
+# evaluate and oracle
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])
+def test_evaluate(metric: str, data: Path, best_file: Path, base_file: Path, rerank: Command) -> None:
+    """With two references, and a second system tested against the first."""
+    arguments = ("--reference", data / "test.ref2", "--metric", metric, "--significance")
+    result = rerank("evaluate", base_file, data / "test.ref", best_file, *arguments)
+    assert result.code == 0, result
+    numbers = re.search(rf"{metric} +│ +([\d.]+) +│ +([\d.]+)", result.out)
+    assert numbers, result.out
+    base, best = float(numbers[1]), float(numbers[2])
+    assert (best > base) == (metric in ("bleu", "chrf"))
+    if metric in ("bleu", "chrf", "ter"):
+        scorer = {
+            "bleu": sacrebleu.BLEU(tokenize="none", force=True),
+            "chrf": sacrebleu.CHRF(),
+            "ter": sacrebleu.TER(),
+        }[metric]
+        references = [small_texts.lines_of(data / name) for name in ("test.ref", "test.ref2")]
+        score = scorer.corpus_score(best_file.read_text().splitlines(), references).score
+        assert f"{score:.2f}" == numbers[2]
+        assert str(scorer.get_signature()) in result.out.replace("\n", "")
+    p = re.search(r"best.txt +│.*│ +([\d.]+)", result.out.partition("against the first")[2])
+    assert p
+    assert float(p[1]) < 0.05
+
+
+def test_forms_of_references_agree(data: Path, base_file: Path, tmp_path: Path, rerank: Command) -> None:
+    pairs = list(zip(*(small_texts.lines_of(data / name) for name in ("test.ref", "test.ref2")), strict=True))
+    small_texts.write_lines(tmp_path / "tab", ["\t".join(pair) for pair in pairs])
+    small_texts.write_lines(tmp_path / "id", [f"{i} ||| {text}" for i, pair in enumerate(pairs) for text in pair])
+    two = rerank("evaluate", base_file, data / "test.ref", "--reference", data / "test.ref2", "--metric", "bleu")
+    for form in ("tab", "id"):
+        assert rerank("evaluate", base_file, tmp_path / form, "--form", form, "--metric", "bleu").out == two.out
+
+
+def test_a_line_a_sentence(data: Path, best_file: Path, rerank: Command) -> None:
+    result = rerank("evaluate", best_file, data / "test.ref", "--metric", "bleu", "--sentences")
+    gains = [float(line) for line in result.out.splitlines() if re.fullmatch(r"[\d.]+", line)]
+    assert len(gains) == small_texts.SIZES["test"]
+    assert gains[small_texts.EMPTY["test"]] == 0.0
+    assert max(gains) <= 1.0
+
+
+@pytest.mark.parametrize(("metric", "shown"), [("bleu", "bleu"), ("wer", "wer")])
+def test_oracle(metric: str, shown: str, data: Path, tuned: Path, rerank: Command) -> None:
+    result = rerank("oracle", data / "test.nbest.gz", data / "test.ref", "--metric", metric)
+    assert result.code == 0, result
+    assert shown in result.out
+    values = {name: float(value) for name, value in re.findall(r"│ ([a-z ]+?) +│ +([\d.]+)", result.out)}
+    low, high = ("anti oracle", "oracle") if metric == "bleu" else ("oracle", "anti oracle")
+    assert values[low] < values["base"] < values[high]
+    assert values[low] < values["random"] < values[high]
+    assert "lists 20: 1 without" in result.out
+    if metric == "bleu":
+        found = json.loads((tuned / "metrics.json").read_text())["corpora"]["test"]["statistics"]
+        assert values["oracle"] == pytest.approx(found["oracle"]["bleu"], abs=0.005)
+
+
+# inspect, explain, compare
+
+
+def test_inspect(tuned: Path, rerank: Command) -> None:
+    result = rerank("inspect", tuned / "model", "--ablate", "--predictor", "mert")
+    assert result.code == 0, result
+    for part in ("PhrasePair", "Dense", "dev bleu", "quell"):
+        assert part in result.out
+    result = rerank("inspect", tuned / "model", "--feature", "quell3 → good3")
+    weight = re.search(r"PhrasePair\|quell3 → good3 +│ +([+-][\d.e-]+)", result.out)
+    assert weight
+    assert float(weight[1]) > 0
+
+
+def test_explain(tuned: Path, data: Path, rerank: Command) -> None:
+    lists, gold = data / "test.nbest.gz", ("--gold", data / "test.ref.gz")
+    result = rerank("explain", tuned / "model", lists, "--list", "3", "--sources", data / "test.src.gz", *gold)
+    assert result.code == 0, result
+    for part in ("winner", "base choice", "oracle", "PhrasePair|quell"):
+        assert part in result.out
+    result = rerank("explain", tuned / "model", lists, "--list", "3", "--sources", data / "test.src.gz")
+    assert "PhrasePair|quell" in result.out
+    assert "oracle" not in result.out
+    one_message(rerank("explain", tuned / "model", lists, "--list", "99"), "no usable list '99'")
+
+
+def test_compare(tuned: Path, data: Path, workspace: Path, rerank: Command) -> None:
+    other = workspace / "commands" / "untuned"
+    pipeline.run(small_texts.recipe(data, learner={"name": "perceptron", "base": 1000.0}), other)
+    result = rerank("compare", tuned, other)
+    assert result.code == 0, result
+    row = re.search(r"test +│ +bleu +│ +([\d.]+) +│ +([\d.]+)", result.out)
+    assert row
+    expected = json.loads((tuned / "metrics.json").read_text())["splits"]["test"]["average"]["bleu"]
+    assert row[1] == f"{expected:.2f}"
+    assert float(row[1]) > float(row[2])
+    assert "bleu|case:mixed" in result.out
+    one_message(rerank("compare", tuned, other, "--predictor", "mert"), "no predictor 'mert'")
+
+
+# What goes wrong
+
+
+def test_a_source_too_few(tuned: Path, data: Path, tmp_path: Path, rerank: Command) -> None:
+    short = tmp_path / "short.src"
+    small_texts.write_lines(short, small_texts.lines_of(data / "test.src.gz")[:-1])
+    result = rerank("rerank", tuned / "model", data / "test.nbest.gz", "--sources", short, "-o", tmp_path / "out")
+    one_message(result, "test.nbest.gz:109", "19 sources", "at least 20 lists")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "parts"),
+    [
+        (["data.sources='{root}/none.gz'"], ["none.gz"]),
+        (["metric.name=blue"], ["blue", "bleu"]),
+        (["metric.name=parseval"], ["does not measure texts"]),
+        (["metric={name: bleu, tokenize: words}"], ["tokenize", "13a"]),
+        (["features.set=cj2005"], ["looks at trees"]),
+        (["features.templates=[PhrasePairs]"], ["PhrasePairs", "PhrasePair"]),
+        (["mert={split: tuned}"], ["tuned.nbest.gz"]),
+        (["mert={settings: {restarts: -1}}"], ["mert.settings.restarts"]),
+        (["training.pairs={name: sampled, drawn: 5}"], ["drawn", "draws"]),
+        (["training.pairs={name: hopefear}"], ["training.pairs.name", "hope-fear"]),
+        (["task=translate"], ["translate", "translation"]),
+        (["data.form=xml"], ["data.form"]),
+        (["data.reader={name: charniak}"], ["test"]),
+        (["metric={name: gain, column: nothing}"], ["'nothing'", "LM0"]),
+        (["metric={name: gain, column: score}"], ["base score"]),
+    ],
+)
+def test_recipes_that_cannot_be(
+    changes: list[str], parts: list[str], data: Path, workspace: Path, tmp_path: Path, rerank: Command
+) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(yaml.safe_dump(small_texts.settings(data)))
+    sets = [part for change in changes for part in ("--set", change)]
+    if changes == ["data.reader={name: charniak}"]:
+        parts = ["nbest"]
+    result = rerank("--log-level", "error", "run", path, "-o", workspace / "commands" / "wrong", *sets)
+    one_message(result, *parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["evaluate", "BASE", "SHORT", "--metric", "bleu"], ["base.txt", "20 lines for 19 references"]),
+        (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "smoothing"], ["NAME=VALUE"]),
+        (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "tokenise=13a"], ["tokenise", "tokenize"]),
+        (["evaluate", "BASE", "REF", "--metric", "bleu", "--significance"], ["HYP REF HYP2"]),
+        (["evaluate", "BASE", "REF", "--metric", "bleu", "--prm", "x.prm"], ["--prm is for parseval"]),
+        (["evaluate", "BASE", "REF", "--reference", "REF"], ["metrics of texts"]),
+        (["evaluate", "BASE", "none.txt", "--metric", "ter"], ["none.txt"]),
+        (["oracle", "NBEST", "SHORT", "--metric", "bleu"], ["SHORT", "19 references"]),
+        (["oracle", "NBEST", "REF", "--metric", "bleu", "--reader", "sockeye"], ["test.nbest.gz"]),
+    ],
+)
+def test_what_cannot_be_measured(
+    arguments: list[str], parts: list[str], data: Path, base_file: Path, tmp_path: Path, rerank: Command
+) -> None:
+    short = tmp_path / "SHORT"
+    small_texts.write_lines(short, small_texts.lines_of(data / "test.ref")[:-1])
+    files = {"BASE": base_file, "REF": data / "test.ref", "SHORT": short, "NBEST": data / "test.nbest.gz"}
+    one_message(rerank(*(files.get(part, part) for part in arguments)), *parts)
+
+
+def test_texts_are_no_trees(tuned: Path, rerank: Command, tmp_path: Path) -> None:
+    small_texts.write_lines(tmp_path / "wrong.nbest", ["0 ||| good1 ||| LM0= x ||| -1"])
+    one_message(rerank("rerank", tuned / "model", tmp_path / "wrong.nbest"), "wrong.nbest:1")
