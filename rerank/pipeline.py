@@ -264,6 +264,7 @@ def _metrics(
         "dev_split": recipe.data.dev,
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
+        "predictor": recipe.predictor,
         "training": own["training"],
         "splits": own["splits"],
         "significance": own["significance"],

@@ -197,7 +197,9 @@ class TrainingSettings(Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
     predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
     the directory of a model to go on from (its updates are not logged, so there is no voted predictor then);
-    pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source."""
+    pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
+    dense: train the weights of dense columns too (false: they stay 0, for MERT to set beside that of the base score).
+    """
 
     epochs: int = Field(default=10, ge=1)
     shuffle: bool = True
@@ -207,6 +209,7 @@ class TrainingSettings(Section):
     select: SelectSettings | None = None
     warm_start: str | None = None
     pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})
+    dense: bool = True
 
     @field_validator("pairs", mode="before")
     @classmethod

@@ -186,6 +186,10 @@ def train_run(name: str, recipe: ListRecipe, corpus: Corpus, dev: Corpus | None,
     if recipe.training.select is not None:
         columns, selected = _select(recipe, recipe.training.select, corpus, dev, metric)
         corpus = corpus.keep_columns(columns)
+    if not recipe.training.dense and corpus.free:
+        columns = np.ones(corpus.width, np.bool_) if columns is None else columns
+        columns[: corpus.free] = False
+        corpus = corpus.keep_columns(columns)
     training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data)
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | selected

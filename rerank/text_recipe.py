@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from rerank.readers.several import file_count, make_reader, split_paths
 from rerank.recipe import ListRecipe, Section, Settings, SplitSettings, TemplateSettings, literal, named
 
 # What a task measures, and looks at, unless its recipe says so.
@@ -38,7 +39,9 @@ class TextDataSettings(SplitSettings):
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""
-        found = {"nbest": self.fill("nbest", self.nbest, split).split(",")}
+        lists = self.fill("nbest", self.nbest, split)
+        several = file_count(make_reader(self.reader, "data.reader")) != 1
+        found = {"nbest": split_paths(lists) if several else [lists]}
         if self.sources is not None:
             found["sources"] = [self.fill("sources", self.sources, split)]
         if self.references is not None:

@@ -140,11 +140,14 @@ def voting_gap(trace: Trace, corpus: Corpus) -> float:
     return min((decision_gap(f[r], rows[r]) for f in scores for r in ranges), default=np.inf)
 
 
-def voted_rda_bound(trace: Trace, u: np.ndarray, eta: float, l1: float, l2: float) -> dict[str, float]:
-    """L(u) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M over the updates of a trace (Gao et al. 2013, Theorem 1); u: [D + 1]."""
+def voted_rda_bound(trace: Trace, u: np.ndarray, eta: float, l1: float, l2: float, free: int = 0) -> dict[str, float]:
+    """L(u) + M·Δ(u) + (η‖u‖²/2 + G²/η)·√M over the updates of a trace (Gao et al. 2013, Theorem 1); u: [D + 1].
+
+    The first ``free`` columns are no part of Ψ.
+    """
 
     def psi(w: np.ndarray) -> float:
-        return float(l1 * np.abs(w).sum() + 0.5 * l2 * (w**2).sum())
+        return float(l1 * np.abs(w[free:]).sum() + 0.5 * l2 * (w[free:] ** 2).sum())
 
     Z = -np.array(trace.deltas)
     M = len(Z)

@@ -40,7 +40,7 @@ class Pairs(NamedTuple):
         """The pairs of list i that are drawn in an epoch."""
         golden = 0x9E3779B97F4A7C15
         key = int(self.source.rule(self.seed, epoch).key)
-        state, found = splitmix(key + (i + 1) * golden), []
+        state, found = splitmix(key + (int(i) + 1) * golden), []
         for number in range(self.source.draws if n > 1 else 0):
             bits = splitmix(state + (number + 1) * golden)
             x, y = ((bits >> 32) * n) >> 32, ((bits & 0xFFFFFFFF) * (n - 1)) >> 32

@@ -82,4 +82,4 @@ def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iter
 
 def _best_text(ranked: Ranked) -> bytes:
     """The best candidate on one line."""
-    return ranked.nbest.texts[int(ranked.order[0])].strip().replace(b"\n", b" ")
+    return ranked.nbest.texts[int(ranked.order[0])].strip().replace(b"\r", b" ").replace(b"\n", b" ")

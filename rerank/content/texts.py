@@ -9,10 +9,10 @@ from typing import cast
 import numpy as np
 
 from rerank.content.base import Content, Description, Pair, make_reader, make_templates
-from rerank.errors import DataError, RecipeError
+from rerank.errors import RecipeError
 from rerank.features.extract import ListFeatures
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import TextView, make_view
+from rerank.features.text.view import TextView, ViewError, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
@@ -54,6 +54,7 @@ class TextContent(Content[TextView]):
             nbest = replace(pair.nbest, source=pair.source)
             content = self.open(nbest)
             if isinstance(content, BadList):
+                count.withdraw(nbest)
                 count.bad(content)
             else:
                 yield Pair(nbest, content, pair.references)
@@ -68,8 +69,8 @@ class TextContent(Content[TextView]):
             lists = replace(lists, segmentation=None, alignment=None)
         try:
             return make_view(lists, lists.source or b"", self.symbols)
-        except DataError as error:
-            return BadList(nbest.id, nbest.path, error.line or nbest.line, "segmentation", error.message)
+        except ViewError as error:
+            return BadList(nbest.id, nbest.path, error.line or nbest.line, error.reason, error.message)
 
     def features(self, nbest: NBestList, content: TextView) -> ListFeatures:
         """See ``Content.features``."""

@@ -26,9 +26,7 @@ from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
 from rerank.learn.base import Learner, Weights, learners, require, require_common, require_switch
 from rerank.learn.judge import judge, look_ahead, squared_radius
-from rerank.learn.log import LogRoom, UpdateLog, record
-from rerank.learn.losses import LOSSES
-from rerank.learn.rda import (
+from rerank.learn.lazy import (
     ALIVE,
     DUAL,
     FREE,
@@ -44,6 +42,8 @@ from rerank.learn.rda import (
     summed_average,
     summed_weight,
 )
+from rerank.learn.log import LogRoom, UpdateLog, record
+from rerank.learn.losses import LOSSES
 from rerank.learn.units import (
     NOISE,
     Extremes,
@@ -69,9 +69,7 @@ class AdaptiveState(NamedTuple):
     cells: np.ndarray  # float64 [D, 4]: s_j, e_j, √(Σ g_j²), c_j
     total: np.ndarray  # float64 [D]: Σ c_k w_k
     norm: np.ndarray  # float64 [2]: t, N
-    counts: (
-        np.ndarray
-    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
+    counts: np.ndarray  # int64 [5]: see ``lazy``
     base: np.ndarray  # float64 [3]: s of the base score, Σ c_k β_k, √(Σ g²) of the base score
 
 
@@ -174,7 +172,7 @@ def arda_epoch(
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
         if n > 0:
             record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
-            close_predictor(state, prefix, d, d, beta)  # type: ignore[arg-type]  # it has the fields
+            close_predictor(state, prefix, d, d, beta)
             count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
             count_update(tally, squared_radius(t, count, g_base, q.loss))
             for r in range(count):
@@ -214,7 +212,7 @@ def replay_adaptive(
 def flush(state: AdaptiveState, prefix: Prefix, q: AdaptiveSettings) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
     d = pace(state.norm)
-    close_predictor(state, prefix, d, d, base_weight(state, q))  # type: ignore[arg-type]  # it has the fields
+    close_predictor(state, prefix, d, d, base_weight(state, q))
     for j in range(state.total.shape[0]):
         settle(state, j, state.counts[K], prefix, state.counts[FREE], q.l1)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,15 +27,28 @@ from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
 from rerank.learn.base import DualRule, Learner, Weights, learners, require, require_common
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
+from rerank.learn.lazy import (
+    ALIVE,
+    DUAL,
+    FREE,
+    PENDING,
+    K,
+    Prefix,
+    close_predictor,
+    count_active,
+    first_penalised,
+    lazy_sums,
+    penalty,
+    set_free,
+    summed_average,
+    summed_free,
+    summed_weight,
+)
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.scoring import dot
-from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
+from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, emit_free, free_slopes, load
 from rerank.learn.workspace import Lists, Scratch
-
-# Indices of RDAState.counts and RDAState.base.
-K, ALIVE, PENDING, TOTAL, FREE = range(5)
-DUAL, SUM = range(2)
 
 
 class RDAState(NamedTuple):
@@ -43,20 +56,8 @@ class RDAState(NamedTuple):
 
     s: np.ndarray  # float64 [D]: sum of subgradients
     total: np.ndarray  # float64 [D]: Σ c_k w_k
-    counts: (
-        np.ndarray
-    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
+    counts: np.ndarray  # int64 [5]: see ``lazy``
     base: np.ndarray  # float64 [2]: s and total of the base score
-
-
-class Prefix(NamedTuple):
-    """Prefix sums over the predictors of an epoch, k0 being the first: P_k, Q_k and F_k are at k − k0 + 1, 0 at 0."""
-
-    P: np.ndarray  # float64 [updates + 2]
-    Q: np.ndarray  # float64 [updates + 2]
-    F: np.ndarray  # float64 [updates + 2]
-    since: np.ndarray  # int64 [D]: the first predictor that is not in total yet
-    k0: int
 
 
 class RDASettings(NamedTuple):
@@ -91,15 +92,6 @@ def shrunk_dot(
 
 
 @kernel
-def first_penalised(data: Lists, y: int) -> int:
-    """Where the nonzeros of candidate y that are no free columns begin; columns rise within a row."""
-    p, end = data.rows[y], data.rows[y + 1]
-    while p < end and data.columns[p] < data.free:
-        p += 1
-    return int(p)
-
-
-@kernel
 def score_apart(
     data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
 ) -> None:
@@ -130,25 +122,6 @@ def score_shrunk(
 
 
 @kernel
-def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
-    """Σ_{k=a..b} c_k w_kj while s_j = x."""
-    size = abs(x)
-    e = b if b * l1 < size else math.ceil(size / l1) - 1
-    if x == 0.0 or e < a:
-        return 0.0
-    dP = prefix.P[e - prefix.k0 + 1] - prefix.P[a - prefix.k0]
-    dQ = prefix.Q[e - prefix.k0 + 1] - prefix.Q[a - prefix.k0]
-    total = size * dP - l1 * dQ
-    return float(-total if x > 0 else total)
-
-
-@kernel
-def summed_free(x: float, a: int, b: int, prefix: Prefix) -> float:
-    """Σ_{k=a..b} c_k w_kj of a free column while s_j = x."""
-    return float(-x * (prefix.F[b - prefix.k0 + 1] - prefix.F[a - prefix.k0]))
-
-
-@kernel
 def settle(state: RDAState, j: int, k: int, prefix: Prefix, free: int, l1: float) -> None:
     """Enter what column j weighed, up to predictor k, into its total."""
     if state.s[j] != 0.0:
@@ -157,19 +130,6 @@ def settle(state: RDAState, j: int, k: int, prefix: Prefix, free: int, l1: float
         else:
             state.total[j] += summed_weight(state.s[j], l1, prefix.since[j], k, prefix)
     prefix.since[j] = k + 1
-
-
-@kernel
-def close_predictor(state: RDAState, prefix: Prefix, d: float, f: float, beta: float) -> None:
-    """Enter the current predictor, with what it has survived since it was last entered, into the prefix sums."""
-    k, c = state.counts[K], state.counts[PENDING]
-    at = k - prefix.k0 + 1
-    prefix.P[at] = prefix.P[at - 1] + c * d
-    prefix.Q[at] = prefix.Q[at - 1] + c * d * k
-    prefix.F[at] = prefix.F[at - 1] + c * f
-    state.base[SUM] += c * beta
-    state.counts[TOTAL] += c
-    state.counts[PENDING] = 0
 
 
 @kernel
@@ -243,31 +203,6 @@ def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteR
 
 
 @kernel
-def free_slopes(room: VoteRoom, k: int, free: int) -> None:
-    """v_j of update k: the sign of a_j, and 0 for free columns."""
-    for at in range(room.first[k], room.first[k + 1]):
-        room.slope[at] = np.sign(room.value[at]) if room.columns[at] >= free else 0.0
-
-
-@kernel
-def emit_free(room: VoteRoom, k: int, s: np.ndarray, ratio: float, free: int) -> None:
-    """Update k leaves −s_j·ratio in all free columns: f_k/d_k grows with every update."""
-    end = room.first[k]
-    for at in range(room.first[k], room.first[k + 1]):
-        if room.columns[at] >= free:
-            room.columns[end], room.value[end] = room.columns[at], room.value[at]
-            if room.slope.shape[0] > 0:
-                room.slope[end] = room.slope[at]
-            end += 1
-    for j in range(free):
-        room.columns[end], room.value[end] = j, -s[j] * ratio
-        if room.slope.shape[0] > 0:
-            room.slope[end] = 0.0
-        end += 1
-    room.first[k + 1] = end
-
-
-@kernel
 def flush(state: RDAState, prefix: Prefix, q: RDASettings) -> None:
     """Bring every coordinate's total up to date; nothing lazy is left."""
     k = state.counts[K]
@@ -276,51 +211,6 @@ def flush(state: RDAState, prefix: Prefix, q: RDASettings) -> None:
     close_predictor(state, prefix, scale(k, q.eta, q.l2), f, beta)
     for j in range(state.s.shape[0]):
         settle(state, j, k, prefix, state.counts[FREE], q.l1)
-
-
-@kernel
-def count_active(s: np.ndarray, threshold: float, free: int) -> int:
-    """How many coordinates have a weight."""
-    count = 0
-    for j in range(free):
-        count += s[j] != 0.0
-    for j in range(free, s.shape[0]):
-        count += abs(s[j]) > threshold
-    return count
-
-
-def set_free(counts: np.ndarray, corpus: Corpus) -> None:
-    """Note the free columns of ``corpus`` in counts[FREE].
-
-    Raises
-    ------
-    ValueError: the state was trained with others; what it keeps of a column depends on whether it is free.
-    """
-    if counts[K] > 0 and counts[FREE] != corpus.free:
-        raise ValueError(
-            f"the state was trained with {counts[FREE]} free columns, the corpus has {corpus.free}; "
-            "train on corpora of one feature table"
-        )
-    counts[FREE] = corpus.free
-
-
-def lazy_sums(corpus: Corpus, order: np.ndarray, k0: int) -> Prefix:
-    """The prefix sums of an epoch over ``order`` whose first predictor is k0."""
-    P, Q, F = np.zeros((3, order.size + 2))
-    return Prefix(P, Q, F, np.full(corpus.width, k0, np.int64), k0)
-
-
-def penalty(value: float, columns: int, free: int) -> np.ndarray:
-    """float64 [D]: ``value`` in the columns that are not free, else 0."""
-    return np.where(np.arange(columns) < free, 0.0, value)
-
-
-def summed_average(state: Any, base: float, base_rate: float) -> Weights:
-    """Σ c_k w_k / Σ c_k of a state that keeps both sums: ``total``, counts[TOTAL] and, for β, base[SUM]."""
-    seen = int(state.counts[TOTAL])
-    if seen == 0:
-        return Weights(np.zeros(state.total.size), float(base))
-    return Weights(state.total / seen, float(state.base[SUM] / seen) if base_rate else float(base))
 
 
 @learners.add("rda")

@@ -29,10 +29,10 @@ from rerank.corpus import Corpus
 from rerank.learn.additive import count_update
 from rerank.learn.base import Learner, Weights, learners, require, require_common, require_count
 from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_radius, subgradient
+from rerank.learn.lazy import ALIVE, FREE, PENDING, SUM, TOTAL, K, first_penalised, set_free, summed_average
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.moves import leaving
-from rerank.learn.rda import ALIVE, FREE, PENDING, SUM, TOTAL, K, first_penalised, set_free, summed_average
 from rerank.learn.scoring import dot
 from rerank.learn.votes import Replay, Updates, VoteRoom, Votes, emit, load
 from rerank.learn.workspace import Lists, Scratch
@@ -48,9 +48,7 @@ class TruncatedState(NamedTuple):
     exempt: np.ndarray  # bool [D]: is |w_j| above θ? [0] without a θ
     total: np.ndarray  # float64 [D]: Σ c_k w_k
     threshold: np.ndarray  # float64 [1]: G_k
-    counts: (
-        np.ndarray
-    )  # int64 [5]: k; lists the current predictor survived, those not in total yet; Σ c_k; free columns
+    counts: np.ndarray  # int64 [5]: see ``lazy``
     base: np.ndarray  # float64 [2]: learned weight of the base score, and Σ c_k β_k
 
 

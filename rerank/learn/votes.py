@@ -83,6 +83,31 @@ def emit(room: VoteRoom, k: int, t: Scratch, count: int, w: np.ndarray, sign: fl
 
 
 @kernel
+def free_slopes(room: VoteRoom, k: int, free: int) -> None:
+    """v_j of update k: the sign of a_j, and 0 for free columns."""
+    for at in range(room.first[k], room.first[k + 1]):
+        room.slope[at] = np.sign(room.value[at]) if room.columns[at] >= free else 0.0
+
+
+@kernel
+def emit_free(room: VoteRoom, k: int, s: np.ndarray, ratio: float, free: int) -> None:
+    """Update k leaves −s_j·ratio in all free columns: f_k/d_k grows with every update."""
+    end = room.first[k]
+    for at in range(room.first[k], room.first[k + 1]):
+        if room.columns[at] >= free:
+            room.columns[end], room.value[end] = room.columns[at], room.value[at]
+            if room.slope.shape[0] > 0:
+                room.slope[end] = room.slope[at]
+            end += 1
+    for j in range(free):
+        room.columns[end], room.value[end] = j, -s[j] * ratio
+        if room.slope.shape[0] > 0:
+            room.slope[end] = 0.0
+        end += 1
+    room.first[k + 1] = end
+
+
+@kernel
 def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes: np.ndarray) -> None:
     """Upper limits on the columns of every update: the nonzeros of its candidates."""
     for k in range(sizes.shape[0]):

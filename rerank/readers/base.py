@@ -228,6 +228,12 @@ class SkipCount:
         self.candidates += len(nbest)
         self.duplicates += nbest.duplicates
 
+    def withdraw(self, nbest: NBestList) -> None:
+        """Take back a list that was counted as good."""
+        self.lists -= 1
+        self.candidates -= len(nbest)
+        self.duplicates -= nbest.duplicates
+
     def bad(self, bad: BadList) -> None:
         """Count a list that is not.
 

@@ -68,6 +68,8 @@ def read_text_pairs(
     for nbest in reader.read(nbest_path):
         texts = _text_list(nbest)
         lists.add(texts)
+        if sides and getattr(reader, "order", None) == "file":
+            lists.check_order()
         for side in sides:
             side.advance(lists)
         source = source_side.texts[0] if source_side else getattr(texts, "source", None)
@@ -98,6 +100,19 @@ class _Lists:
         self.count, self.last = self.count + 1, nbest
         if isinstance(nbest, TextList):
             self.names, self.column = nbest.names, nbest.column
+
+    def check_order(self) -> None:
+        """Refuse a list that is out of the order of its id where others are paired with files by their place.
+
+        Raises
+        ------
+        DataError: the lists are in another order than the inputs.
+        """
+        if self.last is not None and self.last.id != str(self.count - 1):
+            message = f"the list is number {self.count} of the file, but its id says {self.last.id}: lists come in the "
+            message += "order in which they were made, and sources or references in that of the inputs; "
+            message += "set data.reader.order: id"
+            raise DataError(message, path=self.path, line=self.last.line, list_id=self.last.id)
 
     def missing(self, message: str) -> tuple[TextList, BadList]:
         """An empty list behind the last one, and what there is to say about it."""

@@ -147,8 +147,13 @@ def splits_of(metrics: Mapping[str, Any]) -> list[str]:
     return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
 
 
-def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] = PREDICTORS) -> list[Row]:
-    """The lines of the results on ``split``: base, oracle, and each group's ``predictors`` where it has them."""
+def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
+    """The lines of the results on ``split``: base, oracle, and each group's ``predictors`` where it has them.
+
+    By default these are all but the last, and the last one where the recipe is about that.
+    """
+    if predictors is None:
+        predictors = (*(["last"] if metrics.get("predictor") == "last" else []), *PREDICTORS)
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
     for name in ("base", "oracle"):
@@ -176,11 +181,10 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
 
 
 def best_predictor(metrics: Mapping[str, Any]) -> str:
-    """The chosen run's predictor with the best score on dev; where that does not decide, the tuned one if there is
-    one, else the average."""
+    """The chosen run's predictor with the best score on dev; where that does not decide, the one written out."""
     measure, systems = primary_of(metrics), _get(metrics, "splits", dev_of(metrics)) or {}
     scored = [p for p in PREDICTORS if _get(systems, p, measure.key) is not None]
-    usual = "mert" if _get(metrics, "training", "mert") else PREDICTORS[0]
+    usual = str(metrics.get("predictor", PREDICTORS[0]))
     return max(scored, key=lambda p: measure.better(systems[p][measure.key]), default=usual)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ REGULARISERS = st.fixed_dictionaries(
         "base_rate": st.sampled_from([0.0, 0.5]),
     }
 )
+FREE = st.sampled_from([0, 0, 2, WIDTH])
 COMPARISONS = st.lists(st.integers(-16, 16).map(lambda n: n / 8), min_size=WIDTH + 1, max_size=WIDTH + 1)
 
 
@@ -58,9 +60,9 @@ def first_pass(learner: Learner, corpus: Corpus) -> Pass:
 
 
 @settings(max_examples=60)
-@given(corpora(), REGULARISERS, COMPARISONS)
-def test_right_hand_side_of_voted_rda(corpus: Corpus, parameters: dict[str, float], u: list[float]) -> None:
-    learner = VotedRDA(**parameters, base=0.5)
+@given(corpora(), REGULARISERS, COMPARISONS, FREE)
+def test_right_hand_side_of_voted_rda(corpus: Corpus, parameters: dict[str, float], u: list[float], free: int) -> None:
+    learner, corpus = VotedRDA(**parameters, base=0.5), replace(corpus, free=free)
     passed, rate = first_pass(learner, corpus), learner.base_rate
     vector = np.array(u) if rate else np.append(u[:-1], 0.0)
     assume(passed.trace.deltas and vector.any())
@@ -68,7 +70,8 @@ def test_right_hand_side_of_voted_rda(corpus: Corpus, parameters: dict[str, floa
     assert found["mistakes"] == len(passed.trace.deltas)
     assert found["norm_u"] == pytest.approx(np.linalg.norm(vector))
     assert found["radius"] == pytest.approx(max(np.linalg.norm(z) for z in passed.trace.deltas))
-    for name, value in reference.voted_rda_bound(passed.trace, vector, learner.eta, learner.l1, learner.l2).items():
+    expected = reference.voted_rda_bound(passed.trace, vector, learner.eta, learner.l1, learner.l2, free)
+    for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-10, abs=1e-10), name
 
 
@@ -85,11 +88,11 @@ def test_right_hand_side_of_the_perceptron(corpus: Corpus, rate: float, u: list[
 
 
 @settings(max_examples=120)
-@given(corpora(dyadic=False, max_lists=12), REGULARISERS, COMPARISONS, st.booleans())
+@given(corpora(dyadic=False, max_lists=12), REGULARISERS, COMPARISONS, st.booleans(), FREE)
 def test_mistakes_of_one_pass_lie_under_every_bound(
-    corpus: Corpus, parameters: dict[str, float], u: list[float], linear: bool
+    corpus: Corpus, parameters: dict[str, float], u: list[float], linear: bool, free: int
 ) -> None:
-    rate = parameters["base_rate"]
+    rate, corpus = parameters["base_rate"], replace(corpus, free=free)
     learner: Learner = Perceptron(base=0.0, base_rate=rate) if linear else VotedRDA(**parameters, base=0.0)
     passed = first_pass(learner, corpus)
     assume(passed.trace.deltas)

@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from rerank import pipeline
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.cli import inspecting, lists, running  # noqa: F401 - they register their commands
+from rerank.cli import evaluating, inspecting, lists, running  # noqa: F401 - they register their commands
 from rerank.cli.application import app
 from rerank.corpus import Corpus
 from rerank.features.extract import Extractor
@@ -31,9 +31,11 @@ from rerank.features.template import make_template, templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
+from rerank.metrics.text import TextMetric
 from rerank.readers import base
 from rerank.recipe import Recipe, load_recipe
 from rerank.symbols import SymbolTable
+from rerank.text_recipe import TextRecipe
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -97,7 +99,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 
 SETTINGS = [
-    *(("docs/recipes.md", key) for key in keys(Recipe)),
+    *(("docs/recipes.md", key) for key in dict.fromkeys([*keys(Recipe), *keys(TextRecipe)])),
     *(
         ("docs/classification.md", key)
         for key in keys(ClassificationRecipe)
@@ -115,7 +117,7 @@ PARTS = [
     *(("docs/features.md", name, cls) for name, cls in templates),
     *(("docs/learners.md", name, cls) for name, cls in learners),
     *(("docs/formats.md", name, cls) for name, cls in base.readers),
-    *(("docs/formats.md", name, cls) for name, cls in metrics),
+    *(("docs/metrics.md" if issubclass(cls, TextMetric) else "docs/formats.md", name, cls) for name, cls in metrics),
 ]
 
 
@@ -229,12 +231,16 @@ def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatc
 CHECK = """
 import sys
 from rerank.classification.recipe import ClassificationRecipe
+from rerank.content import content_of
 from rerank.pipeline import check
 from rerank.recipe import load_recipe
+from rerank.text_recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])
     if isinstance(recipe, ClassificationRecipe):
         recipe.data.named_sets("one"), recipe.expand()  # the files are the reader's own
+    elif isinstance(recipe, TextRecipe):
+        content_of(recipe), recipe.expand()
     else:
         check(recipe)
 """
