@@ -97,7 +97,7 @@ def extract_training(recipe: ListRecipe) -> tuple[Extracted, Table]:
         if collector.scores:
             hashed.about["scores"] = list(collector.scores)
         return collector.finish(collector.corpus(None, hashed), time.process_time() - start), hashed
-    builder = TableBuilder(names, recipe.features.min_lists)
+    builder = TableBuilder(names, recipe.features.min_lists, collector.content.free)
     collector.run(None, builder)
     table, column = builder.finish(collector.content.symbols)
     if collector.scores:

@@ -32,7 +32,7 @@ def metrics(**changes: Any) -> dict[str, Any]:
     splits, learner = {"test": systems}, {"name": "vrda"}
     run = {"name": "vrda", "seed": 1, "learner": learner, "dev": 40.5, "training": training, "splits": splits}
     made = {"schema": 1, "task": "translation", "name": "mt", "seed": 1, "measure": "bleu", "metric": "bleu|own",
-            "signatures": {"test": {"bleu": SIGNATURE}},
+            "predictor": "mert", "signatures": {"test": {"bleu": SIGNATURE}},
             "runs": [run], "training": training, "splits": splits}  # fmt: skip
     return made | changes
 
