@@ -37,7 +37,7 @@ from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
-from rerank.runs import Run, pair_source, train_run
+from rerank.runs import Run, check_pairs, train_run
 from rerank.standard import raw_weights
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
@@ -152,8 +152,7 @@ def check(recipe: ListRecipe) -> None:
     make_reader(recipe.data.reader)
     for _, single in recipe.expand():
         settings = single.training
-        build(learners, single.learner, "learner")
-        pair_source(settings.pairs)
+        check_pairs(build(learners, single.learner, "learner"), settings.pairs)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:

@@ -20,7 +20,7 @@ from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.differences import expand
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
-from rerank.learn.pairs import PairSource
+from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.votes import Votes
@@ -233,6 +233,20 @@ def pair_source(settings: Settings) -> PairSource:
         return PairSource(**settings)
     except RecipeError as error:
         raise RecipeError(error.message, key=f"training.pairs.{error.key}") from None
+
+
+def check_pairs(learner: Learner, settings: Settings) -> None:
+    """Refuse a pair source that is none, or that ``learner`` cannot learn from.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    source = pair_source(settings)
+    try:
+        require_source(learner, source)
+    except RecipeError as error:
+        raise RecipeError(error.message, key="training.pairs.name") from None
 
 
 def _targets(recipe: ListRecipe, corpus: Corpus, metric: Metric) -> np.ndarray:
