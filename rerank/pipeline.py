@@ -30,7 +30,6 @@ from rerank.model import Model
 from rerank.oracle import ListStatistics
 from rerank.outputs import log_file, prepare_output
 from rerank.readers.base import SkipCount
-from rerank.readers.references import read_lines
 from rerank.readers.streams import open_output, open_stream
 from rerank.recipe import ListRecipe
 from rerank.registry import build
@@ -294,7 +293,7 @@ def _write_predictions(recipe: ListRecipe, directory: Path, model: Model, tests:
         target = directory / "predictions" / f"{split}.nbest.gz"
         target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
         with open_output(target) as out:
-            sources = read_lines(files["sources"][0]) if "sources" in files else None
+            sources = files["sources"][0] if "sources" in files else None
             lists = reranker.read(
                 reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
             )

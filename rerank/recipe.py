@@ -173,12 +173,12 @@ class FeatureSettings(TemplateSettings):
 class OracleSettings(Section):
     """ties: is the oracle the candidate with the best base score among the best, or "any" of them?
     level: best gain list by list, or the selection that climbs to the best corpus score.
-    gain: what learners get as a candidate's gain in training: the metric of its sentence; or what the corpus score of
-    the oracles gains where the candidate takes the place of its list's; or the mean of both."""
+    corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains where the
+    candidate takes the place of its list's; the rest is the metric of its sentence."""
 
     ties: Literal["base", "any"] = "base"
     level: Literal["sentence", "corpus"] = "sentence"
-    gain: Literal["sentence", "corpus", "both"] = "sentence"
+    corpus_share: float = Field(default=0.0, ge=0, le=1)
 
 
 class SelectSettings(Section):

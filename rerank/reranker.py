@@ -20,7 +20,8 @@ from rerank.model import Model
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.moses_layout import TOTAL
-from rerank.readers.streams import Writable
+from rerank.readers.references import read_lines
+from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.text_list import TextList
 
 VOTE_BATCH = 64
@@ -90,25 +91,28 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList
 
 
 def with_sources(
-    lists: Iterable[NBestList | BadList], sources: Iterator[bytes] | None, path: str
+    lists: Iterable[NBestList | BadList], sources: PathLike | None, path: str
 ) -> Iterator[NBestList | BadList]:
-    """``lists``, each with the next of ``sources`` where some are given.
+    """The lists of ``path``, each with the next line of the file ``sources`` where one is given.
 
     Raises
     ------
-    DataError: not as many sources as lists.
+    DataError: not as many sources as lists; names both files.
     """
     if sources is None:
         yield from lists
         return
+    name, lines, number = stream_name(sources), read_lines(sources), 0
     for number, nbest in enumerate(lists, 1):
-        source = next(sources, None)
+        source = next(lines, None)
         if source is None:
-            message = f"{number - 1} sources for at least {number} lists; every list needs one, in the same order"
-            raise DataError(message, path=path, line=nbest.line, list_id=nbest.id)
+            message = f"{name} has {number - 1} sources for at least {number} lists"
+            message += "; every list needs one, in the same order"
+            raise DataError(message, path=stream_name(path), line=nbest.line, list_id=nbest.id)
         yield replace(nbest, source=source) if isinstance(nbest, TextList) else nbest
-    if next(sources, None) is not None:
-        raise DataError("more sources than lists; every list needs one, in the same order", path=path)
+    if next(lines, None) is not None:
+        message = f"more sources than the {number} lists of {stream_name(path)}"
+        raise DataError(f"{message}; every list needs one, in the same order", path=name, line=number + 1)
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
@@ -147,12 +151,13 @@ class Reranker:
         return make_reader(spec)
 
     def read(
-        self, reader: Reader, path: str, count: SkipCount, sources: Iterator[bytes] | None = None
+        self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
     ) -> Iterator[Opened | BadList]:
         """Lists with what their candidates are; bad ones, if they are to be skipped, as they are, so that output
         stays aligned.
 
-        sources: of every list, bad ones included, for lists of texts that do not hold theirs.
+        sources: a file with the source of every list, bad ones included, one a line; for lists of texts that do not
+        hold theirs.
         """
         for nbest in with_sources(reader.read(path), sources, path):
             content = nbest if isinstance(nbest, BadList) else self.content.open(nbest)

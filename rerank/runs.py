@@ -283,9 +283,9 @@ def _train(
         )  # fmt: skip
 
     targets = _targets(recipe, corpus, metric)
-    if recipe.oracle.gain != "sentence":
-        gain = corpus_gains(corpus, metric, targets)
-        corpus = replace(corpus, gain=gain if recipe.oracle.gain == "corpus" else (corpus.gain + gain) / 2)
+    if share := recipe.oracle.corpus_share:
+        gain = (1 - share) * corpus.gain + share * corpus_gains(corpus, metric, targets)
+        corpus = replace(corpus, gain=gain)
     return train(
         build(learners, learner, "learner"),
         corpus,

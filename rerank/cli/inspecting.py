@@ -17,7 +17,6 @@ from rerank.inspection import find_features, shares
 from rerank.model import Model
 from rerank.oracle import oracle as best_gain
 from rerank.readers.base import BadList, SkipCount
-from rerank.readers.references import read_lines
 from rerank.reranker import Opened, Reranker, rank
 
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
@@ -129,7 +128,7 @@ def _find(reranker: Reranker, nbest: str, gold: str | None, sources: str | None,
     """The list called ``list_id``, and its oracle (-1 without references)."""
     count, content = SkipCount("skip"), reranker.content
     if gold is None:
-        for item in reranker.read(reranker.reader, nbest, count, read_lines(sources) if sources else None):
+        for item in reranker.read(reranker.reader, nbest, count, sources):
             if not isinstance(item, BadList) and item.nbest.id == list_id:
                 return item, -1
     else:

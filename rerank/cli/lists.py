@@ -15,7 +15,6 @@ from rerank.content.base import make_reader
 from rerank.model import Model
 from rerank.progress import track
 from rerank.readers.base import BadList, SkipCount
-from rerank.readers.references import read_lines
 from rerank.readers.streams import open_output, single_stdin
 from rerank.reranker import Ranked, Reranker, write_ranked
 
@@ -49,9 +48,8 @@ def rerank(
     reranker = Reranker(Model.load(model), predictor)
     form = reranker.reader if reader is None else make_reader({"name": reader})
     count, found = SkipCount(on_bad_list), Counter[str]()
-    given = None if sources is None else read_lines(sources)
     with open_output(output) as stream:
-        opened = reranker.read(form, nbest, count, given)
+        opened = reranker.read(form, nbest, count, sources)
         lists = _count_lists(track(reranker.rank(opened), "rerank"), found)
         if n_best is not None:
             write_ranked(stream, form, lists, n_best)

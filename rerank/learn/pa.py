@@ -1,4 +1,9 @@
-"""Passive-aggressive learning (Crammer et al. 2006): the smallest step that gives a list's worst rival margin 1."""
+"""Passive-aggressive learning (Crammer et al. 2006): the smallest step that gives a list's worst rival its margin.
+
+The margin asked for is 1, or with the loss ``cost`` what the rival costs: tilt·(gain(y*) − gain(y')). With pairs of
+oracle and rival this is the max-loss update of section 8, with those of hope and fear it is MIRA as machine translation
+uses it (Chiang 2012, section 3).
+"""
 
 from __future__ import annotations
 
@@ -21,11 +26,13 @@ from rerank.learn.judge import (
     squared_norm,
 )
 from rerank.learn.log import LogRoom, record
+from rerank.learn.losses import rivals
 from rerank.learn.pairs import confront_next
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.workspace import LOSS, MISTAKES, Lists, Scratch
 
 VARIANTS = ("hard", "1", "2")
+PA_LOSSES = ("hinge", "cost")
 
 
 class PASettings(NamedTuple):
@@ -34,6 +41,7 @@ class PASettings(NamedTuple):
     variant: int
     C: float
     top: int
+    cost: bool
     base: float
     base_rate: float
     any_ties: bool
@@ -66,6 +74,16 @@ def step_size(variant: int, C: float, loss: float, norm: float) -> float:
 
 
 @kernel
+def costliest(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> int:
+    """The rival of list i with the highest score − tilt·gain; ``scores`` is left with these, for the rivals to come."""
+    first, last = data.lists[i], data.lists[i + 1]
+    for y in range(first, last):
+        scores[y - first] -= data.pairs.tilt * data.gain[y]
+    _, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
+    return rival
+
+
+@kernel
 def pa_epoch(
     data: Lists,
     order: np.ndarray,
@@ -75,7 +93,10 @@ def pa_epoch(
     tally: np.ndarray,
     q: PASettings,
 ) -> None:
-    """Pass over ``order``: w ← w + τz while w·z < 1, for the top rivals in turn (Crammer et al. 2006, Fig. 1)."""
+    """Pass over ``order``: w ← w + τz while w·z is below the margin asked for (Crammer et al. 2006, Fig. 1).
+
+    ``q.top`` pairs of a list have their turn. A mistake is a matter of scores alone, as in ``judge``.
+    """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
         i = order[at]
@@ -86,13 +107,16 @@ def pa_epoch(
         else:
             score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
             star, rival = face(data, i, t, q.any_ties, tally)
+            if q.cost and rival >= 0 and len(data.pairs.others) == 0:
+                rival = costliest(data, i, t.scores, q.any_ties)
         for number in range(q.top):
             if rival < 0:
                 break
             count, b = difference(data, star, rival, t), data.base[star] - data.base[rival]
             z_base = q.base_rate * b
             m = q.base * b + z_base * state.base[WEIGHT] + margin(state.w, t, count)
-            norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, 1.0 - m)
+            asked = data.pairs.tilt * (data.gain[star] - data.gain[rival]) if q.cost else 1.0
+            norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, asked - m)
             if number == 0:
                 tally[LOSS] += loss
                 tally[MISTAKES] += two and not m > 0.0
@@ -115,9 +139,10 @@ class PassiveAggressive(Additive):
 
     Parameters
     ----------
-    variant: "hard" (margin 1 whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
+    variant: "hard" (the margin whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
     C: > 0; aggressiveness of the variants 1 and 2.
-    top: how many rivals of a list to learn from, the best-scoring first.
+    top: how many pairs of a list to learn from, those of the best-scoring rivals first.
+    loss: "hinge" (asks for a margin of 1) or "cost" (for tilt·(gain(y*) − gain(y')), the tilt being the pair source's).
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).
     """
@@ -127,6 +152,7 @@ class PassiveAggressive(Additive):
     variant: Literal["hard", "1", "2"] = "1"
     C: float = 1.0
     top: int = 1
+    loss: Literal["hinge", "cost"] = "hinge"
     base: float = 1.0
     base_rate: float = 0.0
 
@@ -134,6 +160,7 @@ class PassiveAggressive(Additive):
         require_choice("variant", self.variant, VARIANTS)
         require("C", self.C, low=0.0, strict=True)
         require_count("top", self.top)
+        require_choice("loss", self.loss, PA_LOSSES)
         require_common(self)
 
     def walk(
@@ -152,6 +179,7 @@ class PassiveAggressive(Additive):
             variant=VARIANTS.index(self.variant),
             C=float(self.C),
             top=self.top,
+            cost=self.loss == "cost",
             base=float(self.base),
             base_rate=float(self.base_rate),
             any_ties=any_ties,

@@ -24,7 +24,8 @@ class Step(NamedTuple):
     mistake: bool | None = None
 
 
-Learn = Callable[[np.ndarray, np.ndarray, float, float], Step]  # w, z [D + 1], β·(b(y*) − b(y')), weight
+# w, z [D + 1], β·(b(y*) − b(y')), weight and, for the loss cost, the margin asked for
+Learn = Callable[..., Step]
 
 
 def walk(
@@ -36,11 +37,14 @@ def walk(
     top: int,
     base: float,
     base_rate: float,
-    any_ties: bool,
-    pairs: Pairs,
+    any_ties: bool = False,
+    pairs: Pairs = ORACLES,
+    cost: bool = False,
 ) -> Trace:
     """Let ``learn`` see z = φ(y*) − φ(y') of the ``top`` first pairs of every list, in turn.
 
+    With ``cost`` rivals of an oracle come by score − tilt·gain (mistakes are still those of scores), and the margin
+    asked for is tilt·(gain(y*) − gain(y')).
     The gap is of decisions that rounding could turn: not between scores that no update has touched.
     """
     phi, D = dense(corpus), corpus.width
@@ -54,16 +58,20 @@ def walk(
             b = corpus.base[of_list]
             f = trace.predictors[-1].scores(phi[of_list], b)
             gain, at = corpus.gain[of_list], oracle[i] - corpus.lists[i]
-            shown = pairs.in_turn(epoch, i, f, gain, at, any_ties)[:top]
+            plain, t = pairs.in_turn(epoch, i, f, gain, at, any_ties), pairs.source.tilt
+            shown = (pairs.in_turn(epoch, i, f, gain, at, any_ties, t) if cost else plain)[:top]
             seen = np.column_stack([phi[of_list] * touched[:D], b * (base > 0.0 or touched[D])])
-            trace.gap = min(trace.gap, decision_gap(f, seen) if f.size else np.inf, pairs.gap("", f, gain, seen))
+            trace.gap = min(
+                trace.gap, decision_gap(f, seen) if f.size else np.inf, pairs.gap("cost" * cost, f, gain, seen)
+            )
             made = 0
             for turn, (star, rival) in enumerate(shown):
                 z = rows[of_list][star] - rows[of_list][rival]
-                step = learn(w, z, base * (b[star] - b[rival]), corpus.weight[i])
+                asked = (t * (gain[star] - gain[rival]),) if cost else ()
+                step = learn(w, z, base * (b[star] - b[rival]), corpus.weight[i], *asked)
                 trace.gap = min(trace.gap, step.gap if (touched & (z != 0.0)).any() else np.inf)
                 if turn == 0:
-                    mistake = step.mistake if step.mistake is not None else not f[star] > f[rival]
+                    mistake = step.mistake if step.mistake is not None else not f[plain[0][0]] > f[plain[0][1]]
                     trace.mistakes[-1] += mistake
                     trace.loss[-1] += step.loss
                 if step.w is not None:
@@ -92,22 +100,19 @@ def pa(
     *,
     variant: str,
     C: float,
-    top: int,
-    base: float,
-    base_rate: float,
-    any_ties: bool = False,
-    pairs: Pairs = ORACLES,
+    loss: str,
+    **shared: Any,
 ) -> Trace:
-    """w ← w + weight·τ·z wherever the margin is below 1."""
+    """w ← w + weight·τ·z wherever the margin is below 1, or below what the loss cost asks for."""
 
-    def learn(w: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Step:
+    def learn(w: np.ndarray, z: np.ndarray, fixed: float, weight: float, asked: float = 1.0) -> Step:
         m = fixed + float(w @ z)
-        loss = max(0.0, 1.0 - m)
-        if loss == 0.0 or not z.any():
-            return Step(loss, None, abs(1.0 - m))
-        return Step(loss, w + weight * step_size(variant, C, loss, z) * z, abs(1.0 - m))
+        missing = max(0.0, asked - m)
+        if missing == 0.0 or not z.any():
+            return Step(missing, None, abs(asked - m))
+        return Step(missing, w + weight * step_size(variant, C, missing, z) * z, abs(asked - m))
 
-    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties, pairs=pairs)
+    return walk(corpus, oracle, orders, learn, cost=loss == "cost", **shared)
 
 
 def binary_pa(learner: PassiveAggressive, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
@@ -129,6 +134,9 @@ VARIANTS: list[dict[str, Any]] = [
     {"variant": "1", "C": 0.1, "top": 3},
     {"variant": "2", "C": 0.5},
     {"variant": "2", "C": 2.0, "top": 3, "base_rate": 0.25},
+    {"loss": "cost"},
+    {"loss": "cost", "variant": "hard", "base": 0.5, "base_rate": 0.25, "top": 2},
+    {"loss": "cost", "variant": "2", "C": 2.0, "top": 3, "base": 0.0},
 ]
 
 ENTRIES = {"pa": Entry(VARIANTS, pa, binary_pa, frozenset({"C"}))}

@@ -25,6 +25,7 @@ from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli import evaluating, inspecting, lists, running  # noqa: F401 - they register their commands
 from rerank.cli.application import app
 from rerank.corpus import Corpus
+from rerank.errors import RecipeError
 from rerank.features.extract import Extractor
 from rerank.features.sets import SETS
 from rerank.features.template import make_template, templates
@@ -132,6 +133,26 @@ def test_every_part_is_described_with_its_options(page: str, name: str, cls: typ
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_every_loss_is_described(loss: str) -> None:
     assert f"| `{loss}` |" in text_of("docs/learners.md")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_the_losses_that_a_learner_takes_are_those_of_the_table(name: str) -> None:
+    cls, text = learners.get(name), text_of("docs/learners.md")
+    options: dict[str, Any] = {option.name: option.default for option in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    (head,) = re.findall(r"^\| learner (\|.*`.*) default \|$", text, re.MULTILINE)
+    kinds = re.findall(r"`(\w+)`", head)
+    assert set(kinds) == set(LOSSES)
+    expected = []
+    if "loss" in options:
+        answers = []
+        for loss in kinds:
+            try:
+                cls(loss=loss)  # type: ignore[call-arg]
+                answers.append("yes")
+            except RecipeError:
+                answers.append("no")
+        expected = [f" {' | '.join(answers)} | `{options['loss']}` |"]
+    assert re.findall(rf"^\| (?=[^|]*`{name}`)[^|]*\|((?: (?:yes|no) \|)+ `\w+` \|)$", text, re.MULTILINE) == expected
 
 
 @pytest.mark.parametrize("name", sorted(SETS))

@@ -9,6 +9,7 @@ import pytest
 import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from reference_pairs import ORACLES, Pairs
 from scipy.optimize import minimize
 from strategies import bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
 from twins.pa import pa as pa_twin
@@ -18,6 +19,7 @@ from rerank.errors import RecipeError
 from rerank.learn.additive import AdditiveState
 from rerank.learn.log import UpdateLog
 from rerank.learn.pa import PassiveAggressive
+from rerank.learn.pairs import PairSource
 from rerank.learn.voting import vote
 
 VARIANTS = ["hard", "1", "2"]
@@ -26,23 +28,38 @@ SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "variant": st.sampled_from(VARIANTS),
         "C": st.sampled_from([0.01, 0.3, 5.0]),
         "top": st.sampled_from([1, 1, 2, 5]),
+        "loss": st.sampled_from(["hinge", "cost"]),
         "base": st.sampled_from([0.0, 0.5, 1.0]),
         "base_rate": st.sampled_from([0.0, 0.5]),
     }
 )
+SOURCES = st.sampled_from(
+    [
+        PairSource(),
+        PairSource(tilt=2.5),
+        PairSource("hope-fear", tilt=0.7),
+        PairSource("hope-fear", tilt=4.0),
+        PairSource("sampled", tilt=3.0, draws=4, threshold=0.1),
+    ]
+)
 
 
-def twin(learner: PassiveAggressive, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    return pa_twin(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **vars(learner))
+def twin(
+    learner: PassiveAggressive, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES
+) -> reference.Trace:
+    shared: dict[str, Any] = {"any_ties": any_ties, "pairs": pairs}
+    return pa_twin(corpus, targets(corpus), orders(corpus, epochs), **shared, **vars(learner))
 
 
-@settings(max_examples=100)
-@given(corpora(dyadic=False), SETTINGS, st.booleans(), st.integers(1, 2))
-def test_equals_the_twin(corpus: Corpus, parameters: dict[str, Any], any_ties: bool, epochs: int) -> None:
+@settings(max_examples=200)
+@given(corpora(dyadic=False), SETTINGS, SOURCES, st.booleans(), st.integers(1, 2))
+def test_equals_the_twin(
+    corpus: Corpus, parameters: dict[str, Any], pairs: PairSource, any_ties: bool, epochs: int
+) -> None:
     learner = PassiveAggressive(**parameters)
-    trace = twin(learner, corpus, epochs, any_ties)
+    trace = twin(learner, corpus, epochs, any_ties, Pairs(pairs))
     assume(trace.gap > 1e-9)
-    ran = run(learner, corpus, epochs, any_ties=any_ties)
+    ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-12)
     assert ran.log.arrays()["survived"].tolist() == trace.survived
@@ -54,12 +71,14 @@ def test_equals_the_twin(corpus: Corpus, parameters: dict[str, Any], any_ties: b
 
 
 @settings(max_examples=80)
-@given(corpora(dyadic=False), corpora(dyadic=False), SETTINGS)
-def test_votes_equal_brute_force(training: Corpus, corpus: Corpus, parameters: dict[str, Any]) -> None:
+@given(corpora(dyadic=False), corpora(dyadic=False), SETTINGS, SOURCES)
+def test_votes_equal_brute_force(
+    training: Corpus, corpus: Corpus, parameters: dict[str, Any], pairs: PairSource
+) -> None:
     learner = PassiveAggressive(**parameters)
-    trace = twin(learner, training, 1)
+    trace = twin(learner, training, 1, pairs=Pairs(pairs))
     assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    found = vote(learner.votes(run(learner, training, 1).log, training), corpus)
+    found = vote(learner.votes(run(learner, training, 1, pairs=pairs).log, training), corpus)
     np.testing.assert_array_equal(found, reference.votes(trace, corpus))
 
 
@@ -142,6 +161,67 @@ def test_an_update_is_the_minimiser(variant: Any, C: float, seed: int) -> None:
         options={"ftol": 1e-14, "maxiter": 500},
     )
     np.testing.assert_allclose(w + tau * z, found.x[:-1], atol=2e-6)
+
+
+@pytest.mark.parametrize("source", ["oracle", "hope-fear", "sampled"])
+@pytest.mark.parametrize("tilt", [0.5, 3.0])
+def test_hard_updates_for_the_cost_leave_the_margin_that_it_asks_for(source: str, tilt: float) -> None:
+    pairs = PairSource(source, tilt=tilt, draws=3, threshold=0.0)
+    corpus, learner = random_corpus(3), PassiveAggressive("hard", loss="cost", base=0.5, base_rate=0.25)
+    rows = np.column_stack([reference.dense(corpus), 0.25 * corpus.base])
+    state, asked = run(learner, random_corpus(53), 1, pairs=pairs).state, []
+    for i in np.flatnonzero(corpus.weight == 1.0):
+        log = UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log, pairs=pairs.rule(1, 0))
+        for star, rival in log.arrays()["candidate"].reshape(-1, 2):
+            fixed = 0.5 * (corpus.base[star] - corpus.base[rival])
+            m = np.append(state.w, state.base[0]) @ (rows[star] - rows[rival]) + fixed
+            asked.append(tilt * (corpus.gain[star] - corpus.gain[rival]))
+            assert m == pytest.approx(asked[-1], rel=0, abs=1e-12)
+    assert len(set(asked)) > 2
+    assert min(asked) >= 0.0
+
+
+def test_the_cost_asks_by_gain_and_compares_by_score_less_gain() -> None:
+    """The oracle is ahead of both others: by too little of the first for hinge, of the second for a high cost."""
+    lists: list[list[Any]] = [[({0: 1.0}, 1.0, 1.0), ({1: 1.0}, 0.5, 0.75), ({2: 1.0}, 0.0, 0.0)]]
+    corpus = corpus_of(lists)
+    for loss, tilt, candidates, short in (
+        ("hinge", 1.0, [0, 1], 0.5),
+        ("cost", 1.0, [], 0.0),  # 0.25 and 1 are asked for and are there
+        ("cost", 1.5, [0, 2], 0.5),
+        ("cost", 4.0, [0, 2], 3.0),
+    ):
+        ran = run(PassiveAggressive("hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
+        assert ran.log.arrays()["candidate"].tolist() == candidates
+        assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([short], [0])
+        assert ran.state.w[0] == short / 2
+
+
+def test_further_rivals_of_an_oracle_come_in_the_order_of_score_less_gain() -> None:
+    lists: list[list[Any]] = [
+        [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.5, 0.875), ({2: 1.0}, 0.0, 0.0), ({3: 1.0}, 0.0, 0.5)]
+    ]
+    ran = run(PassiveAggressive("1", C=0.001, top=3, loss="cost"), corpus_of(lists), 1, pairs=PairSource(tilt=2.0))
+    assert ran.log.arrays()["candidate"].tolist() == [0, 2, 0, 3, 0, 1]
+    assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([2.0], [1])
+
+
+def test_a_hope_learns_from_its_fear_alone_and_by_what_that_costs() -> None:
+    """The oracle is out of reach: the hope is the better of the two others, and the fear the worse."""
+    lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.75), ({2: 1.0}, 0.25, 0.25)]]
+    for loss, asked in (("hinge", 1.0), ("cost", 1.5)):
+        learner = PassiveAggressive("hard", loss=loss, top=2)  # type: ignore[arg-type]
+        ran = run(learner, corpus_of(lists), 1, pairs=PairSource("hope-fear", tilt=3.0))
+        assert ran.log.arrays()["candidate"].tolist() == [1, 2]
+        assert ran.per_epoch("loss") == [asked + 0.25]
+        assert ran.state.w[:3].tolist() == [0.0, (asked + 0.25) / 2, -(asked + 0.25) / 2]
+
+
+def test_other_losses_are_refused() -> None:
+    with pytest.raises(RecipeError, match="found 'log'; expected one of hinge, cost") as caught:
+        PassiveAggressive(loss="log")  # type: ignore[arg-type]
+    assert caught.value.key == "loss"
 
 
 def test_a_list_weight_scales_the_step() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import re
 from pathlib import Path
 
 import nltk
@@ -11,6 +13,7 @@ import pytest
 
 import rerank.readers
 from rerank.errors import DataError, ModelError, RecipeError, RerankError, RunError
+from rerank.features.text import view
 from rerank.readers import base
 from rerank.readers.base import BadList, Candidate, NBestList, Reader, SkipCount, excerpt, readers
 from rerank.registry import Registry
@@ -93,16 +96,18 @@ def test_skip_count_under_error_and_skip() -> None:
 
 
 def test_every_reason_is_in_the_table() -> None:
-    named = set()
-    for source in Path(rerank.readers.__file__).parent.glob("*.py"):
-        for line in source.read_text().splitlines():
-            for call in ("Fault(", "BadList("):
-                if call in line and '"' in line:
-                    named |= {part for part in line.split('"') if f'bad list "{part}"' in (base.__doc__ or "")}
-    in_table = {
-        line.split('bad list "')[1].split('"')[0] for line in (base.__doc__ or "").splitlines() if 'bad list "' in line
-    }
-    assert named == in_table
+    """Reasons are the literals with which the package makes bad lists; fields of derivations are some too."""
+    place = {"Fault": 0, "ListError": 0, "ViewError": 0, "number_of": 2, "BadList": 3}
+    named = set(view._FORMS)
+    for source in Path(rerank.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in place:
+                reason = node.args[place[node.func.id] :][:1]
+                parts = [
+                    part for at in reason for part in ([at.body, at.orelse] if isinstance(at, ast.IfExp) else [at])
+                ]
+                named |= {part.value for part in parts if isinstance(part, ast.Constant)}
+    assert named == set(re.findall(r'bad list "([^"]+)"', base.__doc__ or ""))
 
 
 def test_excerpts_fit_on_a_line() -> None:

@@ -27,7 +27,6 @@ from rerank.oracle import oracle
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.moses import Moses
-from rerank.readers.references import read_lines
 from rerank.registry import build
 from rerank.reranker import Reranker
 from rerank.standard import standard_weights
@@ -105,8 +104,7 @@ def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, 
         assert not isinstance(given, BadList)
         assert sorted(nbest.texts) == sorted(given.texts)
         assert list(nbest.base) == sorted(nbest.base, reverse=True)
-    sources = read_lines(str(data / "test.src.gz"))
-    opened = list(model.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), sources))
+    opened = list(model.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz"))
     assert len(opened) == small_texts.SIZES["test"]
 
 
@@ -158,7 +156,7 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
     model = Model.load(tuned / "model")
     trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
     reranker = Reranker(model, predictor)
-    lists = reranker.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), read_lines(str(data / "test.src.gz")))
+    lists = reranker.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz")
     for i, opened in enumerate(lists):
         assert not isinstance(opened, BadList)
         own = trained[corpus.lists[i] : corpus.lists[i + 1]]
@@ -246,10 +244,11 @@ def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path)
     assert not any("LM0" in model.table.name(j) for j in range(model.table.width))
 
 
-@pytest.mark.parametrize("gain", ["corpus", "both"])
-def test_gains_of_the_corpus(data: Path, workspace: Path, gain: str) -> None:
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_gains_of_the_corpus(data: Path, workspace: Path, share: float) -> None:
     learner = {"name": "vrda", "loss": "bayes", "eta": 0.01}  # it looks at the gains of all candidates
-    found = run(data, workspace, gain, oracle={"gain": gain}, learner=learner)
+    gain = f"share {share}"
+    found = run(data, workspace, gain, oracle={"corpus_share": share}, learner=learner)
     plain = run(data, workspace, "sentence", learner=learner)
     assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
     weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in (gain, "sentence")]
