@@ -189,8 +189,8 @@ class ListStatistics:
 def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarray:
     """What every candidate would do to the corpus score of the selection ``around`` (int64 [L]) in its list's place.
 
-    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. A corpus measure that
-    is no mean of sentences (BLEU with its brevity penalty) then asks of a sentence what the corpus needs.
+    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. A corpus measure
+    that is no mean of sentences (BLEU with its brevity penalty) then asks of a sentence what the corpus needs.
     """
     rows = chosen_rows(corpus.stats, around)
     total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)

@@ -91,9 +91,7 @@ def tune_run(run: Run, recipe: TextRecipe, split: Corpus, dev: Corpus | None, me
     first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
     features = dense_features(split, trained)
     settings = make_mert(recipe)
-    result = mert(
-        split.lists, features, split.stats, split.reference, metric, first, settings, ties=split.base
-    )
+    result = mert(split.lists, features, split.stats, split.reference, metric, first, settings, ties=split.base)
     w = trained.w * result.weights[1]
     w[: split.free] = result.weights[2:]
     run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))

@@ -12,8 +12,8 @@ import pytest
 import small
 
 from rerank import extraction, pipeline
-from rerank.errors import DataError, RecipeError
 from rerank.content.trees import make_extractor, make_parseval
+from rerank.errors import DataError, RecipeError
 from rerank.extraction import CorpusCache, Extracted, extract_split, extract_training
 from rerank.features.table import HashedTable
 from rerank.symbols import SymbolTable

@@ -12,10 +12,10 @@ import pytest
 import small
 
 from rerank import pipeline
+from rerank.content import metric_of
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError, RunError
 from rerank.evaluation import Selections, compare_runs
-from rerank.content import metric_of
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import chosen_rows
 from rerank.model import Model
