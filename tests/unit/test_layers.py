@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "rerank"
 
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
-    {"errors", "compile", "registry", "progress", "files", "outputs", "__init__"},
+    {"errors", "compile", "registry", "progress", "files", "outputs", "engine", "engines", "__init__"},
     {"symbols", "tokens"},
     {"corpus"},
     {"class_names", "labelled", "labelled_kernel"},

@@ -1,0 +1,56 @@
+"""Which engine carries out the tasks of a run; results do not depend on it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rerank.engines.base import Engine, LocalEngine
+from rerank.engines.processes import ProcessEngine
+from rerank.errors import RecipeError
+
+__all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
+
+
+class EngineSettings(BaseModel):
+    """name: local (this process), processes (of this machine), dask or ray (of a cluster, or of this machine).
+
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: of a running
+    Dask scheduler or Ray cluster.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["local", "processes", "dask", "ray"] = "local"
+    workers: int | None = Field(default=None, ge=1)
+    address: str | None = None
+
+
+def open_engine(settings: EngineSettings) -> Engine:
+    """The engine of ``settings``, to be used as a context manager.
+
+    Raises
+    ------
+    RecipeError: settings that exclude one another, or a package that is not installed.
+    RunError: no cluster answers at the address.
+    """
+    if settings.address is not None and settings.name not in ("dask", "ray"):
+        raise RecipeError(f"the engine {settings.name} has no address; take dask or ray", key="engine.address")
+    if settings.name == "local":
+        if settings.workers not in (None, 1):
+            raise RecipeError(
+                f"found {settings.workers}, but the engine local is this process alone; take processes",
+                key="engine.workers",
+            )
+        return LocalEngine()
+    if settings.name == "processes":
+        return ProcessEngine(settings.workers or _cores())
+    raise RecipeError(f"the engine {settings.name} is not available", key="engine.name")
+
+
+def _cores() -> int:
+    """How many processors this process may use."""
+    from joblib.externals.loky import cpu_count
+
+    return int(cpu_count())

@@ -1,0 +1,115 @@
+"""Worker processes of this machine, by joblib's loky."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rerank.engines.base import WorkerEngine
+from rerank.engines.worker import THREADS, become_worker, carry_out, result_of
+from rerank.errors import RunError
+
+DEATHS = 3  # of workers during one task, after which it is given up
+
+
+@dataclass
+class Attempt:
+    """A task under way; deaths: how often the workers died meanwhile."""
+
+    function: Callable[[Any], Any]
+    task: Any
+    future: Any
+    deaths: int = 0
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """What starts here never sees SIGINT: an interrupt goes to this process alone, after the block.
+
+    Processes and threads inherit the mask; a handler set by the worker itself would come too late for those that
+    are interrupted while they start.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class ProcessEngine(WorkerEngine[Attempt]):
+    """``workers`` processes, started with the first task; dead ones are replaced and their tasks tried again."""
+
+    name = "processes"
+
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers)
+        self._pool: Any = None
+
+    def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
+        """See ``WorkerEngine``."""
+        return Attempt(function, task, self._start(function, task))
+
+    def _start(self, function: Callable[[Any], Any], task: Any) -> Any:
+        """A future of the task; in a new pool where the last one has lost a worker."""
+        from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
+
+        with _interrupts_held_back():
+            if self._pool is not None:
+                try:
+                    return self._pool.submit(carry_out, function, task)
+                except BrokenProcessPool:
+                    self.stop()
+            self._pool = ProcessPoolExecutor(
+                self.workers, initializer=become_worker, initargs=(os.getpid(),), env=THREADS
+            )
+            return self._pool.submit(carry_out, function, task)
+
+    def first(self, window: deque[Attempt]) -> Any:
+        """See ``WorkerEngine``."""
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        while True:
+            try:
+                done = window[0].future.result()
+            except BrokenProcessPool:
+                self._again(window)
+            else:
+                window.popleft()
+                return result_of(done)
+
+    def _again(self, window: deque[Attempt]) -> None:
+        """Try those of ``window`` again that were lost with the pool."""
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        for attempt in window:
+            if attempt.future.done() and isinstance(attempt.future.exception(), BrokenProcessPool):
+                attempt.deaths += 1
+                if attempt.deaths == DEATHS:
+                    raise RunError(
+                        f"a worker process died {DEATHS} times over the same work; most often memory runs out: "
+                        f"take fewer workers than {self.workers} (`--workers`), or smaller shards (`data.shard_size`)"
+                    )
+                attempt.future = self._start(attempt.function, attempt.task)
+
+    def abandon(self, window: deque[Attempt]) -> None:
+        """See ``WorkerEngine``."""
+        for attempt in window:
+            attempt.future.cancel()
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        self._shut_down(kill=False)
+
+    def stop(self) -> None:
+        """See ``Engine``."""
+        self._shut_down(kill=True)
+
+    def _shut_down(self, *, kill: bool) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True, kill_workers=kill)

@@ -1,0 +1,130 @@
+"""Engines: order, laziness, errors in their place, workers that die, what workers say."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
+from rerank.errors import DataError, RecipeError, RunError
+
+logger = logging.getLogger("rerank")
+
+
+def square(number: int) -> int:
+    """A task; 5 cannot be squared, 3 takes a while."""
+    if number == 3:
+        time.sleep(0.1)
+    if number == 5:
+        raise DataError("five", path="numbers", line=5)
+    return number * number
+
+
+def warn(number: int) -> int:
+    """A task that talks."""
+    logger.info("nobody hears this")
+    logger.warning("seen %d", number)
+    return number
+
+
+def die_once(task: tuple[Path, int]) -> int:
+    """A task whose worker is killed the first time."""
+    mark, number = task
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def die(number: int) -> int:
+    """A task that no worker survives."""
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def own_id(_number: int) -> tuple[int, str]:
+    """Which process works, and how many threads numba may use there."""
+    time.sleep(0.05)
+    return os.getpid(), os.environ.get("NUMBA_NUM_THREADS", "")
+
+
+@pytest.fixture(scope="module", params=["local", "processes"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    workers = 1 if request.param == "local" else 2
+    with open_engine(EngineSettings(name=request.param, workers=workers)) as opened:
+        yield opened
+
+
+def test_results_keep_the_order(engine: Engine) -> None:
+    assert list(engine.map(square, [4, 3, 2, 1, 0, 6])) == [16, 9, 4, 1, 0, 36]
+    assert list(engine.map(square, [])) == []
+    assert list(engine.map(square, [7])) == [49]
+
+
+def test_tasks_are_drawn_as_they_are_needed(engine: Engine) -> None:
+    drawn = []
+
+    def numbers() -> Iterator[int]:
+        for number in range(100, 200):
+            drawn.append(number)
+            yield number
+
+    results = engine.map(square, numbers())
+    for taken in range(20):
+        assert next(results) == (100 + taken) ** 2
+        assert taken + 1 <= len(drawn) <= taken + engine.ahead
+
+
+def test_an_error_comes_in_its_place(engine: Engine) -> None:
+    results = engine.map(square, [4, 5, 6])
+    assert next(results) == 16
+    with pytest.raises(DataError, match=r"^numbers:5: five$") as caught:
+        next(results)
+    assert (caught.value.path, caught.value.line) == ("numbers", 5)
+    assert list(engine.map(square, [1, 2])) == [1, 4]  # it goes on
+
+
+def test_warnings_are_logged_here_in_order(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "rerank"):
+        assert list(engine.map(warn, range(5))) == [0, 1, 2, 3, 4]
+    assert [record.getMessage() for record in caplog.records] == [f"seen {number}" for number in range(5)]
+
+
+def test_processes_are_several_and_have_one_thread_each() -> None:
+    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+        found = set(engine.map(own_id, range(8)))
+        assert {threads for _, threads in found} == {"1"}
+        assert len(found) == 2
+        assert os.getpid() not in {process for process, _ in found}
+    for process, _ in found:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
+    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+        tasks = [(tmp_path / "mark", number) for number in range(10)]
+        assert list(engine.map(die_once, tasks)) == list(range(10))
+        assert (tmp_path / "mark").exists()
+
+
+def test_workers_that_always_die_are_an_error() -> None:
+    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+        with pytest.raises(RunError, match=r"died 3 times .*`--workers`"):
+            list(engine.map(die, range(10)))
+        assert list(engine.map(square, [1, 2])) == [1, 4]
+
+
+def test_settings_that_exclude_one_another() -> None:
+    with pytest.raises(RecipeError, match=r"engine\.address: the engine processes has no address"):
+        open_engine(EngineSettings(name="processes", address="tcp://somewhere:1"))
+    with pytest.raises(RecipeError, match=r"engine\.workers: found 2, but the engine local"):
+        open_engine(EngineSettings(workers=2))
+    assert isinstance(open_engine(EngineSettings()), LocalEngine)
