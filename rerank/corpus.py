@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -68,8 +68,9 @@ class Corpus:
     width: int
     about: dict[str, Any] = field(default_factory=dict)
     free: int = 0
+    trusted: InitVar[bool] = False  # made from a corpus that was checked: its nonzeros are not looked at again
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, trusted: bool) -> None:
         for name, dtype in _DTYPES.items():
             array = np.asarray(getattr(self, name), dtype=dtype)
             if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
@@ -79,10 +80,13 @@ class Corpus:
             array = array.view()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        self._check()
+        self._check_shapes()
+        code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
+        if code:
+            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
 
-    def _check(self) -> None:
-        """Hold the invariants that the kernels rely on; they do not look again."""
+    def _check_shapes(self) -> None:
+        """With what ``_disorder`` finds: the invariants that the kernels rely on; they do not look again."""
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
             raise DataError("the list offsets of a corpus are damaged; build it again (rerank extract)")
         L, N = self.list_count, self.candidate_count
@@ -104,9 +108,6 @@ class Corpus:
         )
         if wrong:
             raise DataError("the arrays of a corpus do not fit together; build it again (rerank extract)")
-        code = _disorder(self.lists, self.rows, self.columns, self.width)
-        if code:
-            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
 
     @property
     def list_count(self) -> int:
@@ -129,6 +130,7 @@ class Corpus:
         p, q = int(self.rows[a]), int(self.rows[b])
         return replace(
             self,
+            trusted=True,
             lists=self.lists[first : last + 1] - a,
             rows=self.rows[a : b + 1] - p,
             columns=self.columns[p:q],
@@ -147,6 +149,7 @@ class Corpus:
         entries = _ranges(self.rows, candidates)
         return replace(
             self,
+            trusted=True,
             lists=_offsets(np.diff(self.lists)[chosen]),
             rows=_offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries],
@@ -156,6 +159,24 @@ class Corpus:
             stats=self.stats[candidates],
             reference=self.reference[chosen],
             weight=pick(self.weight, chosen),
+        )
+
+    def only(self, lists: np.ndarray, candidates: np.ndarray) -> Corpus:
+        """The ``lists`` with only those of their candidates that are among ``candidates`` (both int64, rising)."""
+        entries = _ranges(self.rows, candidates)
+        kept = np.searchsorted(candidates, self.lists)
+        return replace(
+            self,
+            trusted=True,
+            lists=_offsets(kept[lists + 1] - kept[lists]),
+            rows=_offsets(np.diff(self.rows)[candidates]),
+            columns=self.columns[entries],
+            values=pick(self.values, entries),
+            base=pick(self.base, candidates),
+            gain=self.gain[candidates],
+            stats=self.stats[candidates],
+            reference=self.reference[lists],
+            weight=pick(self.weight, lists),
         )
 
     def fold(self, folds: np.ndarray, held_out: int) -> tuple[Corpus, Corpus]:
@@ -169,7 +190,8 @@ class Corpus:
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         mask = keep[self.columns]
         kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
-        return replace(self, rows=kept[self.rows], columns=self.columns[mask], values=pick(self.values, mask))
+        columns, values = self.columns[mask], pick(self.values, mask)
+        return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
 
     def save(self, directory: Path | str) -> None:
         """Write a directory of .npy files and header.json; it appears under its name only when complete.
@@ -185,8 +207,8 @@ class Corpus:
             (new / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
 
     @staticmethod
-    def load(directory: Path | str, *, mmap: bool = True) -> Corpus:
-        """Read what ``save`` wrote, memory-mapped by default.
+    def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
+        """Read what ``save`` wrote, memory-mapped by default. trusted: it was loaded and checked before.
 
         Raises
         ------
@@ -202,7 +224,7 @@ class Corpus:
             if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
                 raise DataError("an array has another type than the format says")
             width, free = int(header["width"]), int(header.get("free", 0))
-            return Corpus(**arrays, width=width, free=free, about=dict(header["about"]))
+            return Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None
         except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -220,7 +242,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
     if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
         raise DataError("cannot join corpora with statistics of different metrics; use one metric")
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
     }

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from rerank.content import metric_of
-from rerank.corpus import Corpus
 from rerank.errors import DataError
 from rerank.files import new_file
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric
 from rerank.metrics.significance import TestName, compare
+from rerank.oracle import statistics_of
 from rerank.recipe import load_recipe
+from rerank.shards import Lists, reference_rows
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Selections:
     rows: dict[str, np.ndarray]
 
     @staticmethod
-    def of(corpus: Corpus, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
+    def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
         """``chosen``: by name, the candidate of every list (int64 [L], -1 for none)."""
-        rows = {name: chosen_rows(corpus.stats, choice) for name, choice in chosen.items()}
-        return Selections(ids, metric.signature, np.asarray(corpus.reference), rows)
+        rows = {name: statistics_of(corpus, choice) for name, choice in chosen.items()}
+        return Selections(ids, metric.signature, reference_rows(corpus), rows)
 
     def reports(self, metric: Metric) -> dict[str, dict[str, float]]:
         """All measures of every selection."""

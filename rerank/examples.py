@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.corpus import Corpus
 from rerank.extraction import Extracted
 from rerank.model import Model
 from rerank.readers.base import NBestList, SkipCount
 from rerank.recipe import ListRecipe
 from rerank.report.data import Contribution, Example
 from rerank.reranker import Opened, Reranker
+from rerank.shards import Lists, first_candidates, own, parts
 
 FEATURES_SHOWN = 10
 
 
-def choose_examples(corpus: Corpus, base: np.ndarray, chosen: np.ndarray, number: int, seed: int) -> list[int]:
+def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
+    """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
+    found = []
+    for place, part in parts(lists):
+        gains = np.zeros(part.list_count)
+        full = np.flatnonzero(np.diff(part.lists))
+        if chosen is None:
+            gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
+        else:
+            gains[full] = part.gain[own(chosen, place, part)[full]]
+        found.append(gains)
+    return np.concatenate(found)
+
+
+def choose_examples(
+    base: np.ndarray, chosen: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int
+) -> list[int]:
     """Lists whose choice changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
 
-    base, chosen: int64 [L], candidates.
+    base, chosen: int64 [L], candidates; base_gain, gain: float64 [L], their gains.
     """
     changed = np.flatnonzero((chosen >= 0) & (chosen != base))
-    difference = corpus.gain[chosen[changed]] - corpus.gain[base[changed]]
+    difference = gain[changed] - base_gain[changed]
     better, worse = changed[difference > 0], changed[difference < 0]
     rng = np.random.default_rng(seed)
     first = min(len(better), max(number - number // 3, number - len(worse)))
@@ -34,18 +50,19 @@ def make_examples(
 ) -> list[Example]:
     """Examples of a split, their texts read again from its files."""
     corpus = extracted.corpus
-    picked = choose_examples(corpus, base, chosen, recipe.examples, recipe.seed)
+    gains = {"base": list_gains(corpus, base), "chosen": list_gains(corpus, chosen), "oracle": list_gains(corpus)}
+    picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
     wanted = {extracted.ids[i]: i for i in picked}
     if not wanted:
         return []
     reranker = Reranker(model, recipe.predictor)
+    firsts = first_candidates(corpus)
     found: dict[int, Example] = {}
     for item in reranker.content.pairs(recipe.data, split, SkipCount("skip")):
         i = wanted.get(item.nbest.id)
         if i is None or i in found:
             continue
-        first = int(corpus.lists[i])
-        places = int(base[i]) - first, int(chosen[i]) - first
+        places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
         parts = reranker.explain(Opened(item.nbest, item.content), places[1], places[0])
         texts = [text.decode("utf-8", "replace") for text in (item.nbest.texts[y] for y in places)]
         found[i] = Example(
@@ -54,9 +71,9 @@ def make_examples(
             gold=reranker.content.gold_text(item.gold),
             base=texts[0],
             chosen=texts[1],
-            base_gain=float(corpus.gain[base[i]]),
-            chosen_gain=float(corpus.gain[chosen[i]]),
-            oracle_gain=float(corpus.gain[first : int(corpus.lists[i + 1])].max()),
+            base_gain=float(gains["base"][i]),
+            chosen_gain=float(gains["chosen"][i]),
+            oracle_gain=float(gains["oracle"][i]),
             contributions=[
                 Contribution(part.feature, part.weight, part.value - part.other, part.amount)
                 for part in parts[:FEATURES_SHOWN]

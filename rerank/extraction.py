@@ -26,6 +26,7 @@ from rerank.progress import track
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe, TemplateSettings
+from rerank.shards import Lists, Shards, part_of, parts, write_shards
 
 log = logging.getLogger("rerank")
 
@@ -34,7 +35,7 @@ log = logging.getLogger("rerank")
 class Extracted:
     """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took."""
 
-    corpus: Corpus
+    corpus: Lists
     ids: list[str]
     about: dict[str, Any]
 
@@ -144,7 +145,8 @@ class CorpusCache:
 
     def _store(self, entry: Path, extracted: Extracted, table: Table | None) -> None:
         with new_directory(entry) as new:
-            extracted.corpus.save(new / "corpus")
+            (new / "corpus").mkdir()
+            write_shards(new / "corpus", [part for _, part in parts(extracted.corpus)], {})
             (new / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
             if table is not None:
                 (new / "table").mkdir()
@@ -154,7 +156,8 @@ class CorpusCache:
 def _load(entry: Path) -> Extracted:
     try:
         header = json.loads((entry / "split.json").read_text())
-        found = Extracted(Corpus.load(entry / "corpus"), list(header["ids"]), dict(header["about"]))
+        found = Extracted(Shards.load(entry / "corpus"), list(header["ids"]), dict(header["about"]))
+        part_of(found.corpus, 0)  # the others are looked at when they are needed
         if len(found.ids) != found.corpus.list_count:
             raise ValueError(f"{len(found.ids)} ids for {found.corpus.list_count} lists")
         return found

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.corpus import Corpus
 from rerank.learn.base import Weights
-from rerank.learn.scoring import best, scores
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric
 from rerank.model import Model
+from rerank.predict import corpus_score
+from rerank.shards import Lists
 from rerank.standard import standard_weights
 
 
@@ -40,15 +40,13 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
     return sorted(found, key=lambda entry: (-entry.share, entry.template))
 
 
-def ablate(model: Model, predictor: str, corpus: Corpus, metric: Metric) -> tuple[float, dict[str, float]]:
+def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
     """(score of the model on ``corpus``, score without each template): its weights are set to zero, nothing is
     trained again. The dense columns of ``corpus`` are standardised."""
     weights = standard_weights(model.weights[predictor], model.table)
 
     def score(w: np.ndarray) -> float:
-        chosen = best(corpus, scores(corpus, Weights(w, weights.base)))
-        rows = chosen_rows(corpus.stats, chosen).sum(axis=0)
-        return float(metric.scores(rows, corpus.reference.sum(axis=0)))
+        return corpus_score(corpus, Weights(w, weights.base), metric)
 
     without = {}
     for name, columns in _columns_by_template(model):

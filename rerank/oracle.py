@@ -5,13 +5,14 @@ A selection is an int64 [L] of absolute candidate indices, -1 for lists without 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.metrics.base import Metric, chosen_rows
+from rerank.shards import Lists, Place, own, parts, reference_rows, selected
 
 
 @kernel
@@ -50,6 +51,16 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
     return _best(lists, base, base, 1.0)
 
 
+def oracles(lists: Lists) -> np.ndarray:
+    """The ``oracle`` of all lists, as candidates of all: int64 [L]."""
+    return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))
+
+
+def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
+    """float64 [L, K]: the statistics of a selection (int64 [L]) of all lists."""
+    return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
+
+
 @kernel
 def oracle_places(
     lists: np.ndarray, gain: np.ndarray, base: np.ndarray, chosen: np.ndarray, ranks: np.ndarray, sharing: np.ndarray
@@ -85,7 +96,7 @@ def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
     return means
 
 
-def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
+def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
     """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
 
     Best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence's
@@ -98,29 +109,49 @@ def corpus_oracle(corpus: Corpus, metric: Metric, *, start: np.ndarray | None = 
     -------
     int64 [L]: the selection.
     """
-    chosen = (oracle(corpus.lists, corpus.gain, corpus.base) if start is None else np.asarray(start)).astype(np.int64)
-    total = corpus.reference.sum(axis=0)
-    sign = -1.0 if metric.lower_is_better else 1.0
-    usable = metric.valid(corpus.stats)
-    owner = np.repeat(np.arange(corpus.list_count), np.diff(corpus.lists))
+    chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
+    total = reference_rows(corpus).sum(axis=0)
     while True:
-        rows = chosen_rows(corpus.stats, chosen)
-        sums = rows.sum(axis=0)  # anew in every round, so that rounding does not pile up
-        score = sign * float(metric.scores(sums, total))
-        exchanged = sign * metric.scores(sums + corpus.stats - rows[owner], total)
-        promising = np.unique(owner[usable & (exchanged > score + _step(score))])
+        sums = statistics_of(corpus, chosen).sum(axis=0)  # anew in every round, so that rounding does not pile up
         moved = False
-        for i in promising:
-            first, last = corpus.lists[i], corpus.lists[i + 1]
-            rest = sums - corpus.stats[chosen[i]]
-            offers = sign * metric.scores(rest + corpus.stats[first:last], total)
-            offers[~usable[first:last]] = -np.inf
-            best = int(np.argmax(offers))
-            if offers[best] > score + _step(score):
-                chosen[i], score, moved = first + best, float(offers[best]), True
-                sums = rest + corpus.stats[chosen[i]]
+        for place, part in parts(corpus):
+            climbed = own(chosen, place, part)
+            sums, improved = _climb(part, metric, climbed, sums, total)
+            if improved:
+                moved = True
+                chosen[place.lists : place.lists + part.list_count] = np.where(
+                    climbed >= 0, climbed + place.candidates, -1
+                )
         if not moved:
             return chosen
+
+
+def _climb(
+    part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """One round over the lists of a part: exchanges what improves the score of all in ``chosen``.
+
+    sums, total: of the statistics of the whole selection and of all references. Returns the new sums, and whether
+    anything was exchanged.
+    """
+    sign = -1.0 if metric.lower_is_better else 1.0
+    usable = metric.valid(part.stats)
+    owner = np.repeat(np.arange(part.list_count), np.diff(part.lists))
+    rows = chosen_rows(part.stats, chosen)
+    score = sign * float(metric.scores(sums, total))
+    exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
+    promising = np.unique(owner[usable & (exchanged > score + _step(score))])
+    moved = False
+    for i in promising:
+        first, last = part.lists[i], part.lists[i + 1]
+        rest = sums - part.stats[chosen[i]]
+        offers = sign * metric.scores(rest + part.stats[first:last], total)
+        offers[~usable[first:last]] = -np.inf
+        best = int(np.argmax(offers))
+        if offers[best] > score + _step(score):
+            chosen[i], score, moved = first + best, float(offers[best]), True
+            sums = rest + part.stats[chosen[i]]
+    return sums, moved
 
 
 def _step(score: float) -> float:
@@ -155,17 +186,30 @@ class ListStatistics:
     random: dict[str, float]
 
     @classmethod
-    def of(cls, corpus: Corpus, metric: Metric) -> ListStatistics:
+    def of(cls, corpus: Lists, metric: Metric) -> ListStatistics:
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are this metric's."""
-        total = corpus.reference.sum(axis=0)
+        total = reference_rows(corpus).sum(axis=0)
+        found: dict[str, list[np.ndarray]] = {
+            key: [] for key in ("sizes", "oracle", "base", "anti", "mean", "ranks", "sharing")
+        }
+        for place, part in parts(corpus):
+            best = oracle(part.lists, part.gain, part.base)
+            ranks, sharing = np.empty_like(best), np.empty_like(best)
+            oracle_places(part.lists, part.gain, part.base, best, ranks, sharing)
+            found["sizes"].append(np.diff(part.lists))
+            found["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
+            found["ranks"].append(ranks)
+            found["sharing"].append(sharing)
+            found["base"].append(chosen_rows(part.stats, base_choice(part.lists, part.base)))
+            found["anti"].append(chosen_rows(part.stats, anti_oracle(part.lists, part.gain, part.base)))
+            found["mean"].append(mean_rows(part.lists, part.stats))
+        of = {key: np.concatenate(arrays) for key, arrays in found.items()}
+        sizes, ranks = of["sizes"], of["ranks"]
+        climbed = corpus_oracle(corpus, metric, start=of["oracle"])
 
-        def report(chosen: np.ndarray) -> dict[str, float]:
-            return metric.report(chosen_rows(corpus.stats, chosen).sum(axis=0), total)
+        def report(rows: np.ndarray) -> dict[str, float]:
+            return metric.report(rows.sum(axis=0), total)
 
-        sizes: np.ndarray = np.diff(corpus.lists)
-        best = oracle(corpus.lists, corpus.gain, corpus.base)
-        ranks, sharing = np.empty_like(best), np.empty_like(best)
-        oracle_places(corpus.lists, corpus.gain, corpus.base, best, ranks, sharing)
         return cls(
             signature=metric.signature,
             lists=corpus.list_count,
@@ -176,13 +220,13 @@ class ListStatistics:
             largest=int(sizes.max(initial=0)),
             empty=int(np.count_nonzero(sizes == 0)),
             singletons=int(np.count_nonzero(sizes == 1)),
-            unique_oracle=int(np.count_nonzero(sharing == 1)) / max(1, int(np.count_nonzero(sizes))),
+            unique_oracle=int(np.count_nonzero(of["sharing"] == 1)) / max(1, int(np.count_nonzero(sizes))),
             oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
-            base=report(base_choice(corpus.lists, corpus.base)),
-            oracle=report(best),
-            corpus_oracle=report(corpus_oracle(corpus, metric, start=best)),
-            anti_oracle=report(anti_oracle(corpus.lists, corpus.gain, corpus.base)),
-            random=metric.report(mean_rows(corpus.lists, corpus.stats).sum(axis=0), total),
+            base=report(of["base"]),
+            oracle=report(statistics_of(corpus, of["oracle"])),
+            corpus_oracle=report(statistics_of(corpus, climbed)),
+            anti_oracle=report(of["anti"]),
+            random=report(of["mean"]),
         )
 
 
@@ -194,7 +238,41 @@ def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarr
     """
     rows = chosen_rows(corpus.stats, around)
     total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)
-    of = np.repeat(np.arange(corpus.list_count), np.diff(corpus.lists))
-    unit = corpus.list_count * metric.percent / 100.0 * (-1.0 if metric.lower_is_better else 1.0)
-    changed = metric.scores(total - rows[of] + corpus.stats, reference)
+    return _gains(corpus, metric, rows, total, reference, corpus.list_count)
+
+
+def _gains(
+    part: Corpus, metric: Metric, rows: np.ndarray, total: np.ndarray, reference: np.ndarray, lists: int
+) -> np.ndarray:
+    of = np.repeat(np.arange(part.list_count), np.diff(part.lists))
+    unit = lists * metric.percent / 100.0 * (-1.0 if metric.lower_is_better else 1.0)
+    changed = metric.scores(total - rows[of] + part.stats, reference)
     return np.asarray(unit * (changed - metric.scores(total, reference)))
+
+
+@dataclass(frozen=True)
+class SharedGains:
+    """Gains of which ``share`` is what the corpus score gains; see ``with_corpus_gains``.
+
+    around: the selection (int64 [L]); total and reference: the sums of its statistics and of the references.
+    """
+
+    metric: Metric
+    share: float
+    around: np.ndarray
+    total: np.ndarray
+    reference: np.ndarray
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
+        """A part with these gains; see ``shards.Change``."""
+        around = own(self.around, Place(0, lists_before, candidates_before), corpus)
+        rows = chosen_rows(corpus.stats, around)
+        gains = _gains(corpus, self.metric, rows, self.total, self.reference, self.around.size)
+        return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)
+
+
+def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
+    """``corpus`` with gains of which ``share`` is ``corpus_gains`` around the selection ``around`` (int64 [L])."""
+    sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)
+    change = SharedGains(metric, share, around, *sums)
+    return change(corpus, 0, 0) if isinstance(corpus, Corpus) else corpus.changed(change)

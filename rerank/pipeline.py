@@ -18,7 +18,6 @@ import numpy as np
 from rerank import __version__
 from rerank.content import content_of, metric_of, recipe_of
 from rerank.content.base import make_reader
-from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest
@@ -37,6 +36,7 @@ from rerank.report.data import Report
 from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
 from rerank.runs import Run, check_pairs, train_run
+from rerank.shards import Lists, first_candidates
 from rerank.standard import raw_weights
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
@@ -200,11 +200,14 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, metric: Metric, 
             log.info("run %d of %d: %s, seed %d", number + 1, len(expanded), name, single.seed)
             dev = data.others[single.data.dev] if single.data.dev else None
             _check_warm_start(single, data.table)
-            run_ = train_run(name, single, data.training.corpus, dev.corpus if dev else None, metric, data.key)
+            unfinished = stored.with_name(f"{stored.name}.unfinished")
+            lists = data.training.corpus, dev.corpus if dev else None
+            run_ = train_run(name, single, *lists, metric, data.key, unfinished)
             if isinstance(single, TextRecipe) and single.mert is not None:
                 split = data.others[single.mert.split].corpus
                 tune_run(run_, single, split, dev.corpus if dev else None, metric, data.table)
             run_.save(stored)
+            shutil.rmtree(unfinished, ignore_errors=True)
         runs.append(run_)
     lines = [json.dumps({"run": each.name, "seed": each.recipe.seed, **line}) for each in runs for line in each.history]
     write_text(directory / "history.jsonl", "".join(line + "\n" for line in lines))
@@ -270,9 +273,9 @@ def _metrics(
     }
 
 
-def _describe(recipe: ListRecipe, split: str, corpus: Corpus, chosen: Run) -> dict[str, str]:
+def _describe(recipe: ListRecipe, split: str, corpus: Lists, chosen: Run) -> dict[str, str]:
     """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
-    first = corpus.lists[:-1]
+    first = first_candidates(corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
     found = content_of(recipe).describe(recipe.data, split, places)
     for name, measures in found.reports.items():
@@ -339,7 +342,7 @@ def environment() -> list[str]:
     ]
 
 
-def dev_corpus(model: Model, directory: Path) -> tuple[Corpus, Metric]:
+def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
     """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
 
     Its dense columns are standardised: see ``standard_weights``.

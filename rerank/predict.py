@@ -1,13 +1,29 @@
-"""Predictions on a corpus by the last, the averaged or the voted predictor."""
+"""Predictions on lists by the last, the averaged or the voted predictor, and what they are worth."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rerank.corpus import Corpus
+from rerank.learn.base import Weights
+from rerank.learn.scoring import best, scores
 from rerank.learn.votes import Votes
 from rerank.learn.voting import vote
+from rerank.metrics.base import Metric
 from rerank.model import Model
+from rerank.oracle import statistics_of
+from rerank.shards import Lists, reference_rows, selected
+
+
+def choices(lists: Lists, weights: Weights) -> np.ndarray:
+    """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
+    return selected(lists, lambda part: best(part, scores(part, weights)))
+
+
+def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
+    """The metric of what ``weights`` choose."""
+    rows = statistics_of(lists, choices(lists, weights)).sum(axis=0)
+    return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
 def vote_model(model: Model, corpus: Corpus) -> np.ndarray:

@@ -199,6 +199,7 @@ class TrainingSettings(Section):
     the directory of a model to go on from (its updates are not logged, so there is no voted predictor then);
     pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
     dense: train the weights of dense columns too (false: they stay 0, for MERT to set beside that of the base score).
+    checkpoint: seconds between two checkpoints, at least, from which an interrupted training is resumed.
     """
 
     epochs: int = Field(default=10, ge=1)
@@ -210,6 +211,7 @@ class TrainingSettings(Section):
     warm_start: str | None = None
     pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})
     dense: bool = True
+    checkpoint: float = Field(default=10.0, ge=0)
 
     @field_validator("pairs", mode="before")
     @classmethod

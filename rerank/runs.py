@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import time
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank.corpus import Corpus
+from rerank.checkpoints import Checkpoint
 from rerank.errors import DataError, RecipeError
 from rerank.evaluation import Selections
 from rerank.files import new_directory
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.differences import expand
+from rerank.learn.gathering import gather
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.pairs import PairSource, require_source
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import best
 from rerank.learn.trainer import Training, train
 from rerank.learn.votes import Votes
 from rerank.learn.voting import vote
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.metrics.base import Metric
 from rerank.model import Model
-from rerank.oracle import base_choice, corpus_gains, corpus_oracle, oracle
+from rerank.oracle import base_choice, corpus_oracle, oracles, with_corpus_gains
+from rerank.predict import choices as choices_of
+from rerank.predict import corpus_score
 from rerank.recipe import ListRecipe, SelectSettings, Settings
 from rerank.registry import build, nearest
 from rerank.report.data import Curve
+from rerank.shards import Lists, parts, selected
 
 log = logging.getLogger("rerank")
 
@@ -68,28 +73,28 @@ class Run:
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
-    def votes(self, corpus: Corpus) -> Votes | None:
+    def votes(self, corpus: Lists) -> Votes | None:
         """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
         if self._votes is None and self.log and self.recipe.training.vote:
             kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
-            self._votes = self.learner.votes(UpdateLog.from_arrays(self.log), kept)
+            self._votes = self.learner.votes(*gather(UpdateLog.from_arrays(self.log), kept))
         return self._votes
 
     def forget_votes(self) -> None:
         """Give back the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(self, split: str, corpus: Corpus, ids: list[str], training: Corpus, metric: Metric) -> None:
+    def evaluate(self, split: str, corpus: Lists, ids: list[str], training: Lists, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base."""
         choices = {
-            "base": base_choice(corpus.lists, corpus.base),
-            "oracle": oracle(corpus.lists, corpus.gain, corpus.base),
-            **{name: best(corpus, scores(corpus, weights)) for name, weights in self.weights.items()},
+            "base": selected(corpus, lambda part: base_choice(part.lists, part.base)),
+            "oracle": oracles(corpus),
+            **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
         }
         votes = self.votes(training)
         if votes is not None:
             start = time.perf_counter()
-            choices["voted"] = best(corpus, vote(votes, corpus))
+            choices["voted"] = selected(corpus, lambda part: best(part, vote(votes, part)))
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
         selections = Selections.of(corpus, ids, metric, choices)
         settings = self.recipe.significance
@@ -175,24 +180,34 @@ class Run:
             ) from None
 
 
-def train_run(name: str, recipe: ListRecipe, corpus: Corpus, dev: Corpus | None, metric: Metric, data: str = "") -> Run:
+def train_run(
+    name: str,
+    recipe: ListRecipe,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: str = "",
+    unfinished: Path | None = None,
+) -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
     ``data`` is the digest of ``corpus``. A run that goes on from another model has neither bounds nor votes: both are
-    about all updates from the first, and only its own are logged.
+    about all updates from the first, and only its own are logged. ``unfinished``: where checkpoints go, and what to go
+    on from; whoever stores the run removes them.
     """
     columns: np.ndarray | None = None
-    selected: dict[str, Any] = {}
+    chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
-        columns, selected = _select(recipe, recipe.training.select, corpus, dev, metric)
+        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, unfinished)
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
-    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data)
+    checkpoint = _checkpoint(recipe, "training", data, unfinished)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data, checkpoint)
     updates = training.log.arrays() if training.log is not None else {}
-    about = _about(recipe, training, corpus) | selected
+    about = _about(recipe, training, corpus) | chosen
     warm = recipe.training.warm_start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
@@ -201,7 +216,16 @@ def train_run(name: str, recipe: ListRecipe, corpus: Corpus, dev: Corpus | None,
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
 
 
-def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus) -> Bounds:
+def _checkpoint(recipe: ListRecipe, stage: str, data: str, unfinished: Path | None) -> Checkpoint | None:
+    """Where a training of a run leaves how far it has come."""
+    if unfinished is None:
+        return None
+    text = json.dumps([stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
+    key = hashlib.sha256(text.encode()).hexdigest()
+    return Checkpoint(unfinished / stage, key, recipe.training.checkpoint)
+
+
+def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
     """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
     learner = training.learner
     loss = getattr(learner, "loss", "perceptron")
@@ -214,8 +238,9 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Corpus) -> Bounds:
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
         return {}
-    first = expand(training.log.head(training.history[0]["updates"]), corpus, rule.base_rate)
-    return bounds(first, rule, training.weights["average"], corpus, hinge=loss == "hinge")
+    passed, touched = gather(training.log.head(training.history[0]["updates"]), corpus)
+    first = expand(passed, touched, rule.base_rate)
+    return bounds(first, rule, training.weights["average"], touched, hinge=loss == "hinge")
 
 
 def pair_source(settings: Settings) -> PairSource:
@@ -249,28 +274,23 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         raise RecipeError(error.message, key="training.pairs.name") from None
 
 
-def _targets(recipe: ListRecipe, corpus: Corpus, metric: Metric) -> np.ndarray:
+def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
-    if recipe.oracle.level == "corpus":
-        return corpus_oracle(corpus, metric)
-    return oracle(corpus.lists, corpus.gain, corpus.base)
+    return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
 def _train(
     recipe: ListRecipe,
     learner: Settings,
     epochs: int,
-    corpus: Corpus,
-    dev: Corpus | None,
+    corpus: Lists,
+    dev: Lists | None,
     metric: Metric,
     data: str = "",
+    checkpoint: Checkpoint | None = None,
 ) -> Training:
     settings = recipe.training
     sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
-
-    def score(split: Corpus, weights: Weights) -> float:
-        rows = chosen_rows(split.stats, best(split, scores(split, weights))).sum(axis=0)
-        return sign * float(metric.scores(rows, split.reference.sum(axis=0)))
 
     def say(line: dict[str, Any]) -> None:
         """Give the scores of an epoch's history line the metric's own sign, and log it."""
@@ -284,8 +304,7 @@ def _train(
 
     targets = _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
-        gain = (1 - share) * corpus.gain + share * corpus_gains(corpus, metric, targets)
-        corpus = replace(corpus, gain=gain)
+        corpus = with_corpus_gains(corpus, metric, targets, share)
     return train(
         build(learners, learner, "learner"),
         corpus,
@@ -296,16 +315,17 @@ def _train(
         any_ties=recipe.oracle.ties == "any",
         predictor=settings.predictor,
         patience=settings.patience,
-        evaluate_train=lambda weights: score(corpus, weights),
-        evaluate_dev=None if dev is None else lambda weights: score(dev, weights),
+        evaluate_train=lambda weights: sign * corpus_score(corpus, weights, metric),
+        evaluate_dev=None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
         warm=_warm(settings.warm_start, learner, corpus, data),
         pairs=pair_source(settings.pairs),
         keep_log=True,
         on_epoch=say,
+        checkpoint=checkpoint,
     )
 
 
-def _warm(path: str | None, learner: Settings, corpus: Corpus, data: str) -> tuple[Any, int] | None:
+def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:
     """The state of the model at ``path`` and the epochs behind it, fit for ``corpus``, whose digest is ``data``."""
     if path is None:
         return None
@@ -323,15 +343,26 @@ def _warm(path: str | None, learner: Settings, corpus: Corpus, data: str) -> tup
 
 
 def _select(
-    recipe: ListRecipe, settings: SelectSettings, corpus: Corpus, dev: Corpus | None, metric: Metric
+    recipe: ListRecipe,
+    settings: SelectSettings,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: str,
+    unfinished: Path | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The columns (bool [D]) that a first training leaves."""
     log.info("selecting features with %s", settings.learner)
-    first = _train(recipe, settings.learner, settings.epochs or recipe.training.epochs, corpus, dev, metric)
+    epochs = settings.epochs or recipe.training.epochs
+    checkpoint = _checkpoint(recipe, "selection", data, unfinished)
+    first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":
-        squares = np.asarray(corpus.values, np.float64) ** 2
-        size = size * np.sqrt(np.bincount(corpus.columns, weights=squares, minlength=corpus.width))
+        squares = np.zeros(corpus.width)
+        for _, part in parts(corpus):
+            own = np.asarray(part.values, np.float64) ** 2
+            squares += np.bincount(part.columns, weights=own, minlength=corpus.width)
+        size = size * np.sqrt(squares)
     columns = size > 0
     columns[: corpus.free] = False
     if settings.keep is not None:
@@ -346,10 +377,10 @@ def _select(
     return columns, {"selected_columns": int(np.count_nonzero(columns))}
 
 
-def _about(recipe: ListRecipe, training: Training, corpus: Corpus) -> dict[str, Any]:
+def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
     """What metrics.json says of a training."""
     seconds = sum(line["seconds"] for line in training.history)
-    processed = corpus.nonzeros * len(training.history)
+    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
     weights = training.weights[recipe.training.predictor]
     return {
         "learner": recipe.learner["name"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from rerank.errors import RecipeError
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
-from rerank.learn.scoring import best, scores
-from rerank.metrics.base import Metric, chosen_rows
+from rerank.learn.scoring import scores
+from rerank.metrics.base import Metric
+from rerank.predict import corpus_score
 from rerank.registry import nearest
 from rerank.runs import Run
+from rerank.shards import Lists, parts
 from rerank.text_recipe import TextRecipe
 
 log = logging.getLogger("rerank")
@@ -47,6 +49,26 @@ def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
     w[: corpus.free] = 0.0
     sparse = scores(corpus, Weights(w, 0.0))
     return np.column_stack([corpus.base, sparse, dense])
+
+
+class _Dense(NamedTuple):
+    """What MERT reads of lists."""
+
+    lists: np.ndarray  # int64 [L + 1]
+    features: np.ndarray  # float64 [N, 2 + F]
+    stats: np.ndarray
+    reference: np.ndarray
+    base: np.ndarray
+
+
+def _joined(found: list[tuple[Corpus, np.ndarray]]) -> _Dense:
+    """All parts with their dense features as one."""
+    sizes = np.concatenate([np.diff(part.lists) for part, _ in found])
+    return _Dense(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([features for _, features in found]),
+        *(np.concatenate([np.array(getattr(part, name)) for part, _ in found]) for name in _Dense._fields[2:]),
+    )
 
 
 def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
@@ -80,18 +102,19 @@ def check_mert(recipe: TextRecipe) -> None:
         make_mert(recipe)
 
 
-def tune_run(run: Run, recipe: TextRecipe, split: Corpus, dev: Corpus | None, metric: Metric, table: Table) -> None:
+def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metric: Metric, table: Table) -> None:
     """Tune a trained run on ``split``: adds the predictor "mert", and what happened to the run's history.
 
     The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
+    What MERT looks at, some dense numbers a candidate, is held in memory.
     """
     assert recipe.mert is not None
     start = time.perf_counter()
     trained = run.weights[recipe.mert.predictor]
     first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
-    features = dense_features(split, trained)
+    dense = _joined([(part, dense_features(part, trained)) for _, part in parts(split)])
     settings = make_mert(recipe)
-    result = mert(split.lists, features, split.stats, split.reference, metric, first, settings, ties=split.base)
+    result = mert(dense.lists, dense.features, dense.stats, dense.reference, metric, first, settings, ties=dense.base)
     w = trained.w * result.weights[1]
     w[: split.free] = result.weights[2:]
     run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))
@@ -104,8 +127,7 @@ def tune_run(run: Run, recipe: TextRecipe, split: Corpus, dev: Corpus | None, me
         "seconds": round(time.perf_counter() - start, 3),
     }
     if dev is not None:
-        rows = chosen_rows(dev.stats, best(dev, scores(dev, run.weights[PREDICTOR]))).sum(axis=0)
-        about["dev"] = float(metric.scores(rows, dev.reference.sum(axis=0)))
+        about["dev"] = corpus_score(dev, run.weights[PREDICTOR], metric)
     run.training["mert"] = about
     shown = "".join(f", dev {metric.percent * about['dev']:.2f}" for _ in range("dev" in about))
     log.info(

@@ -79,6 +79,10 @@ class Learner(ABC):
         """``state`` made fit for another corpus of so many candidates over the same columns."""
         return state
 
+    def share(self, state: State, first: int, last: int) -> State:  # noqa: ARG002
+        """What of ``state`` an epoch over the candidates first..last - 1 changes: views, so that it changes here."""
+        return state
+
     def light(self, state: State) -> State:
         """A fresh ``state`` without its average, for those who only want the last predictor: it trains faster.
 

@@ -176,6 +176,10 @@ class LargeMarginWinnow(Multiplicative):
         """See ``Learner.adopt``: the weights stay, the dual variables of other candidates are 0."""
         return state._replace(alpha=np.zeros(candidates))
 
+    def share(self, state: WinnowState, first: int, last: int) -> WinnowState:
+        """See ``Learner.share``: the dual variables are those of the candidates."""
+        return state._replace(alpha=state.alpha[first:last])
+
     def begin(self, corpus: Corpus, order: np.ndarray, state: WinnowState) -> None:  # noqa: ARG002
         """See ``Learner.begin``."""
         check_duals(corpus, state.alpha)
@@ -268,6 +272,10 @@ class LMPerceptron(Additive):
     def adopt(self, state: State, candidates: int) -> State:
         """See ``Learner.adopt``: the weights stay, the dual variables of other candidates are 0."""
         return state._replace(alpha=np.zeros(candidates))
+
+    def share(self, state: State, first: int, last: int) -> State:
+        """See ``Learner.share``: the dual variables are those of the candidates."""
+        return state._replace(alpha=state.alpha[first:last])
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> None:  # noqa: ARG002
         """See ``Learner.begin``."""

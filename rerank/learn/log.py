@@ -49,15 +49,18 @@ class UpdateLog:
     def __init__(self) -> None:
         self._parts: list[tuple[np.ndarray, ...]] = []  # lists, entries, candidate, a, survived, rate
         self._alive = 0  # c of the predictor that is still alive
+        self._before = (0, 0)
+
+    def count_from(self, lists: int, candidates: int) -> None:
+        """The updates to come are of a part of a corpus, with so many lists and candidates of others before it."""
+        self._before = lists, candidates
 
     def add_room(self, room: LogRoom, alive: int) -> None:
         """The updates in ``room``, and the count of the predictor that is alive after them."""
         n, entries = (int(x) for x in room.used)
-        arrays = (
-            room.lists[:n], room.entries[:n], room.candidate[:entries], room.a[:entries], room.survived[:n],
-            room.rate[:n],
-        )  # fmt: skip
-        self._parts.append(tuple(array.copy() for array in arrays))
+        lists, candidates = self._before
+        added = room.lists[:n] + lists, room.entries[:n].copy(), room.candidate[:entries] + candidates
+        self._parts.append((*added, room.a[:entries].copy(), room.survived[:n].copy(), room.rate[:n].copy()))
         self._alive = alive
 
     @property
@@ -67,12 +70,12 @@ class UpdateLog:
 
     def marks(self) -> tuple[int, int]:
         """Where the log stands; see ``cut``."""
-        return len(self._parts), self._alive
+        return self.updates, self._alive
 
     def cut(self, marks: tuple[int, int]) -> UpdateLog:
         """The log as it was at ``marks``."""
-        log = UpdateLog()
-        log._parts, log._alive = self._parts[: marks[0]], marks[1]
+        log = self.head(marks[0])
+        log._alive = marks[1]
         return log
 
     def head(self, updates: int) -> UpdateLog:

@@ -52,9 +52,9 @@ class PairSource:
         require_count("draws", self.draws)
         require("threshold", self.threshold, low=0.0)
 
-    def rule(self, seed: int, epoch: int) -> PairRule:
-        """The source for kernels, in an epoch of a training with ``seed``."""
-        key = np.random.SeedSequence([seed, epoch]).generate_state(1, np.uint64)[0]
+    def rule(self, seed: int, epoch: int, part: int = 0) -> PairRule:
+        """The source for kernels, in an epoch over a part of the lists of a training with ``seed``."""
+        key = np.random.SeedSequence([seed, epoch, part]).generate_state(1, np.uint64)[0]
         source, tilt, threshold = SOURCES.index(self.name), float(self.tilt), float(self.threshold)
         others = () if source == ORACLE else (0,)
         return PairRule(others, source, tilt, self.draws, threshold, np.uint64(key))

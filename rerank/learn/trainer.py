@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rerank.corpus import Corpus
+from rerank.checkpoints import Checkpoint
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.workspace import EpochStats
+from rerank.shards import Lists, part_count, part_of, places
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch
@@ -60,14 +61,19 @@ def copy_state(state: State) -> State:
     return type(state)(*(np.array(array) for array in state))
 
 
-def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
-    """int64 [L]: the order of an epoch, from seed and epoch alone, so that going on needs no generator's state."""
-    return np.random.default_rng([seed, epoch]).permutation(lists) if shuffle else np.arange(lists)
+def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0) -> np.ndarray:
+    """int64 [lists]: the order of an epoch over a part, from these numbers alone, so that going on needs no others."""
+    return np.random.default_rng([seed, epoch, part]).permutation(lists) if shuffle else np.arange(lists)
+
+
+def part_order(parts: int, seed: int, epoch: int, shuffle: bool) -> np.ndarray:
+    """int64 [parts]: the order in which an epoch visits the parts of its lists."""
+    return np.random.default_rng([seed, epoch, 0, 1]).permutation(parts) if shuffle else np.arange(parts)
 
 
 def train(
     learner: Learner,
-    corpus: Corpus,
+    corpus: Lists,
     oracle: np.ndarray,
     *,
     epochs: int,
@@ -82,8 +88,11 @@ def train(
     warm: tuple[State, int] | None = None,
     keep_log: bool = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
+
+    Where the lists are in several parts, an epoch visits them one after the other, in an order of its own.
 
     Parameters
     ----------
@@ -93,52 +102,156 @@ def train(
     patience: stop after so many epochs without a better dev score.
     warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
     keep_log: log the updates (for voting, and for bounds).
-    on_epoch: called with the history line of every epoch.
+    on_epoch: called with the history line of every epoch that is trained here (not with those behind a checkpoint).
+    checkpoint: where to leave how far training has come, and what to go on from; the result is the same.
 
     Raises
     ------
     RecipeError: the learner cannot learn from such pairs.
+    RunError: a checkpoint cannot be written.
     """
     require_source(learner, pairs)
     if warm is not None:
         state, done = copy_state(warm[0]), warm[1]
     else:
         state, done = learner.init(corpus.width, corpus.candidate_count), 0
-    log = UpdateLog() if keep_log else None
-    training = Training(learner, {}, None, log, 0)
-    best_score, best_epoch, marks = -np.inf, done, (0, 0)
-    for epoch in range(done, done + epochs):
-        order = epoch_order(corpus.list_count, seed, epoch, shuffle)
-        start = time.perf_counter()
-        rule = pairs.rule(seed, epoch)
-        stats = learner.epoch(
-            corpus, oracle, order, state, any_ties=any_ties, log=log, points=POINTS, pairs=rule
-        )  # fmt: skip
-        seconds = time.perf_counter() - start
-        if any(part.skipped for part in stats) and not training.skipped:
-            logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
-        training.extend(stats)
-        weights = {"last": learner.last(state), "average": learner.average(state)}
-        line = _history(corpus, stats, weights[predictor], seconds) | {"epoch": epoch + 1}
+    course = Course(Training(learner, {}, None, None, 0), state, UpdateLog() if keep_log else None, done)
+    if checkpoint is not None and (stored := checkpoint.load()) is not None:
+        course.restore(*stored)
+        logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
+    training = course.training
+    while course.epoch < done + epochs and not course.stopped(patience):
+        for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:
+            visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.save(*course.saved())
+        line, weights = course.finish_epoch(predictor)
         if evaluate_train is not None:
             line["train"] = evaluate_train(weights[predictor])
         if evaluate_dev is not None:
             line["dev"] = evaluate_dev(weights[predictor])
-        training.history.append(line)
-        score = line.get("dev", float(epoch))
+        course.judge(line, weights)
         if on_epoch is not None:
             on_epoch(line)
-        if score > best_score or not training.weights:
-            best_score, best_epoch = score, epoch + 1
-            training.weights, training.state, training.epoch = weights, copy_state(state), epoch + 1
-            marks = log.marks() if log is not None else marks
-        elif patience is not None and epoch + 1 - best_epoch >= patience:
-            break
-    training.log = log.cut(marks) if log is not None else None
+    training.log = course.log.cut(course.marks) if course.log is not None else None
     return training
 
 
-def _history(corpus: Corpus, stats: list[EpochStats], weights: Weights, seconds: float) -> dict[str, Any]:
+def visit(
+    course: Course,
+    corpus: Lists,
+    oracle: np.ndarray,
+    index: int,
+    seed: int,
+    shuffle: bool,
+    any_ties: bool,
+    pairs: PairSource,
+) -> None:
+    """Take ``course`` through one part of the lists."""
+    place, part = places(corpus)[index], part_of(corpus, index)
+    targets = oracle[place.lists : place.lists + part.list_count]
+    if place.candidates:
+        targets = np.where(targets >= 0, targets - place.candidates, -1)
+    order = epoch_order(part.list_count, seed, course.epoch, shuffle, index)
+    state = course.learner.share(course.state, place.candidates, place.candidates + part.candidate_count)
+    if course.log is not None:
+        course.log.count_from(place.lists, place.candidates)
+    start = time.perf_counter()
+    points, rule = max(1, POINTS // part_count(corpus)), pairs.rule(seed, course.epoch, index)
+    stats = course.learner.epoch(
+        part, targets, order, state, any_ties=any_ties, log=course.log, points=points, pairs=rule
+    )  # fmt: skip
+    course.seconds += time.perf_counter() - start
+    course.nonzeros += part.nonzeros
+    course.stats += stats
+    course.visited += 1
+
+
+@dataclass
+class Course:
+    """Where a training stands: all that going on depends on.
+
+    epoch: how many are finished; visited, stats, seconds, nonzeros: of the epoch that is under way.
+    """
+
+    training: Training
+    state: State
+    log: UpdateLog | None
+    epoch: int
+    visited: int = 0
+    stats: list[EpochStats] = field(default_factory=list)
+    seconds: float = 0.0
+    nonzeros: int = 0
+    best_score: float | None = None
+    marks: tuple[int, int] = (0, 0)
+
+    @property
+    def learner(self) -> Learner:
+        """Who is trained."""
+        return self.training.learner
+
+    def stopped(self, patience: int | None) -> bool:
+        """Have ``patience`` epochs gone by without a better dev score?"""
+        return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
+
+    def finish_epoch(self, predictor: str) -> tuple[dict[str, Any], dict[str, Weights]]:
+        """Close the epoch that is under way; returns its history line and its predictors."""
+        if any(part.skipped for part in self.stats) and not self.training.skipped:
+            logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
+        self.training.extend(self.stats)
+        weights = self.predictors(self.state)
+        line = _history(self.nonzeros, self.stats, weights[predictor], self.seconds) | {"epoch": self.epoch + 1}
+        self.epoch += 1
+        self.visited, self.stats, self.seconds, self.nonzeros = 0, [], 0.0, 0
+        return line, weights
+
+    def judge(self, line: dict[str, Any], weights: dict[str, Weights]) -> None:
+        """Keep the epoch that has just been finished, if it is the best so far."""
+        training = self.training
+        training.history.append(line)
+        score = line.get("dev", float(self.epoch))
+        if self.best_score is None or score > self.best_score:
+            self.best_score = score
+            training.weights, training.state, training.epoch = weights, copy_state(self.state), self.epoch
+            self.marks = self.log.marks() if self.log is not None else self.marks
+
+    def predictors(self, state: State) -> dict[str, Weights]:
+        """The predictors of a state."""
+        return {"last": self.learner.last(state), "average": self.learner.average(state)}
+
+    def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The course as JSON and arrays; the best predictors follow from the best state."""
+        training = self.training
+        arrays = {f"state_{name}": np.asarray(array) for name, array in self.state._asdict().items()}
+        if training.state is not None:
+            arrays |= {f"best_{name}": np.asarray(array) for name, array in training.state._asdict().items()}
+        if self.log is not None:
+            arrays |= {f"log_{name}": array for name, array in self.log.arrays().items()}
+        kept = ("epoch", "history", "samples", "mistakes", "nonzero_weights", "radius", "skipped")
+        own = ("epoch", "visited", "seconds", "nonzeros", "best_score", "marks")
+        header = {
+            "training": {name: getattr(training, name) for name in kept},
+            "course": {name: getattr(self, name) for name in own} | {"stats": [list(part) for part in self.stats]},
+        }
+        return header, arrays
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of ``saved``."""
+        kind, training = type(self.state), self.training
+        for name, value in header["training"].items():
+            setattr(training, name, value)
+        for name, value in header["course"].items():
+            setattr(self, name, value)
+        self.stats, self.marks = [EpochStats(*part) for part in self.stats], (int(self.marks[0]), int(self.marks[1]))
+        self.state = kind(**{name: arrays[f"state_{name}"] for name in self.state._fields})
+        if self.log is not None:
+            self.log = UpdateLog.from_arrays({key[4:]: array for key, array in arrays.items() if key[:4] == "log_"})
+        if self.best_score is not None:
+            training.state = kind(**{name: arrays[f"best_{name}"] for name in self.state._fields})
+            training.weights = self.predictors(training.state)
+
+
+def _history(nonzeros: int, stats: list[EpochStats], weights: Weights, seconds: float) -> dict[str, Any]:
     """The numbers of an epoch."""
     lists = sum(part.lists for part in stats)
     return {
@@ -150,5 +263,5 @@ def _history(corpus: Corpus, stats: list[EpochStats], weights: Weights, seconds:
         "norm": float(np.linalg.norm(weights.w)),
         "base_weight": weights.base,
         "seconds": seconds,
-        "nonzeros_per_second": corpus.nonzeros / seconds if seconds > 0 else 0.0,
+        "nonzeros_per_second": nonzeros / seconds if seconds > 0 else 0.0,
     }

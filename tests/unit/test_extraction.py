@@ -16,6 +16,7 @@ from rerank.content.trees import make_extractor, make_parseval
 from rerank.errors import DataError, RecipeError
 from rerank.extraction import CorpusCache, Extracted, extract_split, extract_training
 from rerank.features.table import HashedTable
+from rerank.shards import whole
 from rerank.symbols import SymbolTable
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
@@ -41,7 +42,9 @@ def entries(directory: Path) -> set[str]:
 
 
 def same(a: Extracted, b: Extracted) -> bool:
-    return a.ids == b.ids and all(np.array_equal(getattr(a.corpus, x), getattr(b.corpus, x)) for x in ARRAYS)
+    return a.ids == b.ids and all(
+        np.array_equal(getattr(whole(a.corpus), x), getattr(whole(b.corpus), x)) for x in ARRAYS
+    )
 
 
 def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
@@ -128,9 +131,10 @@ def test_changed_code_is_a_new_entry(data, tmp_path, monkeypatch):
     "damage",
     [
         "split.json",
-        "corpus/header.json",
-        "corpus/values.npy",
-        "corpus/lists.npy",
+        "corpus/shards.json",
+        "corpus/00000/header.json",
+        "corpus/00000/values.npy",
+        "corpus/00000/lists.npy",
         "table/table.json",
         "table/table_hashes.npy",
     ],

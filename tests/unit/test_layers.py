@@ -11,9 +11,9 @@ PACKAGE = Path(__file__).parents[2] / "rerank"
 
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
-    {"errors", "compile", "registry", "progress", "files", "outputs", "engine", "engines", "__init__"},
+    {"errors", "compile", "registry", "progress", "files", "outputs", "checkpoints", "engine", "engines", "__init__"},
     {"symbols", "tokens"},
-    {"corpus"},
+    {"corpus", "shards"},
     {"class_names", "labelled", "labelled_kernel"},
     {"synthetic", "synthetic_kernel", "readers", "features", "metrics"},
     {"oracle"},

@@ -33,7 +33,9 @@ def model(small_run: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def corpus(small_run: Path) -> Corpus:
-    return pipeline.Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus
+    return (
+        pipeline.Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
+    )
 
 
 def ranked(reranker: Reranker, path: Path, policy: str = "error") -> list[Ranked | BadList]:

@@ -127,7 +127,7 @@ def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> N
     loaded, model = corpora(data, workspace, "tune", "dev"), Model.load(tuned / "model")
     metric = metric_of(small_texts.recipe(data))
     for split, key, predictor in (("tune", "score", "mert"), ("dev", "dev", "mert"), ("tune", "start", "average")):
-        corpus = loaded.others[split].corpus
+        corpus = loaded.others[split].corpus.part(0)
         chosen = best(corpus, scores(corpus, standard_weights(model.weights[predictor], model.table)))
         value = metric.scores(chosen_rows(corpus.stats, chosen).sum(axis=0), corpus.reference.sum(axis=0))
         assert about[key] == pytest.approx(float(value), abs=1e-9), (split, key)
@@ -152,7 +152,7 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
     tuned: Path, data: Path, workspace: Path, predictor: str
 ) -> None:
     """Dense columns are standardised in corpora, and their weights folded back in models."""
-    corpus = corpora(data, workspace, "test").others["test"].corpus
+    corpus = corpora(data, workspace, "test").others["test"].corpus.part(0)
     model = Model.load(tuned / "model")
     trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
     reranker = Reranker(model, predictor)
@@ -166,7 +166,7 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
 
 def test_dense_columns_are_standardised(data: Path, workspace: Path) -> None:
     loaded = corpora(data, workspace)
-    corpus = loaded.training.corpus
+    corpus = loaded.training.corpus.part(0)
     assert corpus.free == 2
     dense = np.zeros((corpus.candidate_count, 2))
     for y in range(corpus.candidate_count):
@@ -274,7 +274,7 @@ def test_votes_are_those_of_all_predictors(data: Path, workspace: Path) -> None:
     changes: dict[str, Any] = {"learner": {"name": "perceptron"}, "data": {"dev": None}}
     run(data, workspace, "voted", **changes)
     loaded = corpora(data, workspace, "test", **changes)
-    training, corpus = loaded.training.corpus, loaded.others["test"].corpus
+    training, corpus = loaded.training.corpus.part(0), loaded.others["test"].corpus.part(0)
     recipe = small_texts.recipe(data, **changes)
     orders = [epoch_order(training.list_count, recipe.seed, epoch, True).tolist() for epoch in range(3)]
     learner: Any = build(learners, recipe.learner, "learner")
