@@ -62,8 +62,9 @@ def test_find_features(model):
 
 
 def test_ablation_is_the_score_with_weights_set_to_zero(model, small_run):
-    corpus, metric = pipeline.dev_corpus(model, small_run)
-    whole, without = ablate(model, "average", corpus, metric)
+    lists, metric = pipeline.dev_corpus(model, small_run)
+    corpus = lists.part(0)
+    whole, without = ablate(model, "average", lists, metric)
     assert set(without) == set(small.TEMPLATES)
     for template, score in {**without, "": whole}.items():
         w = model.weights["average"].w.copy()
@@ -83,8 +84,9 @@ def test_a_hashed_model_is_one_group(small_data, workspace):
     (entry,) = shares(model, "average", 1)
     assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
     assert entry.strongest[0][0].startswith("hashed|#")
-    corpus, metric = pipeline.dev_corpus(model, workspace / "hashed")
-    whole, without = ablate(model, "average", corpus, metric)
+    lists, metric = pipeline.dev_corpus(model, workspace / "hashed")
+    corpus = lists.part(0)
+    whole, without = ablate(model, "average", lists, metric)
     base = chosen_rows(corpus.stats, best(corpus, corpus.base * model.weights["average"].base)).sum(axis=0)
     assert without == {"hashed": metric.report(base, corpus.reference.sum(axis=0))["f1"]}
     assert whole != without["hashed"]
