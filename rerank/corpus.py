@@ -10,13 +10,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.files import new_directory
+from rerank.strict_json import read_object
 
 FORMAT_VERSION = 1
 LARGE = 1 << 16  # smaller arrays are always written out: kernels are compiled once more for arrays of stride 0
@@ -216,13 +218,10 @@ class Corpus:
         """
         source = Path(directory)
         try:
-            header = json.loads((source / "header.json").read_text())
+            header = read_object(source / "header.json")
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
-            mode: Literal["r"] | None = "r" if mmap else None
-            arrays = {name: np.load(source / f"{name}.npy", mmap_mode=mode, allow_pickle=False) for name in _DTYPES}
-            if any(arrays[name].dtype != dtype for name, dtype in _DTYPES.items()):
-                raise DataError("an array has another type than the format says")
+            arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in _DTYPES.items()}
             width, free = int(header["width"]), int(header.get("free", 0))
             return Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
         except DataError as error:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rerank.arrays import open_archive
 from rerank.content import metric_of
 from rerank.errors import DataError
 from rerank.files import new_file
@@ -19,6 +18,9 @@ from rerank.metrics.significance import TestName, compare
 from rerank.oracle import statistics_of
 from rerank.recipe import load_recipe
 from rerank.shards import Lists, reference_rows
+
+# An archive that promises more is damaged: bytes of ids, and statistics of a candidate.
+MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,22 @@ class Selections:
         DataError: missing or damaged.
         """
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                header = json.loads(stored["header"].tobytes())
-                rows = {name[5:]: stored[name] for name in stored.files if name.startswith("rows_")}
-                return Selections(list(header["ids"]), str(header["signature"]), stored["reference"], rows)
+            with open_archive(path) as stored:
+                header = json.loads(stored.read("header", np.uint8, (None,), MOST_HEADER).tobytes())
+                ids, signature = [str(each) for each in header["ids"]], str(header["signature"])
+                most = 8 * len(ids) * MOST_STATISTICS
+                reference = stored.read("reference", np.float64, (len(ids), None), most)
+                rows = {
+                    name[5:]: stored.read(name, np.float64, (len(ids), None), most)
+                    for name in stored.names
+                    if name.startswith("rows_")
+                }
+                if len({each.shape for each in rows.values()}) > 1:
+                    raise ValueError("its selections have statistics of different kinds")
+                return Selections(ids, signature, reference, rows)
         except FileNotFoundError:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
 
 

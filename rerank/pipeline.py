@@ -28,6 +28,7 @@ from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.oracle import ListStatistics
 from rerank.outputs import log_file, prepare_output
+from rerank.provenance import provenance
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_output, open_stream
 from rerank.recipe import ListRecipe
@@ -125,7 +126,7 @@ def run(
         chosen = _best_on_dev(runs, metric)
         if len(runs) > 1 and recipe.data.dev:
             log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
-        model = _model(recipe, chosen, data)
+        model = _model(recipe, chosen, data, metric)
         model.save(directory / "model")
         metrics = _metrics(recipe, data, metric, runs, chosen, tests)
         if "test" in stages:
@@ -220,20 +221,19 @@ def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
     return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
 
 
-def _model(recipe: ListRecipe, chosen: Run, data: Data) -> Model:
+def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model:
     """The chosen run as a model."""
-    about = {
-        "learner": chosen.training["learner"],
-        "epochs": chosen.training["epochs"],
-        "seed": chosen.recipe.seed,
-        "run": chosen.name,
-        "training_data": data.key,
-        "files": {
-            kind: [file_digest(path) for path in paths] for kind, paths in recipe.data.files(recipe.data.train).items()
-        },
-        "version": __version__,
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    score, split = chosen.dev_score, recipe.data.dev
+    files = recipe.data.files(recipe.data.train)
+    about = provenance(
+        learner=chosen.training["learner"],
+        run=chosen.name,
+        seed=chosen.recipe.seed,
+        epochs=chosen.training["epochs"],
+        dev=None if score is None else {"split": split, "measure": metric.primary, "score": score},
+        training_data=data.key,
+        files={kind: [file_digest(path) for path in paths] for kind, paths in files.items()},
+    )
     settings = chosen.recipe.model_dump(mode="json")
     votes = chosen.votes(data.training.corpus)
     weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}

@@ -384,6 +384,16 @@ def _class_of(task: Any, path: str) -> type[TaskRecipe]:
     return found
 
 
+def read_settings(settings: Settings) -> TaskRecipe:
+    """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task.
+
+    Raises
+    ------
+    RecipeError: no task, an unknown key or a value out of range.
+    """
+    return validate(_class_of(settings.get("task"), ""), settings)
+
+
 def validate(model: type[R], settings: Settings, path: str | None = None) -> R:
     """The recipe that ``settings`` describe.
 

@@ -10,9 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.compile import kernel
 from rerank.errors import ModelError
 from rerank.features.extract import ListFeatures
+from rerank.strict_json import read_object
 from rerank.symbols import SymbolTable, find_slot
 
 ABSENT = -1
@@ -146,23 +148,17 @@ class FeatureTable:
         (directory / "table.json").write_text(json.dumps(header))
 
     @staticmethod
-    def load(directory: Path) -> FeatureTable:
-        """Read what ``save`` wrote; see ``load_table``."""
-        try:
-            arrays = {
-                name: np.load(directory / f"table_{name}.npy", allow_pickle=False)
-                for name in ("hashes", "template", "first", "symbols")
-            }
-            header = json.loads((directory / "table.json").read_text())
-            texts = {
-                int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape")
-                for h, word in header["texts"].items()
-            }
-            templates, about = tuple(header["templates"]), dict(header["about"])
-            scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
-            return FeatureTable(**arrays, templates=templates, texts=texts, about=about, scale=scale)
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
+    def read(directory: Path, header: dict[str, Any]) -> FeatureTable:
+        """The table whose ``header`` has been read; see ``load_table``."""
+        arrays = {
+            name: read_array(directory / f"table_{name}.npy", dtype, 1)
+            for name, dtype in (("hashes", "u8"), ("template", "i4"), ("first", "i8"), ("symbols", "u8"))
+        }
+        texts = {
+            int(h, 16): bytes.fromhex(word).decode("utf-8", "surrogateescape") for h, word in header["texts"].items()
+        }
+        scale = np.array(header.get("scale", []), np.float64)  # tables without free columns may lack it
+        return FeatureTable(**arrays, templates=_templates(header), texts=texts, about=_about(header), scale=scale)
 
     def check(self) -> None:
         """Raise a ValueError where the arrays do not fit together."""
@@ -181,7 +177,7 @@ class FeatureTable:
             or np.any(self.template < 0)
             or np.any(self.template >= len(self.templates))
             or self.first[0] != 0
-            or np.any(np.diff(self.first) < 0)
+            or np.any(self.first[1:] < self.first[:-1])
             or self.first[-1] != self.symbols.size
         ):
             raise ValueError("its arrays are out of order")
@@ -230,15 +226,40 @@ def load_table(directory: Path) -> Table:
     ModelError: a file is missing or damaged.
     """
     try:
-        header = json.loads((directory / "table.json").read_text())
+        header = read_object(directory / "table.json")
         if "bits" not in header:
-            return FeatureTable.load(directory)
-        bits = int(header["bits"])
-        if not 4 <= bits <= 30:
+            return FeatureTable.read(directory, header)
+        bits = header["bits"]
+        if type(bits) is not int or not 4 <= bits <= 30:
             raise ValueError(f"{bits} hash bits; expected 4 to 30")
-        return HashedTable(bits, tuple(header["templates"]), dict(header["about"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from error
+        return HashedTable(bits, _templates(header), _about(header))
+    except KeyError as error:
+        raise ModelError(f"not a readable feature table: it has no {error}", path=str(directory)) from None
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from None
+
+
+def _templates(header: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(_names(header["templates"]))
+
+
+def _names(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ValueError("it has something else where names are expected")
+    for name in value:
+        name.encode("utf-8", "surrogateescape")  # half a surrogate pair is no text
+    return value
+
+
+def _about(header: dict[str, Any]) -> dict[str, Any]:
+    """Counts of features, in all and by template, and the names of score columns."""
+    about = dict(header["about"])
+    _names(about.get("scores", []))
+    own = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
+    by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
+    if any(type(number) is not int for number in own + by_template):
+        raise ValueError("it has something else where counts are expected")
+    return about
 
 
 class CollisionCount:

@@ -42,6 +42,38 @@ class Votes(NamedTuple):
         """The inverse of ``arrays``."""
         return Votes(**arrays)
 
+    def check(self, width: int) -> None:
+        """Raise a ValueError where these are no votes over ``width`` columns: what the kernels rely on."""
+        whole = {"first": np.int64, "columns": np.int32, "survived": np.int64}
+        for name, array in self._asdict().items():
+            dtype = whole.get(name, np.float64)
+            if array.ndim != 1 or array.dtype != dtype:
+                raise ValueError(
+                    f"votes: {name} is {array.dtype} of {array.ndim} axes; expected {np.dtype(dtype)} of 1"
+                )
+            if not np.all(np.isfinite(array)):
+                raise ValueError(f"votes: {name} holds numbers that are not finite")
+        predictors, entries = self.survived.size, self.columns.size
+        sizes: dict[str, tuple[int, ...]]
+        sizes = {"first": (predictors,), "scale": (predictors,), "beta": (predictors,), "value": (entries,)}
+        sizes |= {"threshold": (predictors, 0), "slope": (entries, 0)}
+        for name, allowed in sizes.items():
+            if getattr(self, name).size not in allowed:
+                raise ValueError(f"votes: {name} has {getattr(self, name).size} entries; expected {allowed[0]}")
+        if (
+            predictors == 0
+            or self.first[0] != 0
+            or self.first[-1] != entries
+            or np.any(self.first[1:] < self.first[:-1])
+            or np.any(self.columns < 0)
+            or np.any(self.columns >= width)
+            or np.any(self.threshold[1:] < self.threshold[:-1])
+            or np.any(self.threshold < 0)
+            or np.any(self.scale < 0)
+            or np.any(self.survived < 0)
+        ):
+            raise ValueError("votes: an array is out of order or out of range")
+
 
 class Updates(NamedTuple):
     """An UpdateLog for kernels."""

@@ -340,7 +340,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no array in it": (write("rows.npy", b"nothing of that kind"), "not a readable corpus"),
     "cut array": (cut("values.npy", 4), "not a readable corpus"),
     "cut head": (cut("values.npy", 100), "not a readable corpus"),
-    "another type": (lambda directory: np.save(directory / "values.npy", np.zeros(4)), "another type"),
+    "another type": (
+        lambda directory: np.save(directory / "values.npy", np.zeros(4)),
+        "its numbers are float64; expected",
+    ),
     "pickled": (
         lambda directory: np.save(directory / "values.npy", np.array([{}], object), allow_pickle=True),
         "not a readable corpus",
