@@ -190,13 +190,15 @@ def _check_settings(model: Model) -> None:
             read_settings(model.settings)
         except RecipeError as error:
             raise ValueError(f"its settings are no recipe of this program: {error}") from None
+        if not isinstance(model.settings.get("learner"), dict) or "name" not in model.settings["learner"]:
+            raise ValueError("its settings name no learner")
     for name, array in model.state.items():
         if not np.all(np.isfinite(array)):
             raise ValueError(f"state_{name}.npy holds numbers that are not finite")
-    spec = model.settings.get("learner")
     if model.state and not {"training_data", "epochs"} <= set(model.about):
         raise ValueError("its provenance lacks training_data and epochs, without which nobody can go on from its state")
-    if not model.state or not isinstance(spec, dict) or str(spec.get("name")) not in learners:
+    spec = model.settings.get("learner", {})
+    if not model.state or str(spec.get("name")) not in learners:
         return
     try:
         learner = build(learners, spec, "learner")
