@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from rerank.features.table import FeatureTable
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.predict import corpus_score
+from rerank.provenance import Provenance
 from rerank.shards import Lists
 from rerank.standard import standard_weights
 
@@ -61,6 +64,49 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
     w = model.weights[predictor].w
     names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
     return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
+
+
+def provenance_rows(model: Model) -> list[tuple[str, str]]:
+    """Where a model comes from, as names and values to be shown; what is not known is left out."""
+    about = Provenance.model_validate(model.about)
+    dev, source = about.dev, about.imported
+    known = {
+        "learner": about.learner,
+        "run": about.run,
+        "seed": str(about.seed),
+        "epochs": str(about.epochs),
+        f"dev {dev.measure}" if dev else "": f"{dev.score:.6g} ({dev.split})" if dev else "",
+        "weights imported from": f"{source.file} (SHA-256 {source.sha256})" if source else "",
+        "date": about.date,
+        "version": ", ".join(
+            filter(None, [f"rerank {about.version}", about.python and f"Python {about.python}", about.platform])
+        ),
+        "libraries": ", ".join(f"{name} {version}" for name, version in about.libraries.items()),
+        "training data": about.training_data,
+    }
+    files = [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
+    return [(name, value) for name, value in known.items() if value] + files
+
+
+class PartSize(NamedTuple):
+    """A part of a model: what it is, how many arrays it has, and their bytes in memory."""
+
+    part: str
+    arrays: int
+    bytes: int
+
+
+def part_sizes(model: Model) -> list[PartSize]:
+    """Weights, table, state and votes."""
+    table = model.table
+    columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
+    parts = {
+        "weights": [weights.w for weights in model.weights.values()],
+        "table": columns,
+        "state": list(model.state.values()),
+        "votes": list(model.votes.values()),
+    }
+    return [PartSize(part, len(arrays), sum(each.nbytes for each in arrays)) for part, arrays in parts.items()]
 
 
 def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:

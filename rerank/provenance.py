@@ -84,3 +84,9 @@ def provenance(
         date=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
     return made.model_dump(mode="json", exclude_none=True)
+
+
+def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
+    """The provenance ``about`` of a model that has got the weights in ``file``: no dev score holds for them."""
+    kept = {key: value for key, value in about.items() if key != "dev"}
+    return kept | {"imported": Imported(file=file, sha256=sha256).model_dump()}

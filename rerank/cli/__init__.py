@@ -24,7 +24,7 @@ def main() -> None:
         sys.path.append(os.getcwd())
     try:
         # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
-        from rerank.cli import evaluating, inspecting, lists, running  # noqa: F401
+        from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401
 
         app(standalone_mode=True)
     except RerankError as error:

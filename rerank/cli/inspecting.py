@@ -7,13 +7,14 @@ from typing import Annotated
 
 import numpy as np
 import typer
+import yaml
 from rich.table import Table as RichTable
 
 from rerank import pipeline
 from rerank.cli.application import Predictor, app, out
 from rerank.errors import DataError, RecipeError
 from rerank.inspection import ablate as ablation
-from rerank.inspection import find_features, shares
+from rerank.inspection import find_features, part_sizes, provenance_rows, shares
 from rerank.model import Model
 from rerank.oracle import oracle as best_gain
 from rerank.readers.base import BadList, SkipCount
@@ -32,9 +33,15 @@ def inspect(
     ablate: Annotated[
         bool, typer.Option("--ablate", help="The dev score without each template (its weights set to zero).")
     ] = False,
+    provenance: Annotated[
+        bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
+    ] = False,
     predictor: Predictor = "average",
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
+    if provenance:
+        _print_provenance(Model.load(model))
+        return
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     loaded = Model.load(model)
@@ -52,6 +59,16 @@ def inspect(
         f"base score × {weights.base:.4g}; features seen {counts.get('seen', 0):,}, kept {counts.get('kept', 0):,}"
     )
     _print_shares(loaded, model, predictor, top, ablate)
+
+
+def _print_provenance(model: Model) -> None:
+    for name, value in provenance_rows(model):
+        out.print(f"{name}: {value}")
+    table = RichTable("part", "arrays", "bytes")
+    for entry in part_sizes(model):
+        table.add_row(entry.part, str(entry.arrays), f"{entry.bytes:,}")
+    out.print(table)
+    out.print(yaml.safe_dump(model.settings, sort_keys=False, allow_unicode=True))
 
 
 def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:

@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from rerank import pipeline
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.cli import evaluating, inspecting, lists, running  # noqa: F401 - they register their commands
+from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401 - they register their commands
 from rerank.cli.application import app
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError

@@ -25,7 +25,7 @@ LAYERS = [
     {"standard"},
     {"predict", "content"},
     {"extraction", "evaluation", "report"},
-    {"reranker", "inspection"},
+    {"reranker", "inspection", "weights_text", "moses_weights"},
     {"examples"},
     {"runs"},
     {"tuning"},

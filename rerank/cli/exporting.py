@@ -1,0 +1,72 @@
+"""Commands that write a model's weights as text, and read them back: export and import."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from rerank.cli.application import Predictor, app
+from rerank.errors import DataError, ModelError, RecipeError
+from rerank.model import Model
+from rerank.moses_weights import moses_lines
+from rerank.provenance import imported
+from rerank.readers.streams import open_output, stream_name
+from rerank.weights_text import Order, read_weights, weight_lines
+
+log = logging.getLogger("rerank")
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
+    form: Annotated[
+        Literal["text", "moses"],
+        typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
+    ] = "text",
+    predictor: Predictor = "average",
+    top: Annotated[int | None, typer.Option(min=0, help="Only so many features, the strongest.")] = None,
+    sort: Annotated[Order, typer.Option(help="By |weight|, the largest first, or by name.")] = "weight",
+) -> None:
+    """The weights of a model as text: a name and a weight a line."""
+    if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
+        raise RecipeError(f"Moses reads no compressed weights: write to {output.rpartition('.')[0]}")
+    loaded = Model.load(model)
+    if predictor not in loaded.weights:
+        raise ModelError(f"no weights of {predictor!r}; it has {', '.join(loaded.weights)}", path=str(model))
+    weights, left_out = loaded.weights[predictor], Counter[str]()
+    if form == "moses":
+        lines = moses_lines(loaded.table, weights, left_out, top=top)
+    else:
+        lines = weight_lines(loaded.table, weights, top=top, order=sort)
+    with open_output(output) as stream:
+        for line in lines:
+            stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    for template, count in sorted(left_out.items()):
+        log.warning("%s: Moses has no place for its %s weights", template, f"{count:,}")
+
+
+@app.command(name="import")
+def import_weights(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
+    like: Annotated[Path, typer.Option(metavar="MODEL", help="The model with the same features.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new model goes.")],
+) -> None:
+    """A model with the weights of a text file, and all else from another model.
+
+    Features that the file does not name weigh 0. Last and average of the new model are the same; it has no votes, and
+    no state to go on training from.
+    """
+    if output.exists():
+        raise DataError("exists already; name a new directory", path=str(output))
+    model = Model.load(like)
+    found = read_weights(file, model.table)
+    weights = dict.fromkeys(("last", "average"), found.weights)
+    about = imported(model.about, stream_name(file), found.sha256)
+    replace(model, about=about, weights=weights, state={}, votes={}).save(output)
+    log.info("%s weights, the others are 0", f"{found.features:,}")
