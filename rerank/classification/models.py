@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
 
 import numpy as np
 
-from rerank import __version__
 from rerank.classification.data import ExampleSet
 from rerank.classification.experiment import seeds_of
 from rerank.classification.fitting import train_on
@@ -16,6 +13,7 @@ from rerank.classification.recipe import ClassificationRecipe, Spec
 from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
 from rerank.model import Model
+from rerank.provenance import provenance
 from rerank.recipe import Settings
 
 
@@ -63,14 +61,16 @@ def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, 
         weighted |= weights.w != 0
     biased = recipe.data.bias is not None
     names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
-    about: dict[str, Any] = {
-        "learner": spec.recipe.learner["name"],
-        "epochs": epochs,
-        "seed": seed,
-        "classes": list(noisy.classes),
-        "version": __version__,
-        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
+    about = provenance(
+        learner=spec.recipe.learner["name"],
+        run="",
+        seed=seed,
+        epochs=epochs,
+        dev=None,
+        training_data="",
+        files={},
+    )
+    about["classes"] = list(noisy.classes)
     table = class_table(noisy.classes, noisy.width, names, np.unique(np.flatnonzero(weighted) % noisy.width))
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     return Model(spec.recipe.model_dump(mode="json"), about, table, training.weights, state, votes)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from strategies import random_corpus, run
 
 from rerank.errors import ModelError, RunError
-from rerank.features.table import HashedTable
+from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights, learners
 from rerank.learn.votes import Votes
 from rerank.model import HEADER, Model, header_digest
@@ -395,3 +395,29 @@ def test_loading_imports_nothing(directory: Path) -> None:
     changed["features"] = {**stored["features"], "user": {"x": "no_such_module:feature"}}
     change(directory, True, settings=changed)
     assert Model.load(directory).settings["learner"]["name"] == "no_such_module:Learner"
+
+
+def test_hashes_of_features_are_as_documented(directory: Path) -> None:
+    """The arithmetic of docs/models.md, from the texts of a table."""
+    word = 2**64 - 1
+
+    def mix(z: int) -> int:
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & word
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & word
+        return z ^ z >> 31
+
+    def text_hash(text: str) -> int:
+        h = 0xCBF29CE484222325
+        for byte in text.encode():
+            h = (h ^ byte) * 0x100000001B3 & word
+        return mix(h) or 1
+
+    table = Model.load(directory).table
+    assert isinstance(table, FeatureTable)
+    for j in range(0, table.width, 7):
+        h = text_hash(table.templates[table.template[j]])
+        for symbol in table.symbols[table.first[j] : table.first[j + 1]].tolist():
+            assert text_hash(table.texts[symbol]) == symbol
+            h = (h ^ symbol) * 0xBF58476D1CE4E5B9 & word
+            h = (h ^ h >> 32) * 0x94D049BB133111EB & word
+        assert h | 1 == table.hashes[j]
