@@ -320,9 +320,7 @@ def _save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> No
         chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
 
 
-def _write_predictions(
-    recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]
-) -> None:
+def _write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
         reranker = Reranker(model, recipe.predictor)

@@ -88,7 +88,7 @@ class Stages:
 
 
 def stage_lines(history: Path) -> list[dict[str, Any]]:
-    """The lines of stages in a history file, none where there is no file; what a killed run left of a line is no line."""
+    """The lines of stages in a history file, none where there is none; one that a killed run cut short is none."""
     try:
         text = history.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
