@@ -18,6 +18,7 @@ from rerank.locks import Lock
 
 log = logging.getLogger("rerank")
 STARTING = ".starting"  # there while the results of a run before are removed
+HELD = (".runs", "predictions", "figures")  # directories of a run's own
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
         message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
         raise RecipeError(message, path=str(stored))
     try:
-        for place in (directory, directory / "figures", directory / ".runs", *_below(directory / "predictions")):
+        for place in (directory, *(below for name in HELD for below in _below(directory / name))):
             remove_leftovers(place)
         if fresh:
             write_text(starting, "")

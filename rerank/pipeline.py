@@ -21,7 +21,7 @@ from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest
 from rerank.features.table import FeatureTable, HashedTable, Table
-from rerank.files import remove, write_text
+from rerank.files import remove, remove_leftovers, write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.model import Model
@@ -66,6 +66,7 @@ class Data:
     def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...]) -> Data:
         """Extract, or take from the cache, the training split and ``splits``."""
         store = cache_of(directory)
+        remove_leftovers(store.directory)
         training, table, key = store.training(recipe)
         others = {
             split: training if split == recipe.data.train else store.split(recipe, split, table, key)

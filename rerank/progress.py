@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -31,53 +31,85 @@ SECONDS_BETWEEN_LINES = 15.0
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[T]:
     """Pass ``items`` on while showing how many have gone by, at what rate, and how long it will take."""
-    with counting(what, total=total, unit=unit) as advance:
+    with counting(what, total=total, unit=unit) as count:
         for item in items:
             yield item
-            advance()
+            count.advance()
 
 
 @contextmanager
-def counting(what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[Callable[[], None]]:
-    """Show how often the function that the block gets has been called; ``track`` for work that is no iteration."""
-    count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit)
+def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
+    """Show how far the block has come, which says so by ``advance``: on a terminal, and elsewhere if ``lines``."""
+    count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
     try:
-        yield count.advance
+        yield count
     finally:
         count.close()
-    log.info("%s: %s %s in %.1f s", what, f"{count.done:,}", unit, time.monotonic() - count.start)
+    if lines:
+        log.info("%s: %s %s in %.1f s", what, f"{count.done:,}", unit, time.monotonic() - count.start)
 
 
-class _Lines:
+class Count:
+    """How much is done of a total, where it is known, and since when."""
+
+    def __init__(self, total: int | None) -> None:
+        self.total, self.done, self.start = total, 0, time.monotonic()
+
+    def advance(self, left: int | None = None) -> None:
+        """One more is done; ``left``: how many are not, where that is known only now."""
+        self.done += 1
+        if left is not None:
+            self.total = self.done + left
+        self.show()
+
+    def show(self) -> None:
+        """Show it."""
+
+    def close(self) -> None:
+        """Show it no longer."""
+
+    @property
+    def rate(self) -> float:
+        """How many a second."""
+        return self.done / max(time.monotonic() - self.start, 1e-9)
+
+    @property
+    def remaining(self) -> str:
+        """How long the rest will take, in words; empty where that is not known, or nothing."""
+        if self.total is None or self.total <= self.done or not self.done:
+            return ""
+        seconds = round((self.total - self.done) / self.rate)
+        minutes, hours = seconds // 60, seconds // 3600
+        if not minutes:
+            return f"{seconds} s left"
+        return f"{hours} h {minutes % 60} min left" if hours else f"{minutes} min {seconds % 60} s left"
+
+
+class _Lines(Count):
     """A log line now and then."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
-        self.what, self.total, self.unit = what, total, unit
-        self.start = self.shown = time.monotonic()
-        self.done = 0
+        super().__init__(total)
+        self.what, self.unit, self.shown = what, unit, self.start
 
-    def advance(self) -> None:
-        self.done += 1
+    def show(self) -> None:
         now = time.monotonic()
         if now - self.shown > SECONDS_BETWEEN_LINES:
             self.shown = now
-            rate = self.done / (now - self.start)
-            left = "" if self.total is None else f" of {self.total:,}, {(self.total - self.done) / rate:.0f} s left"
-            per = f"{rate:.0f} a second" if rate >= 1 else f"{1 / rate:.0f} s each"
-            log.info("%s: %s %s%s, %s", self.what, f"{self.done:,}", self.unit, left, per)
-
-    def close(self) -> None:
-        pass
+            of = "" if self.total is None else f" of {self.total:,}"
+            rate = f"{self.rate:,.0f} a second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
+            left = f", {self.remaining}" if self.remaining else ""
+            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
 
 
-class _Bar:
+class _Bar(Count):
     """A line of the display on the terminal, which all bars of the moment share: there can be one display only."""
 
     display: Progress | None = None
     shown = 0
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
-        self.start, self.done = time.monotonic(), 0
+        super().__init__(total)
         if _Bar.display is None:
             _Bar.display = Progress(
                 TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
@@ -88,9 +120,8 @@ class _Bar:
         self._task = self._display.add_task(what, total=total, unit=unit)
         _Bar.shown += 1
 
-    def advance(self) -> None:
-        self.done += 1
-        self._display.advance(self._task)
+    def show(self) -> None:
+        self._display.update(self._task, completed=self.done, total=self.total)
 
     def close(self) -> None:
         self._display.remove_task(self._task)

@@ -146,7 +146,7 @@ class TestPreparing:
 
     def test_leftovers_go(self, tmp_path):
         prepare_output(tmp_path, "same", RESULTS, resume=False)
-        for place in ("", "predictions", "predictions/deep", ".runs", "figures", "mine"):
+        for place in ("", "predictions", "predictions/deep", ".runs/0000", "figures", "mine"):
             (tmp_path / place).mkdir(parents=True, exist_ok=True)
             (tmp_path / place / ".x.01234567.partial").write_text("")
         prepare_output(tmp_path, "same", RESULTS, resume=True)
