@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank.files import new_directory
+from rerank.files import new_directory, remove
 
 log = logging.getLogger("rerank")
 FORMAT_VERSION = 1
@@ -68,4 +67,4 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Forget it: the training is done."""
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove(self._directory)

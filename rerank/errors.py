@@ -2,7 +2,7 @@
 
 ``RerankError`` is the common base: the command line prints its message without a traceback.
 Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everything the user can mend in
-a recipe, a data file, a model or a command line.
+a recipe, a data file, a model or a command line, 128 + n where signal n stopped it.
 """
 
 from __future__ import annotations
@@ -56,3 +56,11 @@ class RunError(RerankError):
     """A run could not be carried out for reasons outside the user's input (disk full, unwritable output)."""
 
     exit_code = 1
+
+
+class StoppedError(RunError):
+    """A signal stopped the command; ``exit_code`` is 128 plus its number."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

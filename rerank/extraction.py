@@ -144,7 +144,7 @@ class CorpusCache:
         return _load(entry)
 
     def _store(self, entry: Path, extracted: Extracted, table: Table | None) -> None:
-        with new_directory(entry) as new:
+        with new_directory(entry, keep=True) as new:
             (new / "corpus").mkdir()
             write_shards(new / "corpus", [part for _, part in parts(extracted.corpus)], {})
             (new / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))

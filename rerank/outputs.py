@@ -1,53 +1,159 @@
-"""The directory that a run leaves its results in: made ready, and logged to."""
+"""The directory that a run leaves its results in: held by one run at a time, made ready, and logged to."""
 
 from __future__ import annotations
 
+import json
 import logging
-import shutil
+import os
+import socket
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from rerank.errors import RecipeError, RunError
-from rerank.files import write_text
+from rerank.files import reason, remove, remove_leftovers, write_text
+from rerank.locks import Lock
 
 log = logging.getLogger("rerank")
+STARTING = ".starting"  # there while the results of a run before are removed
+HELD = (".runs", "predictions", "figures")  # directories of a run's own
+
+
+@contextmanager
+def output_directory(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> Iterator[None]:
+    """The block is the only run in ``directory``, which has its recipe, is ready for it, and is logged to.
+
+    results: the names below the directory that a new run starts without.
+
+    Raises
+    ------
+    RecipeError: the directory holds something else, or is to be resumed with other settings.
+    RunError: another run is at work there, or it cannot be written.
+    """
+    with sole_run(directory):
+        prepare_output(directory, resolved, results, resume=resume)
+        with log_file(directory):
+            yield
+
+
+@contextmanager
+def sole_run(directory: Path) -> Iterator[None]:
+    """Hold the lock of a directory, which is made if needed; it ends with the process, however that ends.
+
+    Raises
+    ------
+    RunError: another run holds it, or it cannot be written.
+    """
+    path = directory / ".lock"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = _lock(path)
+    except OSError as error:
+        raise RunError(f"cannot write {directory}: {reason(error)}") from error
+    try:
+        with suppress(OSError):  # a full disk: the next file says so
+            since = datetime.now().astimezone().isoformat(timespec="seconds")
+            path.write_text(f"process {os.getpid()} on {socket.gethostname()} since {since}\n")
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        lock.release()
+
+
+def _lock(path: Path) -> Lock:
+    while True:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
+        lock = Lock.take(path)
+        if lock is None:
+            holder = path.read_text(errors="replace").strip() or "of another process"
+            message = f"another run is at work there ({holder}); wait for it, or use another --output"
+            raise RunError(f"{path.parent}: {message}")
+        if lock.still_at(path):
+            return lock
+        lock.release()  # its holder has just ended and removed it
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
-    """Make ``directory`` and write the resolved recipe; without ``resume``, remove the ``results`` of a run before.
+    """Write the resolved recipe; without ``resume``, remove the ``results`` of a run before.
 
     Raises
     ------
     RecipeError: the directory holds something else, or is to be resumed with other settings.
     RunError: it cannot be written.
     """
-    stored = directory / "recipe.yaml"
-    if resume and stored.exists() and stored.read_text(encoding="utf-8") != resolved:
-        message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
-        raise RecipeError(message, path=str(stored))
+    stored, starting = directory / "recipe.yaml", directory / STARTING
     held = [name for name in results if (directory / name).exists()]
-    if held and not stored.exists():
+    if held and not stored.exists() and not starting.exists():
         message = f"the directory holds {held[0]!r}, but no run; use another --output, or remove it"
         raise RecipeError(message, path=str(directory))
+    # A run that was killed while it removed the results before it has left nothing to go on from.
+    fresh = not resume or starting.exists() or not stored.exists()
+    if not fresh and _text(stored) != resolved:
+        message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
+        raise RecipeError(message, path=str(stored))
     try:
-        for name in results if not resume else ():
-            path = directory / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        (directory / "predictions").mkdir(parents=True, exist_ok=True)
-        write_text(stored, resolved)
+        for place in (directory, *(below for name in HELD for below in _below(directory / name))):
+            remove_leftovers(place)
+        if fresh:
+            write_text(starting, "")
+            for name in results:
+                remove(directory / name)
+            write_text(stored, resolved)
+        (directory / "predictions").mkdir(exist_ok=True)
+        remove(starting)
     except OSError as error:
-        raise RunError(f"cannot write {directory}: {error.strerror or error}") from error
+        raise RunError(f"cannot write {directory}: {reason(error)}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {reason(error)}") from error
+
+
+def _below(directory: Path) -> list[Path]:
+    return [directory, *(path for path in directory.rglob("*") if path.is_dir())]
+
+
+def finished(directory: Path, stages: set[str]) -> dict[str, Any] | None:
+    """The content of metrics.json if the run in ``directory`` has done all of ``stages``, else None."""
+    try:
+        metrics = json.loads((directory / "metrics.json").read_text(encoding="utf-8"))
+        return metrics if stages <= metrics["stages"].keys() else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
-    """Everything that is logged goes to log.txt in ``directory`` too."""
-    handler = logging.FileHandler(directory / "log.txt", mode="a", encoding="utf-8")
+    """Everything that is logged goes to log.txt in ``directory`` too.
+
+    Raises
+    ------
+    RunError: it cannot be opened. If it cannot be written later, one warning says so and the run goes on.
+    """
+    try:
+        handler = _LogFile(directory / "log.txt", mode="a", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot write {directory / 'log.txt'}: {reason(error)}") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     try:
         yield
     finally:
         log.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):
+            handler.close()
+
+
+class _LogFile(logging.FileHandler):
+    """A log whose failure is no reason to stop, nor to hide what else is wrong."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - as the base class has it
+        """Say once that nothing more goes into the file."""
+        log.removeHandler(self)
+        log.warning("%s cannot be written any more", self.baseFilename)

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import logging
 import platform
-import shutil
 import time
 from datetime import datetime
 from importlib.metadata import version
@@ -22,12 +21,13 @@ from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest
 from rerank.features.table import FeatureTable, HashedTable, Table
-from rerank.files import write_text
+from rerank.files import remove, remove_leftovers, write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.oracle import ListStatistics
-from rerank.outputs import log_file, prepare_output
+from rerank.outputs import finished, output_directory
+from rerank.progress import track
 from rerank.provenance import provenance
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_output, open_stream
@@ -38,6 +38,7 @@ from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
 from rerank.runs import Run, check_pairs, train_run
 from rerank.shards import Lists, first_candidates
+from rerank.stages import Stages
 from rerank.standard import raw_weights
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
@@ -66,12 +67,23 @@ class Data:
     def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...]) -> Data:
         """Extract, or take from the cache, the training split and ``splits``."""
         store = cache_of(directory)
+        remove_leftovers(store.directory)
         training, table, key = store.training(recipe)
         others = {
             split: training if split == recipe.data.train else store.split(recipe, split, table, key)
             for split in splits
         }
         return Data(training, table, key, others)
+
+    def size(self) -> dict[str, int]:
+        """Lists, candidates and nonzeros of all splits together, and the columns of all."""
+        corpora = [extracted.corpus for extracted in {"": self.training, **self.others}.values()]
+        return {
+            "lists": sum(corpus.list_count for corpus in corpora),
+            "candidates": sum(corpus.candidate_count for corpus in corpora),
+            "nonzeros": sum(corpus.nonzeros for corpus in corpora),
+            "columns": self.training.corpus.width,
+        }
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """What metrics.json says of every split."""
@@ -115,28 +127,48 @@ def run(
     if "train" not in stages and not (directory / RUNS).exists():
         message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
         raise DataError(message, path=str(directory))
-    prepare_output(directory, recipe.as_yaml(), RESULTS, resume=resume)
-    with log_file(directory):
-        metric = metric_of(recipe)
-        tests = recipe.data.tests if "test" in stages else ()
+    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume):
+        done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
+        if done is None:
+            work = Stages(directory / "history.jsonl")
+            done = _carry_out(recipe, directory, work, stages)
+            done["stages"] = work.summary()
+            done["seconds"] = round(time.monotonic() - start, 3)
+            write_text(directory / "metrics.json", json.dumps(done, indent=1) + "\n")
+        else:
+            log.info("%s: finished already; run it without --resume to do it again", directory)
+        if "train" in stages and "test" in stages:
+            remove(directory / RUNS)
+    return done
+
+
+def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...]) -> Metrics:
+    """Stage by stage; returns the content of metrics.json but for the stages and the time."""
+    start = time.monotonic()
+    metric = metric_of(recipe)
+    tests = recipe.data.tests if "test" in stages else ()
+    with work.stage("extract") as found:
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *tests)
         data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)))
-        runs = _train_all(recipe, directory, data, metric, only_load="train" not in stages)
-        chosen = _best_on_dev(runs, metric)
-        if len(runs) > 1 and recipe.data.dev:
-            log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
+        found |= data.size()
+    with work.stage("train", runs=len(recipe.expand())) as found:
+        runs = _train_all(recipe, directory, data, metric, work, only_load="train" not in stages)
+        found["epochs"] = sum(each.training["epochs_run"] for each in runs)
+    chosen = _best_on_dev(runs, metric)
+    if len(runs) > 1 and recipe.data.dev:
+        log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
+    with work.stage("model"):
         model = _model(recipe, chosen, data, metric)
         model.save(directory / "model")
+    with work.stage("evaluate", splits=len(tests)):
         metrics = _metrics(recipe, data, metric, runs, chosen, tests)
-        if "test" in stages:
-            _write_predictions(recipe, directory, model, tests)
+    if "test" in stages:
+        with work.stage("predict", splits=len(tests)):
+            _write_predictions(recipe, directory, data, model, tests)
             _save_selections(directory, chosen, tests)
+        with work.stage("report"):
             _write_report(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
-            if "train" in stages:
-                shutil.rmtree(directory / RUNS, ignore_errors=True)
-        metrics["seconds"] = round(time.monotonic() - start, 3)
-        write_text(directory / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     return metrics
 
 
@@ -187,7 +219,9 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
         log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
 
 
-def _train_all(recipe: ListRecipe, directory: Path, data: Data, metric: Metric, *, only_load: bool) -> list[Run]:
+def _train_all(
+    recipe: ListRecipe, directory: Path, data: Data, metric: Metric, work: Stages, *, only_load: bool
+) -> list[Run]:
     """All runs of the recipe, those that are stored already from disk."""
     runs = []
     expanded = recipe.expand()
@@ -208,10 +242,9 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, metric: Metric, 
                 split = data.others[single.mert.split].corpus
                 tune_run(run_, single, split, dev.corpus if dev else None, metric, data.table)
             run_.save(stored)
-            shutil.rmtree(unfinished, ignore_errors=True)
+            remove(unfinished)
+        work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
         runs.append(run_)
-    lines = [json.dumps({"run": each.name, "seed": each.recipe.seed, **line}) for each in runs for line in each.history]
-    write_text(directory / "history.jsonl", "".join(line + "\n" for line in lines))
     return runs
 
 
@@ -288,7 +321,7 @@ def _save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> No
         chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
 
 
-def _write_predictions(recipe: ListRecipe, directory: Path, model: Model, tests: tuple[str, ...]) -> None:
+def _write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
         reranker = Reranker(model, recipe.predictor)
@@ -300,7 +333,8 @@ def _write_predictions(recipe: ListRecipe, directory: Path, model: Model, tests:
             lists = reranker.read(
                 reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
             )
-            write_ranked(out, reranker.reader, reranker.rank(lists))
+            total = data.others[split].corpus.list_count
+            write_ranked(out, reranker.reader, track(reranker.rank(lists), f"predict {split}", total=total))
 
 
 def _write_report(

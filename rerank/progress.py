@@ -5,10 +5,21 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 T = TypeVar("T")
 log = logging.getLogger("rerank")
@@ -20,23 +31,109 @@ SECONDS_BETWEEN_LINES = 15.0
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[T]:
     """Pass ``items`` on while showing how many have gone by, at what rate, and how long it will take."""
-    start, done = time.monotonic(), 0
-    if console.is_terminal:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
-        with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
-            task = bar.add_task(what, total=total)
-            for item in items:
-                yield item
-                done += 1
-                bar.advance(task)
-    else:
-        shown = start
+    with counting(what, total=total, unit=unit) as count:
         for item in items:
             yield item
-            done += 1
-            if time.monotonic() - shown > SECONDS_BETWEEN_LINES:
-                shown = time.monotonic()
-                left = "" if total is None else f" of {total:,}, {(total - done) * (shown - start) / done:.0f} s left"
-                log.info("%s: %s %s%s, %.0f a second", what, f"{done:,}", unit, left, done / (shown - start))
-    seconds = time.monotonic() - start
-    log.info("%s: %s %s in %.1f s", what, f"{done:,}", unit, seconds)
+            count.advance()
+
+
+@contextmanager
+def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
+    """Show how far the block has come, which says so by ``advance``: on a terminal, and elsewhere if ``lines``."""
+    count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
+    try:
+        yield count
+    finally:
+        count.close()
+    if lines:
+        log.info("%s: %s %s in %.1f s", what, f"{count.done:,}", unit, time.monotonic() - count.start)
+
+
+class Count:
+    """How much is done of a total, where it is known, and since when."""
+
+    def __init__(self, total: int | None) -> None:
+        self.total, self.done, self.start = total, 0, time.monotonic()
+
+    def advance(self, left: int | None = None) -> None:
+        """One more is done; ``left``: how many are not, where that is known only now."""
+        self.done += 1
+        if left is not None:
+            self.total = self.done + left
+        self.show()
+
+    def show(self) -> None:
+        """Show it."""
+
+    def close(self) -> None:
+        """Show it no longer."""
+
+    @property
+    def rate(self) -> float:
+        """How many a second."""
+        return self.done / max(time.monotonic() - self.start, 1e-9)
+
+    @property
+    def remaining(self) -> str:
+        """How long the rest will take, in words; empty where that is not known, or nothing."""
+        if self.total is None or self.total <= self.done or not self.done:
+            return ""
+        seconds = round((self.total - self.done) / self.rate)
+        minutes, hours = seconds // 60, seconds // 3600
+        if not minutes:
+            return f"{seconds} s left"
+        return f"{hours} h {minutes % 60} min left" if hours else f"{minutes} min {seconds % 60} s left"
+
+
+class _Lines(Count):
+    """A log line now and then."""
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        super().__init__(total)
+        self.what, self.unit, self.shown = what, unit, self.start
+
+    def show(self) -> None:
+        now = time.monotonic()
+        if now - self.shown > SECONDS_BETWEEN_LINES:
+            self.shown = now
+            of = "" if self.total is None else f" of {self.total:,}"
+            rate = f"{self.rate:,.0f} a second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
+            left = f", {self.remaining}" if self.remaining else ""
+            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
+
+
+class _Bar(Count):
+    """A line of the display on the terminal, which all bars of the moment share: there can be one display only."""
+
+    display: Progress | None = None
+    shown = 0
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        super().__init__(total)
+        if _Bar.display is None:
+            _Bar.display = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
+                _Rate(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
+            )  # fmt: skip
+            _Bar.display.start()
+        self._display = _Bar.display
+        self._task = self._display.add_task(what, total=total, unit=unit)
+        _Bar.shown += 1
+
+    def show(self) -> None:
+        self._display.update(self._task, completed=self.done, total=self.total)
+
+    def close(self) -> None:
+        self._display.remove_task(self._task)
+        _Bar.shown -= 1
+        if not _Bar.shown:
+            self._display.stop()
+            _Bar.display = None
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")

@@ -32,6 +32,7 @@ from rerank.model import Model
 from rerank.oracle import base_choice, corpus_oracle, oracles, with_corpus_gains
 from rerank.predict import choices as choices_of
 from rerank.predict import corpus_score
+from rerank.progress import counting
 from rerank.recipe import ListRecipe, SelectSettings, Settings
 from rerank.registry import build, nearest
 from rerank.report.data import Curve
@@ -296,33 +297,37 @@ def _train(
         """Give the scores of an epoch's history line the metric's own sign, and log it."""
         line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
         shown = "".join(f", {key} {metric.percent * line[key]:.2f}" for key in ("train", "dev") if key in line)
+        count.advance(left=last - line["epoch"])
         log.info(
-            "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s",
+            "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
             line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
-            line["nonzeros_per_second"] / 1e6,
+            line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
         )  # fmt: skip
 
     targets = _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
-    return train(
-        build(learners, learner, "learner"),
-        corpus,
-        targets,
-        epochs=epochs,
-        seed=recipe.seed,
-        shuffle=settings.shuffle,
-        any_ties=recipe.oracle.ties == "any",
-        predictor=settings.predictor,
-        patience=settings.patience,
-        evaluate_train=lambda weights: sign * corpus_score(corpus, weights, metric),
-        evaluate_dev=None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
-        warm=_warm(settings.warm_start, learner, corpus, data),
-        pairs=pair_source(settings.pairs),
-        keep_log=True,
-        on_epoch=say,
-        checkpoint=checkpoint,
-    )
+    warm = _warm(settings.warm_start, learner, corpus, data)
+    last = epochs + (warm[1] if warm is not None else 0)
+    with counting("train", total=epochs, unit="epochs", lines=False) as count:
+        return train(
+            build(learners, learner, "learner"),
+            corpus,
+            targets,
+            epochs=epochs,
+            seed=recipe.seed,
+            shuffle=settings.shuffle,
+            any_ties=recipe.oracle.ties == "any",
+            predictor=settings.predictor,
+            patience=settings.patience,
+            evaluate_train=lambda weights: sign * corpus_score(corpus, weights, metric),
+            evaluate_dev=None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
+            warm=warm,
+            pairs=pair_source(settings.pairs),
+            keep_log=True,
+            on_epoch=say,
+            checkpoint=checkpoint,
+        )
 
 
 def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:

@@ -12,7 +12,7 @@ from rerank.recipe import Recipe
 QUICKSTART = Path(__file__).parents[1] / "data" / "quickstart"
 SIZES = {"train": 150, "dev": 40, "test": 40}
 TEMPLATES = ["Rule", "Rule(ancestors=1)", "Heads", "Word(k=2)", "RightBranch"]
-VOLATILE = ("seconds", "nonzeros_per_second", "voting_seconds")
+VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "nonzeros_per_second", "voting_seconds", "stages")
 
 
 def lists_of(path: Path) -> list[str]:

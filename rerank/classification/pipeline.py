@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -29,10 +28,11 @@ from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
 from rerank.errors import RecipeError
-from rerank.files import write_text
+from rerank.files import remove, write_text
 from rerank.metrics.classification import Classification
-from rerank.outputs import log_file, prepare_output
+from rerank.outputs import finished, output_directory
 from rerank.progress import track
+from rerank.stages import Stages
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]
@@ -144,28 +144,53 @@ def run(
     specs = recipe.expand()
     if "test" not in stages and not _single(recipe, store, specs):
         raise RecipeError("one set, one noise level and one run make a model; leave the others out", key="runs")
-    prepare_output(directory, recipe.as_yaml(), RESULTS, resume=resume)
-    with log_file(directory):
-        results, traced = _experiments(recipe, store, specs, directory) if "test" in stages else ([], {})
-        if _single(recipe, store, specs):
+    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume):
+        done = finished(directory, {"report" if "test" in stages else "model"})
+        if done is not None:
+            log.info("%s: finished already; run it without --resume to do it again", directory)
+            return Outcome(done, [])
+        work = Stages(directory / "history.jsonl")
+        outcome = _carry_out(recipe, store, specs, directory, work, stages)
+        outcome.metrics["stages"] = work.summary()
+        outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
+        write_text(directory / "metrics.json", json.dumps(outcome.metrics, indent=1) + "\n")
+        remove(directory / KEPT)
+    return outcome
+
+
+def _carry_out(
+    recipe: ClassificationRecipe,
+    store: Store,
+    specs: Sequence[Spec],
+    directory: Path,
+    work: Stages,
+    stages: tuple[str, ...],
+) -> Outcome:
+    """Stage by stage; the metrics lack stages and time."""
+    start = time.monotonic()
+    results: list[Result] = []
+    traced: dict[str, Traced] = {}
+    if "test" in stages:
+        with work.stage("experiments", sets=len(store.sets), runs=len(specs)) as found:
+            results, traced = _experiments(recipe, store, specs, directory)
+            found["results"] = len(results)
+        work.append(line for each in results for line in _history(each))
+    if _single(recipe, store, specs):
+        with work.stage("model"):
             (name,) = store.sets
             tuned = results[0].tuned if results else None
             train_model(recipe, specs[0], store.draw(name)(seeds_of(recipe)[0]), tuned).save(directory / "model")
-        if len(results) == 1:
-            label = store.labels[results[0].set]
-            write_selections(directory / "predictions" / "test.selections.npz", results[0], label)
-        outcome = Outcome(_metrics(recipe, store, results), [])
-        if results:
+    if len(results) == 1:
+        label = store.labels[results[0].set]
+        write_selections(directory / "predictions" / "test.selections.npz", results[0], label)
+    outcome = Outcome(_metrics(recipe, store, results), [])
+    if results:
+        with work.stage("report"):
             outcome.metrics["significance"] = significance_of(recipe, store.labels, results)
             outcome.tables += tables_of(recipe, results)
             outcome.drawings += _draw(recipe, results, traced, directory)
-            lines = [json.dumps(line) for each in results for line in _history(each)]
-            write_text(directory / "history.jsonl", "".join(f"{line}\n" for line in lines))
-        outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
-        if results:
+            outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
             write_page(directory / "report.html", recipe, outcome)
-        write_text(directory / "metrics.json", json.dumps(outcome.metrics, indent=1) + "\n")
-        shutil.rmtree(directory / KEPT, ignore_errors=True)
     return outcome
 
 

@@ -1,7 +1,7 @@
 """The command line: ``rerank COMMAND``; see ``rerank --help``.
 
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong usage, recipe,
-model or data.
+model or data, 130 interrupted (128 plus the number of the signal).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from rerank.cli.application import app
 from rerank.errors import RerankError
+from rerank.interrupts import Interrupted, handled
 from rerank.progress import console
 
 __all__ = ["app", "main"]
@@ -23,22 +24,35 @@ def main() -> None:
     if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
         sys.path.append(os.getcwd())
     try:
-        # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
-        from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401
+        with handled():
+            # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
+            from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401
 
-        app(standalone_mode=True)
+            try:
+                app(standalone_mode=True)
+            finally:
+                sys.stdout.flush()  # a full disk is met here, not when Python has gone
     except RerankError as error:
         _fail(str(error), error.exit_code)
-    except KeyboardInterrupt:  # before a command has started
-        _fail("interrupted", 1)
+    except Interrupted as stop:  # before a command has started
+        _fail("interrupted", stop.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone: nothing more to say, and nothing must be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
     except MemoryError:
         _fail("out of memory; fewer lists, examples or features (features.min_lists: a larger cut) need less", 1)
     except OSError as error:
+        _drop_output()
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error), 1)
+
+
+def _drop_output() -> None:
+    """Where stdout cannot be written, what is left goes nowhere: Python would try again at its end, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import shlex
+import signal
 import sys
 from typing import Annotated, Literal
 
@@ -12,7 +14,8 @@ from rich.logging import RichHandler
 from typer.core import TyperGroup
 
 from rerank import __version__
-from rerank.errors import RunError
+from rerank.errors import StoppedError
+from rerank.interrupts import Interrupted
 from rerank.progress import console
 
 
@@ -23,11 +26,20 @@ class Commands(TyperGroup):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            message = "interrupted"
-            if ctx.invoked_subcommand in ("run", "train"):
-                message += "; finished stages are kept: the same command with --resume goes on from there"
-            raise RunError(message) from None
+        except KeyboardInterrupt as stop:
+            code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
+            raise StoppedError(f"interrupted{_going_on(ctx)}", code) from None
+
+
+def _going_on(ctx: typer.Context) -> str:
+    """How the interrupted command can be gone on with, where it can."""
+    words = [*str(ctx.find_root().info_name).split(), *sys.argv[1:]]
+    if ctx.invoked_subcommand in ("run", "train"):
+        resumed = words if "--resume" in words else [*words, "--resume"]
+        return f"; what is done so far is kept. Go on with:\n  {shlex.join(resumed)}"
+    if ctx.invoked_subcommand in ("extract", "test"):
+        return f"; what is complete is kept. Go on with:\n  {shlex.join(words)}"
+    return ""
 
 
 app = typer.Typer(

@@ -75,7 +75,7 @@ def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: 
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
     settings, directory = _recipe(recipe, set_, output)
     if isinstance(settings, ClassificationRecipe):
-        classification.run(settings, directory, stages=("train",))
+        classification.run(settings, directory, resume=resume, stages=("train",))
         out.print(f"model: {directory / 'model'}")
         return
     result = pipeline.run(_of_lists(settings, "train"), directory, resume=resume, stages=("train",))

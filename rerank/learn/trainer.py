@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank.checkpoints import Checkpoint
+from rerank.interrupts import check, deferred, requested
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
@@ -109,6 +110,7 @@ def train(
     ------
     RecipeError: the learner cannot learn from such pairs.
     RunError: a checkpoint cannot be written.
+    Interrupted: the run was told to stop; a checkpoint is written first.
     """
     require_source(learner, pairs)
     if warm is not None:
@@ -120,21 +122,29 @@ def train(
         course.restore(*stored)
         logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
     training = course.training
-    while course.epoch < done + epochs and not course.stopped(patience):
-        for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:
-            visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
-            if checkpoint is not None and checkpoint.due():
-                checkpoint.save(*course.saved())
-        line, weights = course.finish_epoch(predictor)
-        if evaluate_train is not None:
-            line["train"] = evaluate_train(weights[predictor])
-        if evaluate_dev is not None:
-            line["dev"] = evaluate_dev(weights[predictor])
-        course.judge(line, weights)
-        if on_epoch is not None:
-            on_epoch(line)
+    with deferred():
+        while course.epoch < done + epochs and not course.stopped(patience):
+            for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:
+                visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
+                pause(course, checkpoint)
+            line, weights = course.finish_epoch(predictor)
+            if evaluate_train is not None:
+                line["train"] = evaluate_train(weights[predictor])
+            if evaluate_dev is not None:
+                line["dev"] = evaluate_dev(weights[predictor])
+            course.judge(line, weights)
+            if on_epoch is not None:
+                on_epoch(line)
+            pause(course, checkpoint)
     training.log = course.log.cut(course.marks) if course.log is not None else None
     return training
+
+
+def pause(course: Course, checkpoint: Checkpoint | None) -> None:
+    """A place where training can be left: write a checkpoint if it is time, or if a signal has come, and heed that."""
+    if checkpoint is not None and (checkpoint.due() or requested()):
+        checkpoint.save(*course.saved())
+    check()
 
 
 def visit(

@@ -10,13 +10,15 @@ import codecs
 import contextlib
 import difflib
 import os
-import secrets
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, cast
 
 from rerank.errors import DataError, RunError
+from rerank.files import put_file, temporary_file
+from rerank.locks import Lock
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 
 PathLike = str | os.PathLike[str]
@@ -170,7 +172,8 @@ class OutputStream:
 
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
-        self._temporary: str | None = None
+        self._temporary: Path | None = None
+        self._lock: Lock | None = None
         try:
             self._raw = self._open()
         except (OSError, ValueError) as error:
@@ -200,8 +203,9 @@ class OutputStream:
             if self.path != "-":
                 self._raw.close()
             if self._temporary is not None:
-                os.replace(self._temporary, os.path.realpath(self.path))
+                put_file(self._temporary, Path(os.path.realpath(self.path)))
                 self._temporary = None
+                self._release()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -214,8 +218,14 @@ class OutputStream:
             for file in (self._file, self._raw):
                 with contextlib.suppress(OSError, ValueError):  # a full disk, met again
                     file.close()
-            os.unlink(self._temporary)
+            self._temporary.unlink(missing_ok=True)
             self._temporary = None
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def __enter__(self) -> OutputStream:
         return self
@@ -234,12 +244,8 @@ class OutputStream:
         target = os.path.realpath(self.path)
         if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
             return open(target, "wb")
-        directory, base = os.path.split(target)
-        name = os.path.join(directory, f".{base[:100]}.{secrets.token_hex(4)}.tmp")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(name, flags, 0o666)
-        self._temporary = name
-        return os.fdopen(descriptor, "wb")
+        self._temporary, self._lock = temporary_file(Path(target))
+        return open(self._temporary, "wb")
 
     def _failure(self, error: Exception) -> RunError:
         return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")

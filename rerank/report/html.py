@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rerank.errors import RunError
+from rerank.files import write_text
 from rerank.report import figures, sections, summary
 from rerank.report.data import Report
 from rerank.report.measures import duration, measures_of, primary_of
@@ -50,17 +49,7 @@ def write_report(path: Path | str, report: Report) -> None:
     DataError: as ``render``.
     RunError: the file cannot be written.
     """
-    target, page = Path(path), render(report)
-    temporary = target.with_name(f".{target.name}-{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_text(page, encoding="utf-8", newline="\n")
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise RunError(f"cannot write the report {target}: {error.strerror or error}") from error
+    write_text(path, render(report))
 
 
 def _content(report: Report) -> dict[str, Any]:

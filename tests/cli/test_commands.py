@@ -567,10 +567,10 @@ def test_an_interrupt(rerank, recipe, monkeypatch, workspace, small_data, model)
 
     monkeypatch.setattr(pipeline, "train_run", interrupt)
     result = rerank("--log-level", "error", "run", recipe, "-o", workspace / "stopped")
-    one_message(result, 1, "interrupted; finished stages are kept", "--resume")
+    one_message(result, 130, "interrupted; what is done so far is kept", "-o", "stopped --resume")
     monkeypatch.setattr(cli.lists, "make_reader", interrupt)
     result = rerank("rerank", model, small_data / "test.nbest.gz", "--reader", "charniak")
-    one_message(result, 1, "interrupted")
+    one_message(result, 130, "interrupted")
     assert "--resume" not in result.err
 
 
@@ -628,10 +628,11 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
         time.sleep(0.1)
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read()
-    assert running.wait(300) == 1
+    assert running.wait(300) == 130
     assert b"Traceback" not in rest
     assert rest.count(b"error:") == 1
-    assert b"--resume" in rest
+    assert b"rerank run " in rest
+    assert rest.endswith(b" --resume\n")
     assert sorted(path.name for path in (output / ".runs").iterdir()) == ["0000"]
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()

@@ -21,6 +21,7 @@ from rerank.errors import DataError, RecipeError
 from rerank.inspection import find_features, shares
 from rerank.labelled import from_csr
 from rerank.model import Model
+from rerank.stages import epoch_lines
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_what_a_single_run_leaves(root: Path, tmp_path: Path) -> None:
     assert run["mean"] < 0.3
     counts = found["corpora"]["marked"]
     assert (counts["examples"], counts["classes"], counts["splits"]) == (120, {"-1": 60, "1": 60}, 4)
-    lines = [json.loads(line) for line in (tmp_path / "out" / "history.jsonl").read_text().splitlines()]
+    lines = epoch_lines(tmp_path / "out" / "history.jsonl")
     assert [(line["fold"], line["epoch"]) for line in lines] == [(f, e) for f in range(4) for e in (1, 2)]
 
 

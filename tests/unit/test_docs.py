@@ -304,9 +304,10 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     for path in results.iterdir():
         assert f"`{path.name}" in text, path.name
     found = json.loads((results / "metrics.json").read_text(encoding="utf-8"))
-    line = json.loads((results / "history.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    lines = [json.loads(line) for line in (results / "history.jsonl").read_text(encoding="utf-8").splitlines()]
+    kinds = {json.dumps(sorted(line)): line for line in lines}.values()  # of epochs, and of stages
     corpus = found["corpora"]["test"]
-    described: list[dict[str, Any]] = [line, found["training"], found["splits"]["test"], found["runs"][0]]
+    described: list[dict[str, Any]] = [*kinds, found["training"], found["splits"]["test"], found["runs"][0]]
     described += [found["splits"]["test"]["base"], found["significance"]["test"], found["features"]]
     for key in {key for mapping in described for key in mapping} | set(corpus) | set(corpus["statistics"]):
         assert f"`{key}`" in text or key == "signature", key

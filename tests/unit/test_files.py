@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from rerank.errors import DataError, RunError
-from rerank.files import new_directory, new_file, write_text
+from rerank.files import new_directory, new_file, remove, remove_leftovers, scratch_directory, write_text
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
     rename = Path.rename
 
     def fail_once(self: Path, to: Path) -> Path:
-        if to == tmp_path / "target" and not self.name.endswith("-old"):
+        if to == tmp_path / "target" and not self.name.endswith(".replaced"):
             raise OSError(28, "No space left on device")
         return rename(self, to)
 
@@ -108,3 +112,106 @@ def test_neither_replaces_the_other_kind(tmp_path):
 def test_text_is_utf8(tmp_path):
     write_text(tmp_path / "file", "größer\n")
     assert (tmp_path / "file").read_bytes() == "größer\n".encode()
+
+
+def test_of_two_that_make_the_same_the_first_stays(tmp_path):
+    with new_directory(tmp_path / "target", keep=True) as slow:
+        (slow / "who").write_text("slow")
+        with new_directory(tmp_path / "target", keep=True) as fast:
+            (fast / "who").write_text("fast")
+    assert (tmp_path / "target" / "who").read_text() == "fast"
+    assert names(tmp_path) == ["target"]
+
+
+def test_a_scratch_directory_goes_with_its_block(tmp_path):
+    with pytest.raises(ValueError, match="bad"), scratch_directory(tmp_path / "deep" / "spool") as place:
+        fail(place / "block", ValueError("bad"))
+    assert names(tmp_path / "deep") == []
+
+
+def test_removing(tmp_path):
+    (tmp_path / "directory" / "deep").mkdir(parents=True)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for name in ("directory", "file", "link", "nothing"):
+        remove(tmp_path / name)
+    assert names(tmp_path) == ["elsewhere"]
+
+
+class TestLeftovers:
+    """What a killed process leaves goes; what a living one is writing stays."""
+
+    KILLED = """
+import os, sys
+from pathlib import Path
+from rerank.files import new_directory, new_file, scratch_directory
+from rerank.readers.streams import open_output
+place = Path(sys.argv[1])
+with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"):
+    (d / "part").write_text("x")
+    f.write_text("x")
+    out = open_output(place / "o.gz")
+    out.write(b"x")
+    print("ready", flush=True)
+    if sys.argv[2] == "die":
+        os.kill(os.getpid(), 9)
+    sys.stdin.read()
+    out.close()
+"""
+
+    def start(self, place: Path, what: str) -> subprocess.Popen[bytes]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started = subprocess.Popen([sys.executable, "-c", self.KILLED, str(place), what], **pipes)
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"ready\n"
+        return started
+
+    def test_of_the_dead_and_of_the_living(self, tmp_path):
+        with self.start(tmp_path, "die") as dead:
+            assert dead.wait(60) == -9
+        killed = set(names(tmp_path))
+        assert len(killed) == 4
+        with self.start(tmp_path, "live") as living:
+            (tmp_path / ".mine").write_text("")
+            (tmp_path / ".mine.abc.partial").write_text("")
+            remove_leftovers(tmp_path)
+            rest = set(names(tmp_path))
+            assert not rest & killed
+            assert len(rest) == 6
+            living.communicate(b"", timeout=60)
+        assert living.returncode == 0
+        assert names(tmp_path) == [".mine", ".mine.abc.partial", "d", "f", "o.gz"]
+
+    def test_own_work_stays(self, tmp_path):
+        with new_directory(tmp_path / "target") as new:
+            (new / "a").write_text("1")
+            remove_leftovers(tmp_path)
+        assert names(tmp_path / "target") == ["a"]
+
+    def test_a_directory_that_was_being_replaced_comes_back(self, tmp_path):
+        for name in ("gone", "there"):
+            (tmp_path / f".{name}.0123abcd.replaced").mkdir()
+            (tmp_path / f".{name}.0123abcd.replaced" / "old").write_text("")
+        (tmp_path / "there").mkdir()
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == ["gone", "there"]
+        assert names(tmp_path / "gone") == ["old"]
+        assert names(tmp_path / "there") == []
+
+    def test_nowhere(self, tmp_path):
+        remove_leftovers(tmp_path / "nowhere")
+        assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("short", ["3000 requested and 512 written", "No space left on device"])
+def test_a_full_disk_while_an_array_is_saved(tmp_path, monkeypatch, short):
+    def save(path: Path, _: Any, **__: Any) -> None:
+        path.write_bytes(b"\x93NUMPY")
+        raise OSError(28, short) if short.startswith("No") else OSError(short)
+
+    monkeypatch.setattr(np, "save", save)
+    hint = "the disk is full" if short.startswith("3000") else "No space left"
+    with pytest.raises(RunError, match=f"cannot write .*target: {hint}"), new_directory(tmp_path / "target") as new:
+        np.save(new / "a.npy", np.zeros(3))
+    assert names(tmp_path) == []

@@ -25,6 +25,7 @@ from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.charniak import CharniakReader
 from rerank.recipe import Recipe, load_recipe
 from rerank.reranker import Reranker
+from rerank.stages import epoch_lines
 
 SCORES = ("f1", "precision", "recall", "exact_match")
 TWO_RUNS = [{"name": "one", "set": {"learner": {"name": "vrda"}}}, {"name": "two"}]
@@ -82,7 +83,7 @@ def test_metrics_have_the_keys_of_the_contract(small_run):
 
 
 def test_history_has_a_line_an_epoch(small_run):
-    lines = [json.loads(line) for line in (small_run / "history.jsonl").read_text().splitlines()]
+    lines = epoch_lines(small_run / "history.jsonl")
     assert [(line["run"], line["epoch"]) for line in lines] == [
         (run, epoch) for run in ("RDA", "perceptron") for epoch in (1, 2, 3)
     ]
@@ -181,13 +182,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monk
     directory = workspace / "interrupted"
     with pytest.raises(StoppedError):
         pipeline.run(recipe, directory)
-    assert sorted(path.name for path in directory.iterdir()) == [".runs", "log.txt", "predictions", "recipe.yaml"]
+    names = [".runs", "history.jsonl", "log.txt", "predictions", "recipe.yaml"]
+    assert sorted(path.name for path in directory.iterdir()) == names
     pipeline.run(recipe, directory, resume=True)
     assert trained == ["one", "one", "two", "two", "two"]  # the third was lost, nothing else was trained twice
     assert small.results(directory) == small.results(workspace / "whole")
-    texts = [(workspace / name / "history.jsonl").read_text() for name in ("whole", "interrupted")]
-    history = [[small.without_clock(json.loads(line)) for line in text.splitlines()] for text in texts]
-    assert history[0] == history[1]
+    histories = [epoch_lines(workspace / name / "history.jsonl") for name in ("whole", "interrupted")]
+    assert small.without_clock(histories[0]) == small.without_clock(histories[1])
     trained[:] = ["", ""]
     with pytest.raises(StoppedError):
         pipeline.run(recipe, directory)  # without resume it starts anew
@@ -301,8 +302,7 @@ def test_a_test_split_given_twice_counts_once(small_data, workspace):
 
 def test_the_training_split_as_a_test(small_data, workspace):
     metrics = pipeline.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
-    history = (workspace / "train" / "history.jsonl").read_text().splitlines()
-    kept = json.loads(history[metrics["training"]["epochs"] - 1])
+    kept = epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
     assert metrics["splits"]["train"]["average"]["f1"] == kept["train"]
 
 

@@ -29,6 +29,7 @@ from rerank.readers.base import BadList, SkipCount
 from rerank.readers.moses import Moses
 from rerank.registry import build
 from rerank.reranker import Reranker
+from rerank.stages import epoch_lines
 from rerank.standard import standard_weights
 
 MERT = {"mert": {"split": "tune", "settings": {"restarts": 2}}}
@@ -202,8 +203,7 @@ def test_where_lower_is_better(data: Path, workspace: Path) -> None:
     assert found["chosen"]["name"] == "trained"
     none, trained = (entry["dev"] for entry in found["runs"])
     assert 0 < trained < none
-    history = (workspace / "texts" / "ter" / "history.jsonl").read_text().splitlines()
-    assert all(json.loads(line)["dev"] > 0 for line in history)
+    assert all(line["dev"] > 0 for line in epoch_lines(workspace / "texts" / "ter" / "history.jsonl"))
     assert set(found["signatures"]["test"]) == {"bleu", "chrf", "ter"}
     lead = (workspace / "texts" / "ter" / "report.html").read_text().partition('class="lead">')[2]
     assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches TER")

@@ -1,0 +1,116 @@
+"""Interrupts: SIGINT, SIGTERM and SIGHUP end a run in order; a second one ends it at once.
+
+The first signal raises ``Interrupted`` in the main thread: at once, or, inside ``deferred()``, at the next ``check()``
+or the end of the block. What must not be torn apart (an epoch's bookkeeping, two renames that belong together) stands
+in such a block.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+AT_ONCE = 0.5  # seconds: some tools send a signal to the process and to its group, which is to count once
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was told to stop; like ``KeyboardInterrupt`` it passes ``except Exception``."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+    @property
+    def exit_code(self) -> int:
+        """What shells expect of a process that a signal ended."""
+        return 128 + self.number
+
+
+class _Waiting:
+    """The first signal, until it is raised, and how many blocks put it off."""
+
+    number: int | None = None
+    blocks = 0
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Within the block a signal waits for ``check()``, or for the end of the outermost block.
+
+    Only the main thread meets signals; in other threads the block changes nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _Waiting.blocks += 1
+    try:
+        yield
+    finally:
+        _Waiting.blocks -= 1
+    if not _Waiting.blocks:
+        check()
+
+
+def requested() -> bool:
+    """Has a signal come that has not been raised yet?"""
+    return _Waiting.number is not None
+
+
+def check() -> None:
+    """Raise ``Interrupted`` if a signal waits, also within ``deferred()``: a place where stopping is safe."""
+    number = _Waiting.number
+    if number is not None and threading.current_thread() is threading.main_thread():
+        _Waiting.number = None
+        raise Interrupted(number)
+
+
+def _receive(number: int, _frame: FrameType | None) -> None:
+    _Waiting.number = number
+    if not _Waiting.blocks:
+        check()
+
+
+@contextmanager
+def handled() -> Iterator[None]:
+    """Take over the signals within the block (main thread only); those that the caller had ignored stay ignored."""
+    taken = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    watcher = threading.Thread(target=_watch, args=(reading, taken), name="interrupts", daemon=True)
+    watcher.start()
+    wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, _receive) for number in taken}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(wakeup)
+        _Waiting.number = None
+        os.close(writing)  # the watcher meets the end of the pipe
+        watcher.join(timeout=1)
+
+
+def _watch(reading: int, taken: list[int]) -> None:
+    """The second signal ends the process, even in compiled code, where no handler of ours is run."""
+    first: float | None = None
+    while signals := os.read(reading, 1):
+        if signals[0] in taken:
+            if first is not None and time.monotonic() - first > AT_ONCE:
+                _leave(signals[0])
+            first = time.monotonic() if first is None else first
+    os.close(reading)
+
+
+def _leave(number: int) -> None:
+    with suppress(OSError):
+        shown = b"\x1b[?25h\n" if sys.stderr.isatty() else b""  # a progress bar hides the cursor
+        os.write(2, shown + b"error: stopped at once\n")
+    os._exit(128 + number)

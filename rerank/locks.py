@@ -1,0 +1,60 @@
+"""Locks that a process holds on a file or directory, and that end with it, however it ends."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: nothing is locked there
+    fcntl = None  # type: ignore[assignment]
+
+
+class Lock:
+    """An exclusive lock (``flock``) on an existing file or directory, released by ``release`` or the process's end.
+
+    Where the system or the file system has no such locks, none is held and ``known`` is False: nobody can tell then
+    whether the owner lives.
+    """
+
+    def __init__(self, descriptor: int, known: bool) -> None:
+        self.descriptor, self.known = descriptor, known
+
+    @staticmethod
+    def take(path: Path, *, wait: bool = False) -> Lock | None:
+        """Lock ``path``; None if another holds it (also another ``Lock`` of this process), unless told to wait.
+
+        Raises
+        ------
+        OSError: it does not exist or cannot be opened.
+        """
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        if fcntl is None:
+            return Lock(descriptor, False)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except OSError:  # a file system without locks
+            return Lock(descriptor, False)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return Lock(descriptor, True)
+
+    def still_at(self, path: Path) -> bool:
+        """Is what is locked still what ``path`` names? Another may have removed or replaced it before."""
+        try:
+            return os.path.samestat(os.fstat(self.descriptor), os.stat(path))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Give the lock back; once is enough."""
+        if self.descriptor >= 0:
+            with suppress(OSError):
+                os.close(self.descriptor)
+            self.descriptor = -1

@@ -1,0 +1,131 @@
+"""Signals: raised at once or where it is safe; the second one ends the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from rerank import interrupts
+from rerank.interrupts import Interrupted, check, deferred, handled, requested
+
+
+def send(number: int = signal.SIGINT) -> None:
+    """Send this process a signal; its handler has run when this returns."""
+    signal.raise_signal(number)
+
+
+@pytest.mark.parametrize("number", interrupts.SIGNALS)
+def test_a_signal_is_raised_with_its_number(number):
+    with pytest.raises(Interrupted) as raised, handled():
+        send(number)
+    assert raised.value.number == number
+    assert raised.value.exit_code == 128 + number
+    assert isinstance(raised.value, KeyboardInterrupt)
+    assert not requested()
+
+
+def test_it_waits_for_the_end_of_the_outermost_block():
+    reached = []
+    with pytest.raises(Interrupted), handled(), deferred():  # noqa: PT012
+        with deferred():
+            send()
+            reached.append("inner")
+        assert requested()
+        reached.append("outer")
+    assert reached == ["inner", "outer"]
+
+
+def test_or_for_a_check():
+    reached = []
+    with handled():
+        check()
+        with pytest.raises(Interrupted), deferred():  # noqa: PT012
+            send()
+            reached.append("before")
+            check()
+            reached.append("after")
+        assert not requested()
+        check()
+    assert reached == ["before"]
+
+
+def test_an_error_in_a_block_comes_first():
+    with handled():
+        with pytest.raises(ValueError, match="first"), deferred():  # noqa: PT012
+            send()
+            raise ValueError("first")
+        with pytest.raises(Interrupted):
+            check()
+
+
+def test_other_threads_are_left_alone():
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with deferred():
+                check()
+            check()
+        except BaseException as error:
+            errors.append(error)
+
+    with pytest.raises(Interrupted), handled(), deferred():  # noqa: PT012
+        send()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert requested()
+    assert not errors
+
+
+def test_handlers_come_back_and_ignored_signals_stay_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with handled():
+            send()
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+TWICE = """
+import signal, sys
+import numba
+from rerank.interrupts import deferred, handled
+
+@numba.njit("void(int64[:])", nogil=True)
+def forever(x):
+    while x[0] == 0:
+        x[1] += 1
+
+import numpy as np
+with handled(), deferred():
+    print("ready", flush=True)
+    forever(np.zeros(2, np.int64))
+"""
+
+
+def test_a_second_signal_ends_the_process_even_in_compiled_code():
+    with subprocess.Popen(
+        [sys.executable, "-c", TWICE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"ready\n"
+            running.send_signal(signal.SIGTERM)
+            running.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                running.wait(1.5 * interrupts.AT_ONCE)
+            running.send_signal(signal.SIGINT)
+            _, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert running.returncode == 128 + signal.SIGINT
+    assert err == b"error: stopped at once\n"
