@@ -7,7 +7,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from rerank.engines.base import Engine, LocalEngine
+from rerank.engines.dask import DaskEngine
 from rerank.engines.processes import ProcessEngine
+from rerank.engines.ray import RayEngine
 from rerank.errors import RecipeError
 
 __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
@@ -44,9 +46,10 @@ def open_engine(settings: EngineSettings) -> Engine:
                 key="engine.workers",
             )
         return LocalEngine()
+    workers = settings.workers or _cores()
     if settings.name == "processes":
-        return ProcessEngine(settings.workers or _cores())
-    raise RecipeError(f"the engine {settings.name} is not available", key="engine.name")
+        return ProcessEngine(workers)
+    return (DaskEngine if settings.name == "dask" else RayEngine)(workers, settings.address)
 
 
 def _cores() -> int:

@@ -9,9 +9,20 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from rerank.errors import RunError
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+DEATHS = 3  # of workers over one task, after which it is given up
 Attempt = TypeVar("Attempt")  # what an engine knows a submitted task by
+
+
+def too_many_deaths(workers: int) -> RunError:
+    """What is said when a task has cost DEATHS workers."""
+    return RunError(
+        f"a worker died {DEATHS} times over the same work; most often memory runs out: "
+        f"take fewer workers than {workers} (`--workers`), or smaller shards (`data.shard_size`)"
+    )
 
 
 class Engine(ABC):

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rerank.engines.base import WorkerEngine
-from rerank.engines.worker import THREADS, become_worker, carry_out, result_of
-from rerank.errors import RunError
-
-DEATHS = 3  # of workers during one task, after which it is given up
+from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
+from rerank.engines.worker import THREADS, become_worker, carry_out, interrupts_held_back, result_of
 
 
 @dataclass
@@ -25,20 +20,6 @@ class Attempt:
     task: Any
     future: Any
     deaths: int = 0
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """What starts here never sees SIGINT: an interrupt goes to this process alone, after the block.
-
-    Processes and threads inherit the mask; a handler set by the worker itself would come too late for those that
-    are interrupted while they start.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class ProcessEngine(WorkerEngine[Attempt]):
@@ -58,7 +39,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
         """A future of the task; in a new pool where the last one has lost a worker."""
         from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
-        with _interrupts_held_back():
+        with interrupts_held_back():
             if self._pool is not None:
                 try:
                     return self._pool.submit(carry_out, function, task)
@@ -90,10 +71,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
             if attempt.future.done() and isinstance(attempt.future.exception(), BrokenProcessPool):
                 attempt.deaths += 1
                 if attempt.deaths == DEATHS:
-                    raise RunError(
-                        f"a worker process died {DEATHS} times over the same work; most often memory runs out: "
-                        f"take fewer workers than {self.workers} (`--workers`), or smaller shards (`data.shard_size`)"
-                    )
+                    raise too_many_deaths(self.workers)
                 attempt.future = self._start(attempt.function, attempt.task)
 
     def abandon(self, window: deque[Attempt]) -> None:

@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 WATCH_SECONDS = 1.0
@@ -17,38 +18,41 @@ THREADS = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
 }
 logger = logging.getLogger("rerank")
+Warnings = list[tuple[int, str]]  # level and message
 
 
 class Done(NamedTuple):
-    """A result, and the warnings (level, message) that were logged on the way to it."""
+    """A result, and the warnings that were logged on the way to it."""
 
     result: Any
-    warnings: list[tuple[int, str]]
+    warnings: Warnings
 
 
 class _Keep(logging.Handler):
-    """Keeps messages instead of showing them."""
+    """Keeps the warnings of every thread instead of showing them: a worker of a cluster may have several."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.kept: list[tuple[int, str]] = []
+        self.own = threading.local()
 
     def emit(self, record: logging.LogRecord) -> None:
         """See ``logging.Handler``."""
-        self.kept.append((record.levelno, record.getMessage()))
+        kept: Warnings | None = getattr(self.own, "kept", None)
+        if kept is not None:
+            kept.append((record.levelno, record.getMessage()))
+
+
+_keep = _Keep()
 
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
-    """``function(task)``, with the warnings that it logs: the run's own process shows them, in the order of tasks."""
-    keep = _Keep()
-    handlers, propagate, level = logger.handlers[:], logger.propagate, logger.level
-    logger.handlers, logger.propagate = [keep], False
-    logger.setLevel(logging.WARNING)
-    try:
-        return Done(function(task), keep.kept)
-    finally:
-        logger.handlers, logger.propagate = handlers, propagate
-        logger.setLevel(level)
+    """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks."""
+    if _keep not in logger.handlers:
+        logger.handlers, logger.propagate = [_keep], False
+        logger.setLevel(logging.WARNING)
+    kept: Warnings = []
+    _keep.own.kept = kept
+    return Done(function(task), kept)
 
 
 def result_of(done: Done) -> Any:
@@ -56,6 +60,20 @@ def result_of(done: Done) -> Any:
     for level, message in done.warnings:
         logger.log(level, "%s", message)
     return done.result
+
+
+@contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """What starts here never sees SIGINT: an interrupt goes to this process alone, after the block.
+
+    Processes and threads inherit the mask; a handler set by the worker itself would come too late for those that
+    are interrupted while they start.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def become_worker(parent: int) -> None:

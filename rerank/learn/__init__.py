@@ -4,6 +4,7 @@ from rerank.learn import (  # noqa: F401 - they register themselves
     adaptive,
     arow,
     cw,
+    families,
     ftrl,
     large_margin,
     nherd,

@@ -4,59 +4,23 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
-import time
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_tasks import die, die_once, own_id, square, warn
 
 from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
 from rerank.errors import DataError, RecipeError, RunError
 
-logger = logging.getLogger("rerank")
+PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
-def square(number: int) -> int:
-    """A task; 5 cannot be squared, 3 takes a while."""
-    if number == 3:
-        time.sleep(0.1)
-    if number == 5:
-        raise DataError("five", path="numbers", line=5)
-    return number * number
-
-
-def warn(number: int) -> int:
-    """A task that talks."""
-    logger.info("nobody hears this")
-    logger.warning("seen %d", number)
-    return number
-
-
-def die_once(task: tuple[Path, int]) -> int:
-    """A task whose worker is killed the first time."""
-    mark, number = task
-    if number == 3 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def die(number: int) -> int:
-    """A task that no worker survives."""
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def own_id(_number: int) -> tuple[int, str]:
-    """Which process works, and how many threads numba may use there."""
-    time.sleep(0.05)
-    return os.getpid(), os.environ.get("NUMBA_NUM_THREADS", "")
-
-
-@pytest.fixture(scope="module", params=["local", "processes"])
+@pytest.fixture(scope="module", params=["local", "processes", "dask", "ray"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    if request.param in PACKAGES:
+        pytest.importorskip(PACKAGES[request.param], reason=f"rerank[{request.param}] is not installed")
     workers = 1 if request.param == "local" else 2
     with open_engine(EngineSettings(name=request.param, workers=workers)) as opened:
         yield opened
@@ -108,18 +72,20 @@ def test_processes_are_several_and_have_one_thread_each() -> None:
             os.kill(process, 0)
 
 
-def test_a_dead_worker_is_replaced(tmp_path: Path) -> None:
-    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
-        tasks = [(tmp_path / "mark", number) for number in range(10)]
-        assert list(engine.map(die_once, tasks)) == list(range(10))
-        assert (tmp_path / "mark").exists()
+def test_a_dead_worker_is_replaced(engine: Engine, tmp_path: Path) -> None:
+    if engine.name == "local":
+        pytest.skip("there are no workers")
+    tasks = [(tmp_path / "mark", number) for number in range(10)]
+    assert list(engine.map(die_once, tasks)) == list(range(10))
+    assert (tmp_path / "mark").exists()
 
 
-def test_workers_that_always_die_are_an_error() -> None:
-    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
-        with pytest.raises(RunError, match=r"died 3 times .*`--workers`"):
-            list(engine.map(die, range(10)))
-        assert list(engine.map(square, [1, 2])) == [1, 4]
+def test_workers_that_always_die_are_an_error(engine: Engine) -> None:
+    if engine.name == "local":
+        pytest.skip("there are no workers")
+    with pytest.raises(RunError, match=r"died 3 times .*`--workers`"):
+        list(engine.map(die, range(10)))
+    assert list(engine.map(square, [1, 2])) == [1, 4]
 
 
 def test_settings_that_exclude_one_another() -> None:
@@ -128,3 +94,20 @@ def test_settings_that_exclude_one_another() -> None:
     with pytest.raises(RecipeError, match=r"engine\.workers: found 2, but the engine local"):
         open_engine(EngineSettings(workers=2))
     assert isinstance(open_engine(EngineSettings()), LocalEngine)
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_an_address_where_nothing_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(PACKAGES[name], reason=f"rerank[{name}] is not installed")
+    with pytest.raises(RecipeError, match=r"engine\.address: found 'nowhere'"):
+        open_engine(EngineSettings(name=name, address="nowhere"))
+    monkeypatch.setattr(f"rerank.engines.{name}.SECONDS", 1)
+    with pytest.raises(RunError, match=r"127\.0\.0\.1:1: no .* answers"):
+        open_engine(EngineSettings(name=name, address="127.0.0.1:1"))
+
+
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_a_missing_package_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, PACKAGES[name], None)
+    with pytest.raises(RecipeError, match=rf"engine\.name: .* install rerank\[{name}\]"):
+        open_engine(EngineSettings(name=name))

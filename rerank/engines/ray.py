@@ -1,0 +1,107 @@
+"""Workers of a Ray cluster: one that runs already, or one of this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
+from rerank.engines.worker import THREADS, carry_out, interrupts_held_back, result_of
+from rerank.errors import RecipeError, RunError
+
+SECONDS = 10  # that a cluster may take to answer
+
+
+class RayEngine(WorkerEngine[Any]):
+    """Tasks go to the cluster at ``address``, or to ``workers`` processes of this machine; one processor a task.
+
+    A running cluster has as many workers as it has processors, whatever ``workers`` says. Its workers need this
+    package, and the files of the run under the same paths.
+    """
+
+    name = "ray"
+
+    def __init__(self, workers: int, address: str | None) -> None:
+        try:
+            ray: Any = import_module("ray")
+        except ImportError:
+            message = "the package ray is not installed; install rerank[ray]"
+            raise RecipeError(message, key="engine.name") from None
+        super().__init__(workers)
+        self._ray = ray
+        own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+        if address is not None and address != "auto":
+            _look_for(address)
+        try:
+            with interrupts_held_back(), _environment():
+                ray.init(
+                    address=address or "local",
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **own,
+                )
+        except (ConnectionError, TimeoutError, RuntimeError, ValueError) as error:
+            raise RunError(f"{address or 'Ray'}: cannot be used ({error}); start it, or correct --address") from None
+        if address is not None:
+            self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._carry_out = ray.remote(num_cpus=1, max_retries=DEATHS - 1, retry_exceptions=False)(carry_out)
+
+    def submit(self, function: Callable[[Any], Any], task: Any) -> Any:
+        """See ``WorkerEngine``."""
+        return self._carry_out.remote(function, task)
+
+    def first(self, window: deque[Any]) -> Any:
+        """See ``WorkerEngine``. Ray itself tries tasks of dead workers again."""
+        future, errors = window.popleft(), self._ray.exceptions
+        try:
+            return result_of(self._ray.get(future))
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError):
+            raise too_many_deaths(self.workers) from None
+        except errors.RayError as error:
+            raise RunError(f"the Ray cluster failed ({error}); start it again and go on with --resume") from None
+
+    def abandon(self, window: deque[Any]) -> None:
+        """See ``WorkerEngine``."""
+        for future in window:
+            self._ray.cancel(future)
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        self._ray.shutdown()
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What starts here finds the modules that this process finds, and computes with one thread."""
+    paths = os.pathsep.join(dict.fromkeys([*filter(None, sys.path), os.getcwd()]))
+    changes = {**THREADS, "PYTHONPATH": paths}
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _look_for(address: str) -> None:
+    """Refuse an address where nothing answers; Ray itself would wait for it much longer."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise RecipeError(f"found {address!r}; expected one like HOST:6379", key="engine.address")
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise RunError(f"{address}: no Ray cluster answers ({error}); start it, or correct --address") from None
