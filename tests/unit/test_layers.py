@@ -23,7 +23,7 @@ LAYERS = [
     {"model"},
     {"standard"},
     {"predict", "content"},
-    {"extraction", "evaluation", "report"},
+    {"blocks", "assembly", "extraction", "evaluation", "report"},
     {"reranker", "inspection"},
     {"examples"},
     {"runs"},
