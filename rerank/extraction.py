@@ -5,28 +5,43 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import shutil
 import sys
-import time
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, cast
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from rerank.assembly import (
+    Numbering,
+    Shard,
+    count_collisions,
+    count_range,
+    divide,
+    divide_hashes,
+    measure_block,
+    standard_scale,
+    texts_of,
+    write_shard,
+)
+from rerank.blocks import Block, Clock, Job, cut, extract_block, timed
 from rerank.content import content_of, metric_of
 from rerank.content.base import user_templates
-from rerank.corpus import Corpus
+from rerank.corpus import concatenate
+from rerank.engine import Engine, LocalEngine
 from rerank.errors import DataError, RerankError
-from rerank.features.dense import standardised
-from rerank.features.rows import RowBuilder
-from rerank.features.table import CollisionCount, FeatureTable, HashedTable, Table, TableBuilder, load_table
+from rerank.features.counting import Pruning, make_table
+from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.files import new_directory
 from rerank.progress import track
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe, TemplateSettings
-from rerank.shards import Lists, Shards, part_of, parts, write_shards
+from rerank.shards import Lists, Shards, ShardWriter, part_directory, part_of, parts
 
 log = logging.getLogger("rerank")
 
@@ -40,80 +55,143 @@ class Extracted:
     about: dict[str, Any]
 
 
-class _Collector:
-    """What every split needs while it is read."""
+class Extraction:
+    """A split on its way from its files to the shards of a corpus, in a directory that holds both spool and shards.
 
-    def __init__(self, recipe: ListRecipe, split: str) -> None:
-        self.recipe, self.split = recipe, split
-        self.content = content_of(recipe)
-        self.count = SkipCount(recipe.data.on_bad_list)
-        self.rows, self.ids = RowBuilder(), list[str]()
-        self.scores: tuple[str, ...] = ()  # the names of the score columns, where the lists say them
+    The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
+    how many there are.
+    """
 
-    def run(self, table: Table | None, builder: TableBuilder | None) -> None:
-        """Read everything; features get provisional ids from ``builder``, or columns from ``table``."""
-        content, data = self.content, self.recipe.data
-        collisions = CollisionCount(table.bits) if isinstance(table, HashedTable) else None
-        for nbest, candidates, gold in track(content.pairs(data, self.split, self.count), f"extract {self.split}"):
-            reference, stats = content.stats(nbest, candidates, gold)
-            gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
-            features = content.features(nbest, candidates)
-            numbers = builder.add(features) if builder is not None else cast(Table, table).columns(features)
-            if collisions is not None:
-                collisions.add(numbers, features.full)
-            self.rows.add(features, numbers, nbest.base, gain, stats, reference)
-            self.ids.append(nbest.id)
-            self.scores = self.scores or getattr(nbest, "names", ())
-        if not self.count.lists:
-            raise DataError("no usable list in the file", path=data.files(self.split)["nbest"][0])
-        if collisions is not None and isinstance(table, HashedTable) and not table.about:
-            table.about.update(collisions.about())
+    def __init__(self, recipe: ListRecipe, split: str, directory: Path, engine: Engine) -> None:
+        self._recipe, self._split, self._engine = recipe, split, engine
+        self._directory, self._clock = directory, Clock()
+        self._content = content_of(recipe)
+        self._job = Job.of(recipe, directory / "spool")
+        self._count = SkipCount(recipe.data.on_bad_list)
+        self._ids = list[str]()
+        self._features = list[int]()  # of every block
+        self._scores: tuple[str, ...] = ()  # the names of the score columns, where the lists say them
+        (directory / "spool").mkdir()
 
-    def corpus(self, column: np.ndarray | None, table: Table) -> Corpus:
-        """The corpus; ``column`` maps provisional ids to columns."""
-        about = {"metric": self.content.metric.signature, "split": self.split}
-        scale = table.scale if isinstance(table, FeatureTable) else None
-        return self.rows.finish(column, table.width, about, scale=scale)
+    def read(self) -> None:
+        """Read all lists, look into them, and leave what they hold in the spool.
 
-    def finish(self, corpus: Corpus, seconds: float) -> Extracted:
-        """The split, and what was met on the way."""
-        for line in str(self.count).splitlines()[1:]:
-            log.warning("%s: %s", self.split, line)
-        return Extracted(corpus, self.ids, {**self.count.as_dict(), "seconds": seconds})
+        Raises
+        ------
+        DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
+        """
+        failure: list[RerankError] = []
+        blocks = cut(self._content.read(self._recipe.data, self._split), failure)
+        for _ in track(self._summaries(blocks), f"extract {self._split}"):
+            pass
+        if failure:
+            raise failure[0]
+        for line in str(self._count).splitlines()[1:]:
+            log.warning("%s: %s", self._split, line)
+        if not self._count.lists:
+            raise DataError("no usable list in the file", path=self._recipe.data.files(self._split)["nbest"][0])
+
+    def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
+        """Add up what is said about the blocks; gives the ids of their lists."""
+        warned = set[tuple[int, str]]()
+        for found in self._map(partial(extract_block, self._job), blocks):
+            self._count.add(found.met)
+            self._ids += found.ids
+            self._features.append(found.features)
+            self._scores = self._scores or found.scores
+            for warning in found.warnings:
+                if warning not in warned:
+                    log.log(warning[0], "%s", warning[1])
+                warned.add(warning)
+            yield from found.ids
+
+    def table(self) -> Table:
+        """The table of the features that the training split keeps, or columns for hashes."""
+        features, content, spool = self._recipe.features, self._content, self._job.spool
+        names = tuple(content.names)
+        scores = {"scores": list(self._scores)} if self._scores else {}
+        if features.hash_bits:
+            hashed = HashedTable(features.hash_bits, names, {})
+            hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
+            return hashed
+        pruning = Pruning(names, features.min_lists, content.free)
+        ranges = divide_hashes(self._features)
+        columns = list(self._map(partial(count_range, spool, pruning.limits), ranges))
+        symbols = np.unique(np.concatenate([part.symbols for part in columns]))
+        table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
+        table.about.update(scores)
+        log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
+        return table
+
+    def shards(self, table: Table, *, scaled: bool) -> tuple[Extracted, Table]:
+        """Write the shards; the table with the scale of its free columns, which it may have (``scaled``) already.
+
+        Raises
+        ------
+        RunError: they cannot be written.
+        """
+        numbering = Numbering.of(table, self._job.spool)
+        measured = self._map(partial(measure_block, numbering), range(len(self._features)))
+        sizes, scale = standard_scale(measured, 0 if scaled else table.free)
+        if isinstance(table, FeatureTable) and not scaled:
+            table = replace(table, scale=scale)
+        target = self._directory / "corpus"
+        target.mkdir()
+        about = {"metric": self._content.metric.signature, "split": self._split}
+        shards = [
+            Shard(sections, str(part_directory(target, number)))
+            for number, sections in enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
+        ]
+        write = partial(write_shard, numbering, about, table.scale if isinstance(table, FeatureTable) else None)
+        writer = ShardWriter(target)
+        for written in self._map(write, shards):
+            writer.add_saved(written, (table.width, table.free))
+        writer.close(about)
+        shutil.rmtree(self._job.spool.directory)
+        found = {**self._count.as_dict(), "seconds": self._clock.seconds}
+        return Extracted(Shards.load(target), self._ids, found), table
+
+    def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """``Engine.map`` on the clock."""
+        return map(self._clock.take, self._engine.map(partial(timed, function), tasks))
 
 
-def extract_training(recipe: ListRecipe) -> tuple[Extracted, Table]:
-    """The training split, and the table of the features that it keeps.
+def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table]:
+    """The training split in memory, and the table of the features that it keeps.
 
     Raises
     ------
     DataError, RecipeError: see the readers, metrics and templates.
     """
-    start = time.process_time()
-    collector = _Collector(recipe, recipe.data.train)
-    names = collector.content.names
-    if recipe.features.hash_bits:
-        hashed = HashedTable(recipe.features.hash_bits, tuple(names), {})
-        collector.run(hashed, None)
-        if collector.scores:
-            hashed.about["scores"] = list(collector.scores)
-        return collector.finish(collector.corpus(None, hashed), time.process_time() - start), hashed
-    builder = TableBuilder(names, recipe.features.min_lists, collector.content.free)
-    collector.run(None, builder)
-    table, column = builder.finish(collector.content.symbols)
-    if collector.scores:
-        table.about["scores"] = list(collector.scores)
-    log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
-    corpus, table = standardised(collector.corpus(column, table), table)
-    return collector.finish(corpus, time.process_time() - start), table
+    with TemporaryDirectory() as directory:
+        extracted, table = write_training(recipe, Path(directory), engine or LocalEngine())
+        return _in_memory(extracted), table
 
 
-def extract_split(recipe: ListRecipe, split: str, table: Table) -> Extracted:
-    """A split with the columns of ``table``; features that it does not hold are left out."""
-    start = time.process_time()
-    collector = _Collector(recipe, split)
-    collector.run(table, None)
-    return collector.finish(collector.corpus(None, table), time.process_time() - start)
+def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine | None = None) -> Extracted:
+    """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
+    with TemporaryDirectory() as directory:
+        return _in_memory(write_split(recipe, split, table, Path(directory), engine or LocalEngine()))
+
+
+def write_training(recipe: ListRecipe, directory: Path, engine: Engine) -> tuple[Extracted, Table]:
+    """``extract_training`` to the shards ``corpus`` in an existing directory."""
+    extraction = Extraction(recipe, recipe.data.train, directory, engine)
+    extraction.read()
+    return extraction.shards(extraction.table(), scaled=False)
+
+
+def write_split(recipe: ListRecipe, split: str, table: Table, directory: Path, engine: Engine) -> Extracted:
+    """``extract_split`` to the shards ``corpus`` in an existing directory."""
+    extraction = Extraction(recipe, split, directory, engine)
+    extraction.read()
+    return extraction.shards(table, scaled=True)[0]
+
+
+def _in_memory(extracted: Extracted) -> Extracted:
+    """A split whose shards may go."""
+    corpus = concatenate([part for _, part in parts(extracted.corpus)])
+    return replace(extracted, corpus=corpus)
 
 
 class CorpusCache:
@@ -126,31 +204,32 @@ class CorpusCache:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def training(self, recipe: ListRecipe) -> tuple[Extracted, Table, str]:
-        """The training split, its table, and the digest of both; extracted if it is not here yet."""
+    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
+        """The training split, its table, and the digest of both; extracted by ``engine`` if it is not here yet."""
         key = _digest(recipe, recipe.data.train, None)
         entry = self.directory / key
         if not entry.exists():
-            extracted, table = extract_training(recipe)
-            self._store(entry, extracted, table)
-            del extracted
+            with new_directory(entry, keep=True) as new:
+                extracted, table = write_training(recipe, new, engine or LocalEngine())
+                (new / "table").mkdir()
+                table.save(new / "table")
+                _save(extracted, new)
         return _load(entry), _load_table(entry), key
 
-    def split(self, recipe: ListRecipe, split: str, table: Table, training: str) -> Extracted:
+    def split(
+        self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
+    ) -> Extracted:
         """Another split with the columns of the training split ``training`` (its digest)."""
         entry = self.directory / _digest(recipe, split, training)
         if not entry.exists():
-            self._store(entry, extract_split(recipe, split, table), None)
+            with new_directory(entry, keep=True) as new:
+                _save(write_split(recipe, split, table, new, engine or LocalEngine()), new)
         return _load(entry)
 
-    def _store(self, entry: Path, extracted: Extracted, table: Table | None) -> None:
-        with new_directory(entry, keep=True) as new:
-            (new / "corpus").mkdir()
-            write_shards(new / "corpus", [part for _, part in parts(extracted.corpus)], {})
-            (new / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
-            if table is not None:
-                (new / "table").mkdir()
-                table.save(new / "table")
+
+def _save(extracted: Extracted, directory: Path) -> None:
+    """Write what is known of a split beside its shards."""
+    (directory / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
 
 
 def _load(entry: Path) -> Extracted:
@@ -176,7 +255,18 @@ def _load_table(entry: Path) -> Table:
 def code_digest() -> str:
     """Digest of the sources that decide what a corpus holds."""
     package = Path(__file__).parent
-    sources = [package / name for name in ("corpus.py", "extraction.py", "symbols.py", "tokens.py")]
+    sources = [
+        package / name
+        for name in (
+            "assembly.py",
+            "blocks.py",
+            "corpus.py",
+            "extraction.py",
+            "shards.py",
+            "symbols.py",
+            "tokens.py",
+        )
+    ]
     for part in ("readers", "features", "metrics", "content"):
         sources += sorted((package / part).rglob("*.py"))
     digest = hashlib.sha256()

@@ -73,7 +73,11 @@ def literal(path: str) -> str:
 
 
 class SplitSettings(Section):
-    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in."""
+    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
+
+    shard_size: how many MB (10^6 bytes) a shard takes at most, one of the parts in which a corpus is kept and, if there
+    are several, trained on.
+    """
 
     root: str = "."
     train: str = "train"
@@ -82,6 +86,7 @@ class SplitSettings(Section):
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"
+    shard_size: float = Field(default=256.0, gt=0)
 
     @field_validator("tests", mode="before")
     @classmethod

@@ -160,7 +160,7 @@ class Shards:
                 sizes = int(n), int(own), int(nonzeros)
                 if min(sizes) < 0:
                     raise ValueError(f"part {index} has a negative size")
-                parts.append(Part(str(path / _name(index)), 0, *sizes, lists, candidates, True))
+                parts.append(Part(str(part_directory(path, index)), 0, *sizes, lists, candidates, True))
                 lists, candidates = lists + sizes[0], candidates + sizes[1]
             return Shards(tuple(parts), int(header["width"]), int(header["free"]), dict(header["about"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -188,9 +188,16 @@ class ShardWriter:
         columns = corpus.width, corpus.free
         if self._columns not in (None, columns):
             raise DataError(f"a part has {columns} columns (all, free), those before it {self._columns}")
-        corpus.save(self._directory / _name(len(self._sizes)))
+        corpus.save(part_directory(self._directory, len(self._sizes)))
+        self.add_saved((corpus.list_count, corpus.candidate_count, corpus.nonzeros), columns)
+
+    def add_saved(self, sizes: tuple[int, int, int], columns: tuple[int, int]) -> None:
+        """Add the next part, a corpus that has been saved in its ``part_directory``.
+
+        sizes: lists, candidates, nonzeros; columns: how many there are, and how many of them are free.
+        """
         self._columns = columns
-        self._sizes.append((corpus.list_count, corpus.candidate_count, corpus.nonzeros))
+        self._sizes.append(sizes)
 
     def close(self, about: dict[str, Any]) -> None:
         """Write the header; there must be a part."""
@@ -209,8 +216,9 @@ def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str
     writer.close(about)
 
 
-def _name(index: int) -> str:
-    return f"{index:05d}"
+def part_directory(directory: Path | str, index: int) -> Path:
+    """Where a part of the shards in ``directory`` is."""
+    return Path(directory) / f"{index:05d}"
 
 
 def _piece(entry: Part, first: int, last: int) -> Part:

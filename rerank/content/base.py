@@ -22,6 +22,13 @@ T = TypeVar("T")
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
 
 
+class Raw(NamedTuple):
+    """A list with what stands beside it in the files, before anybody has looked into them; quick to send elsewhere."""
+
+    nbest: NBestList | BadList
+    beside: Any  # what ``pair`` needs
+
+
 class Pair(NamedTuple):
     """A list with what its candidates are and what they are measured against."""
 
@@ -50,13 +57,34 @@ class Content(ABC, Generic[T]):
     def __init__(self) -> None:
         self.symbols = SymbolTable()
 
-    @abstractmethod
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
         """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
 
         Raises
         ------
         DataError: see the readers.
+        """
+        for raw in self.read(data, split):
+            pair = self.pair(raw, count)
+            if pair is not None:
+                yield pair
+
+    @abstractmethod
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """All lists of a split in order, bad ones in their places.
+
+        Raises
+        ------
+        DataError: files that cannot be read, or do not fit together.
+        """
+
+    @abstractmethod
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """A list with its reference, both looked into, and counted; None if it cannot be used.
+
+        Raises
+        ------
+        DataError: a bad list where the policy of ``count`` is "error".
         """
 
     @abstractmethod

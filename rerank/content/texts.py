@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from rerank.content.base import Content, Description, Pair, make_reader, make_templates
+from rerank.content.base import Content, Description, Pair, Raw, make_reader, make_templates
 from rerank.errors import RecipeError
 from rerank.features.extract import ListFeatures
 from rerank.features.text.extractor import TextExtractor
@@ -21,7 +21,7 @@ from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric, decoded
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.text_list import TextList
-from rerank.readers.text_pairs import TextPair, read_text_pairs
+from rerank.readers.text_pairs import RawTextPair, read_raw_text_pairs, settle
 from rerank.recipe import Settings, SplitSettings
 from rerank.registry import build
 from rerank.text_recipe import TextDataSettings, TextRecipe
@@ -48,16 +48,24 @@ class TextContent(Content[TextView]):
         )
         self.names, self.free = self.extractor.names, self.extractor.free
 
-    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
-        """See ``Content.pairs``."""
-        for pair in text_pairs(data, split, count, needs_references=not isinstance(self.metric, Gain)):
-            nbest = replace(pair.nbest, source=pair.source)
-            content = self.open(nbest)
-            if isinstance(content, BadList):
-                count.withdraw(nbest)
-                count.bad(content)
-            else:
-                yield Pair(nbest, content, pair.references)
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """See ``Content.read``."""
+        for raw in text_pairs(data, split):
+            yield Raw(raw.nbest, raw[1:])
+
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """See ``Content.pair``."""
+        found = RawTextPair(cast(TextList, raw.nbest), *raw.beside)
+        pair = settle(found, count, needs_references=not isinstance(self.metric, Gain))
+        if pair is None:
+            return None
+        nbest = replace(pair.nbest, source=pair.source)
+        content = self.open(nbest)
+        if isinstance(content, BadList):
+            count.withdraw(nbest)
+            count.bad(content)
+            return None
+        return Pair(nbest, content, pair.references)
 
     def open(self, nbest: NBestList) -> TextView | BadList:
         """The words, phrases and scores of a list; without a source there are no phrases.
@@ -129,20 +137,16 @@ def without_column(nbest: TextList, name: str | None) -> TextList:
     return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
-def text_pairs(
-    data: SplitSettings, split: str, count: SkipCount, *, needs_references: bool = True
-) -> Iterator[TextPair]:
-    """The usable lists of a split with their sources and references; see ``read_text_pairs``."""
+def text_pairs(data: SplitSettings, split: str) -> Iterator[RawTextPair]:
+    """The lists of a split with their sources and references; see ``read_raw_text_pairs``."""
     files = data.files(split)
     sources = files.get("sources")
-    return read_text_pairs(
+    return read_raw_text_pairs(
         make_reader(data.reader),
         ",".join(files["nbest"]),
         references=files.get("references"),
         sources=sources[0] if sources else None,
         form=cast(TextDataSettings, data).form,
-        count=count,
-        needs_references=needs_references,
     )
 
 

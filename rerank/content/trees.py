@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from rerank.content.base import Content, Pair, make_reader, make_templates
+from rerank.content.base import Content, Pair, Raw, make_reader, make_templates
 from rerank.errors import RecipeError
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.extract import Extractor, ListFeatures
@@ -15,7 +15,7 @@ from rerank.features.heads import Rules
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
-from rerank.readers.pairs import parse_list, read_pairs
+from rerank.readers.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
 from rerank.readers.trees import Trees, brackets
 from rerank.recipe import FeatureSettings, Recipe, Settings, SplitSettings
 from rerank.registry import build
@@ -34,13 +34,20 @@ class TreeContent(Content[Trees]):
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
         self.names = self.extractor.names
 
-    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
-        """See ``Content.pairs``."""
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """See ``Content.read``."""
         files = data.files(split)
-        for item in read_pairs(
-            make_reader(data.reader), files["nbest"][0], files["gold"][0], self.symbols, count=count
-        ):
-            yield Pair(*item)
+        for raw in read_raw_pairs(make_reader(data.reader), files["nbest"][0], files["gold"][0]):
+            yield Raw(raw.nbest, raw[1:])
+
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """See ``Content.pair``."""
+        pair = parse_pair(RawPair(raw.nbest, *raw.beside), self.symbols)
+        if isinstance(pair, BadList):
+            count.bad(pair)
+            return None
+        count.good(pair[0])
+        return Pair(*pair)
 
     def open(self, nbest: NBestList) -> Trees | BadList:
         """The trees of a list."""

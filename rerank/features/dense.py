@@ -7,14 +7,10 @@ scale they hold for the scores as the file has them.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.features.rows import scale_values
-from rerank.features.table import FeatureTable
 
 
 @kernel
@@ -54,26 +50,29 @@ def add_squares(
                 squares[j] += (size - present[j]) * (total[j] / size) ** 2
 
 
+class Spread:
+    """The spread of free columns within lists, added up corpus by corpus: the sums are those of all lists in a row."""
+
+    def __init__(self, free: int) -> None:
+        self._squares, self._candidates = np.zeros(free), 0
+        self._scratch = np.empty(free), np.empty(free, np.int64)
+
+    def add(self, corpus: Corpus) -> None:
+        """Further lists; their values are not scaled yet."""
+        add_squares(corpus.lists, corpus.rows, corpus.columns, corpus.values, *self._scratch, self._squares)
+        self._candidates += corpus.candidate_count
+
+    def scale(self) -> np.ndarray:
+        """float64 [free]: 1 / standard deviation of every free column within lists; 1 where that is 0."""
+        deviation = np.sqrt(self._squares / max(self._candidates, 1))
+        scale = np.ones(self._squares.size)
+        usable = (deviation > 0) & np.isfinite(deviation)
+        scale[usable] = 1 / deviation[usable]
+        return scale
+
+
 def standard_scale(corpus: Corpus) -> np.ndarray:
     """float64 [free]: 1 / standard deviation of every free column within the lists of ``corpus``; 1 where that is 0."""
-    squares = np.zeros(corpus.free)
-    scratch = np.empty(corpus.free), np.empty(corpus.free, np.int64)
-    add_squares(corpus.lists, corpus.rows, corpus.columns, corpus.values, *scratch, squares)
-    deviation = np.sqrt(squares / max(corpus.candidate_count, 1))
-    scale = np.ones(corpus.free)
-    usable = (deviation > 0) & np.isfinite(deviation)
-    scale[usable] = 1 / deviation[usable]
-    return scale
-
-
-def scaled(corpus: Corpus, scale: np.ndarray) -> Corpus:
-    """``corpus`` with its free columns multiplied by ``scale`` (float64 [free]); its values are copied."""
-    values = np.array(corpus.values, np.float32)
-    scale_values(corpus.rows, corpus.columns, values, scale)
-    return replace(corpus, values=values)
-
-
-def standardised(corpus: Corpus, table: FeatureTable) -> tuple[Corpus, FeatureTable]:
-    """The training corpus, as RowBuilder made it with the builder's ``table``, and that table, both scaled."""
-    scale = standard_scale(corpus)
-    return scaled(corpus, scale), replace(table, scale=table.scale * scale)
+    spread = Spread(corpus.free)
+    spread.add(corpus)
+    return spread.scale()

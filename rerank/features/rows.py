@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.errors import RunError
 from rerank.features.extract import ListFeatures
 
-IN_MEMORY = 1 << 26  # bytes of lists that are kept in memory; more go to a temporary file
 
+class ListRows(NamedTuple):
+    """L lists, until the columns of their features are known, in the smallest types that hold them; read-only.
 
-class _Spooled(NamedTuple):
-    """What is kept of a list until the columns are known, in the smallest types that hold it."""
+    N candidates, F features that vary in a list (counted in each list), E values of theirs, as in Corpus otherwise.
+    """
 
-    ids: np.ndarray  # int32 [F]
+    lists: np.ndarray  # int64 [L + 1]: candidates of list i are lists[i]..lists[i + 1]
+    features: np.ndarray  # int64 [L + 1]: its features are features[i]..features[i + 1]
+    ids: np.ndarray  # int32 [F]: numbers of the features
     entries: np.ndarray  # int32 [F]: how many entries a feature has
-    candidate: np.ndarray  # uint8, uint16 or int32 [E]
+    candidate: np.ndarray  # uint8, uint16 or int32 [E], counted in its list
     value: np.ndarray  # int8 or float32 [E]
+    base: np.ndarray  # float64 [N]
+    gain: np.ndarray  # float64 [N]
+    stats: np.ndarray  # float64 [N, K]
+    reference: np.ndarray  # float64 [L, R]
 
 
-class _Spool:
-    """Lists in a temporary file, read back one by one in their order: as many as one likes, in constant memory."""
+class Piece(NamedTuple):
+    """Lists first..last - 1 of ``rows``; ``column`` (int32) maps their features' numbers to columns, where not None."""
 
-    def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - it lives as long as the spool
-        self._shapes: list[list[tuple[np.dtype[Any], int]]] = []
-
-    def add(self, spooled: _Spooled) -> None:
-        """Append a list."""
-        self._shapes.append([(array.dtype, array.size) for array in spooled])
-        try:
-            for array in spooled:
-                self._file.write(np.ascontiguousarray(array).tobytes())
-        except OSError as error:
-            raise RunError(
-                f"cannot write temporary files: {error.strerror or error}; set TMPDIR to a larger disk"
-            ) from error
-
-    def __del__(self) -> None:
-        self._file.close()
-
-    def __iter__(self) -> Iterator[_Spooled]:
-        self._file.seek(0)
-        for shapes in self._shapes:
-            yield _Spooled(*(np.frombuffer(self._file.read(dtype.itemsize * n), dtype) for dtype, n in shapes))
+    rows: ListRows
+    column: np.ndarray | None
+    first: int
+    last: int
 
 
 @kernel
@@ -95,16 +82,14 @@ def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scal
 
 
 class RowBuilder:
-    """Collects lists and gives a Corpus once the column of every feature is known.
+    """Collects lists.
 
     Each list brings the numbers of its features (``ids``: provisional ids, or columns already), base scores, gains and
     statistics.
     """
 
     def __init__(self) -> None:
-        self._spool = _Spool()
-        self._sizes: list[int] = []
-        self._dense: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self._lists: list[tuple[np.ndarray, ...]] = []
 
     def add(
         self,
@@ -121,55 +106,117 @@ class RowBuilder:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
         with np.errstate(invalid="ignore"):  # values beyond int8 are kept as they are
             small = value.astype(np.int8)
-        if np.array_equal(small, value):
-            value = small
-        self._spool.add(_Spooled(ids, np.diff(features.first).astype(np.int32), candidate, value))
-        self._sizes.append(base.size)
-        self._dense.append((base, gain, stats, reference))
+        value = small if np.array_equal(small, value) else value.copy()
+        entries = np.diff(features.first).astype(np.int32)
+        self._lists.append((ids, entries, candidate, value, base, gain, stats, reference))
+
+    def rows(self, number: np.ndarray | None = None) -> ListRows:
+        """What was added; ``number`` (int32) maps ids to numbers of features, where not None."""
+        if not self._lists:
+            return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
+        ids, entries, candidate, value, base, gain, stats, reference = zip(*self._lists, strict=True)
+        numbers = np.concatenate(ids)
+        flat = (entries, candidate, value, base, gain, stats)
+        return ListRows(
+            *map(
+                _frozen,
+                (
+                    _offsets([part.size for part in base]),
+                    _offsets([part.size for part in ids]),
+                    numbers if number is None else number[numbers],
+                    *map(np.concatenate, flat),
+                    np.stack(reference),
+                ),
+            )
+        )
 
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
-        """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. Negative: dropped.
-
-        The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free
-        ones; see dense.py for what it is.
-        """
-        lists = np.concatenate([[0], np.cumsum(self._sizes, dtype=np.int64)]).astype(np.int64)
-        rows = np.zeros(int(lists[-1]) + 1, np.int64)
-        for i, spooled in enumerate(self._spool):
-            columns_of, first = _offsets(spooled, column)
-            count_rows(columns_of, first, spooled.candidate, rows[lists[i] + 1 : lists[i + 1] + 1])
-        np.cumsum(rows, out=rows)
-        columns, values = np.empty(int(rows[-1]), np.int32), np.empty(int(rows[-1]), np.float32)
-        for i, spooled in enumerate(self._spool):
-            columns_of, first = _offsets(spooled, column)
-            at = rows[lists[i] : lists[i + 1]].copy()
-            fill_rows(_by_column(columns_of), columns_of, first, spooled.candidate, spooled.value, at, columns, values)
-        if scale is not None and scale.size:
-            scale_values(rows, columns, values, scale)
-        base, gain, stats, reference = zip(*self._dense, strict=True) if self._dense else ((), (), (), ())
-        return Corpus(
-            lists=lists,
-            rows=rows,
-            columns=columns,
-            values=values,
-            base=_join(base, 1),
-            gain=_join(gain, 1),
-            stats=_join(stats, 2),
-            reference=np.stack(reference) if reference else np.empty((0, 0)),
-            weight=np.ones(len(self._sizes)),
-            width=width,
-            about=about,
-            free=0 if scale is None else scale.size,
-        )
+        """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. See ``make_corpus``."""
+        return make_corpus([Piece(self.rows(), column, 0, len(self._lists))], width, about, scale)
 
 
-def _offsets(spooled: _Spooled, column: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The column of every feature of a list (int32 [F]), and where its entries begin (int64 [F + 1])."""
-    first = np.zeros(spooled.entries.size + 1, np.int64)
-    np.cumsum(spooled.entries, out=first[1:])
-    return (spooled.ids if column is None else column[spooled.ids]), first
+_NOTHING = (
+    *(np.empty(0, kind) for kind in (np.int32, np.int32, np.uint8, np.int8, np.float64, np.float64)),
+    *np.empty((2, 0, 0)),
+)
+
+
+def make_corpus(pieces: Iterable[Piece], width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
+    """The lists of ``pieces``, one after the other, as a corpus; features with a negative column are dropped.
+
+    pieces: iterated over twice, so that pieces may be mapped one at a time. The table's ``scale`` (float64 [free])
+    multiplies the values of the first columns, which are the corpus's free ones; see dense.py for what it is.
+    """
+    lengths, sizes, dense = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], []
+    for piece in pieces:
+        sizes.append(np.diff(piece.rows.lists[piece.first : piece.last + 1]))
+        lengths.append(_row_lengths(piece))
+        dense.append(_dense_part(piece))
+    rows = np.cumsum(np.concatenate(lengths))
+    columns, values = np.empty(int(rows[-1]), np.int32), np.empty(int(rows[-1]), np.float32)
+    before = 0
+    for piece in pieces:
+        for first, last, column, offsets, candidate, value in _lists_of(piece):
+            at = rows[before + first : before + last].copy()
+            fill_rows(_by_column(column), column, offsets, candidate, value, at, columns, values)
+        before += int(piece.rows.lists[piece.last] - piece.rows.lists[piece.first])
+    if scale is not None and scale.size:
+        scale_values(rows, columns, values, scale)
+    base, gain, stats, reference = map(np.concatenate, zip(*dense, strict=True))
+    lists = _offsets(np.concatenate(sizes))
+    return Corpus(
+        lists=lists,
+        rows=rows,
+        columns=columns,
+        values=values,
+        base=base,
+        gain=gain,
+        stats=stats,
+        reference=reference,
+        weight=np.ones(lists.size - 1),
+        width=width,
+        about=about,
+        free=0 if scale is None else scale.size,
+    )
+
+
+def kept_entries(rows: ListRows, column: np.ndarray) -> np.ndarray:
+    """int64 [L]: how many nonzeros each list has once its features have columns (negative: dropped)."""
+    total = _offsets(np.where(column[rows.ids] >= 0, rows.entries, 0))
+    return np.asarray(np.diff(total[rows.features]))
+
+
+def _row_lengths(piece: Piece) -> np.ndarray:
+    """int64 [N]: how many nonzeros each candidate has."""
+    lists = piece.rows.lists
+    lengths = np.zeros(int(lists[piece.last] - lists[piece.first]), np.int64)
+    for first, last, column, offsets, candidate, _ in _lists_of(piece):
+        count_rows(column, offsets, candidate, lengths[first:last])
+    return lengths
+
+
+def _dense_part(piece: Piece) -> tuple[np.ndarray, ...]:
+    """base, gain, stats and reference of a piece."""
+    rows = piece.rows
+    candidates = slice(int(rows.lists[piece.first]), int(rows.lists[piece.last]))
+    parts = rows.base[candidates], rows.gain[candidates], rows.stats[candidates]
+    return *map(np.array, parts), np.array(rows.reference[piece.first : piece.last])
+
+
+def _lists_of(piece: Piece) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Of every list: its candidates (first, last + 1, from 0), the columns of its features (int32), where their
+    entries begin (int64, and where the last one's end), the entries' candidates and values."""
+    rows = piece.rows
+    columns = rows.ids if piece.column is None else piece.column[rows.ids]
+    starts = _offsets(rows.entries)
+    origin = rows.lists[piece.first]
+    for i in range(piece.first, piece.last):
+        a, b = int(rows.features[i]), int(rows.features[i + 1])
+        p, q = int(starts[a]), int(starts[b])
+        first, last = int(rows.lists[i] - origin), int(rows.lists[i + 1] - origin)
+        yield first, last, columns[a:b], starts[a : b + 1] - p, rows.candidate[p:q], rows.value[p:q]
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:
@@ -180,5 +227,15 @@ def _by_column(column: np.ndarray) -> np.ndarray:
     return packed & 0xFFFFFFFF
 
 
-def _join(parts: tuple[np.ndarray, ...], ndim: int) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.empty((0,) * ndim)
+def _offsets(lengths: Any) -> np.ndarray:
+    """int64 [n + 1]: where each of pieces of these lengths begins, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: for kernels, read-only and writable arrays are different types."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view

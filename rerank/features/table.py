@@ -1,9 +1,8 @@
-"""Feature → column: the table of the features that are kept, and the counting that decides which."""
+"""Feature → column: the table of the features that are kept (counting.py decides which), or a hash."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -15,7 +14,7 @@ from rerank.compile import kernel
 from rerank.errors import ModelError
 from rerank.features.extract import ListFeatures
 from rerank.strict_json import read_object
-from rerank.symbols import SymbolTable, find_slot
+from rerank.symbols import find_slot
 
 ABSENT = -1
 
@@ -47,49 +46,6 @@ def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
     for i in range(hashes.shape[0]):
         slot = find_slot(index.keys, hashes[i])
         out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
-
-
-@kernel
-def count_features(
-    index: HashIndex,
-    hashes: np.ndarray,
-    template: np.ndarray,
-    seen: int,
-    limits: np.ndarray,
-    counts: np.ndarray,
-    ids: np.ndarray,
-    reached: np.ndarray,
-) -> tuple[int, int]:
-    """Count one more list for every feature; new ones get the ids ``seen``, ``seen`` + 1, ...
-
-    Writes the features' ``ids`` and, to ``reached``, those that have just been counted as many times as the
-    ``limits`` (int32) of their ``template`` ask for.
-    Returns the number of features seen so far and the length of ``reached``.
-    """
-    n = 0
-    for i in range(hashes.shape[0]):
-        slot = find_slot(index.keys, hashes[i])
-        if index.keys[slot] != hashes[i]:
-            index.keys[slot], index.number[slot] = hashes[i], seen
-            counts[seen] = 0
-            seen += 1
-        feature = index.number[slot]
-        ids[i] = feature
-        counts[feature] += 1
-        if counts[feature] == limits[template[i]]:
-            reached[n] = i
-            n += 1
-    return seen, n
-
-
-@kernel
-def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, out: np.ndarray) -> None:
-    """source[first[i]:last[i]] for all i, one after the other."""
-    n = 0
-    for i in range(first.shape[0]):
-        for j in range(first[i], last[i]):
-            out[n] = source[j]
-            n += 1
 
 
 @dataclass(frozen=True)
@@ -202,8 +158,8 @@ class HashedTable:
         return 1 << self.bits
 
     def columns(self, features: ListFeatures) -> np.ndarray:
-        """int32 [F]: the column of every feature of a list (its identity counts from 1)."""
-        return (features.hashes - np.uint64(1)).astype(np.int32)
+        """int32 [F]: the column of every feature of a list."""
+        return hashed_columns(features.hashes)
 
     def name(self, column: int) -> str:
         """Columns have numbers only: nobody knows which features meet there."""
@@ -216,6 +172,26 @@ class HashedTable:
 
 
 Table = FeatureTable | HashedTable
+
+
+def columns_of(hashes: np.ndarray, known: np.ndarray, free: int) -> np.ndarray:
+    """int32 [F]: the columns of features among those of a table, ABSENT where it does not hold them.
+
+    hashes: uint64 [F], quickest where sorted; known, free: the table's ``hashes``, and how many come first.
+    """
+    found = np.full(hashes.size, ABSENT, np.int32)
+    for first, last in ((0, free), (free, known.size)):
+        part = known[first:last]
+        if part.size:
+            at = np.minimum(np.searchsorted(part, hashes), part.size - 1)
+            held = part[at] == hashes
+            found[held] = at[held] + first
+    return found
+
+
+def hashed_columns(hashes: np.ndarray) -> np.ndarray:
+    """int32 [F]: the columns of features of a HashedTable (identities count from 1)."""
+    return (hashes - np.uint64(1)).astype(np.int32)
 
 
 def load_table(directory: Path) -> Table:
@@ -260,104 +236,3 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
     if any(type(number) is not int for number in own + by_template):
         raise ValueError("it has something else where counts are expected")
     return about
-
-
-class CollisionCount:
-    """How many columns of a HashedTable are used, and by more than one feature."""
-
-    def __init__(self, bits: int) -> None:
-        self._owner = np.zeros(1 << bits, np.uint64)
-        self._shared = np.zeros(1 << bits, np.bool_)
-
-    def add(self, columns: np.ndarray, owners: np.ndarray) -> None:
-        """Columns of a list's features (int32 [F]) and the full hashes of the first to use them there (uint64 [F])."""
-        known = self._owner[columns]
-        self._shared[columns[(known != 0) & (known != owners)]] = True
-        self._owner[columns[known == 0]] = owners[known == 0]
-
-    def about(self) -> dict[str, int]:
-        """Counts for provenance."""
-        used = int(np.count_nonzero(self._owner))
-        return {"kept": used, "shared": int(np.count_nonzero(self._shared)), "columns": int(self._owner.size)}
-
-
-class TableBuilder:
-    """Counts in how many lists every feature varies and keeps those that do in ``min_lists``.
-
-    The features of the templates ``free`` (an extractor's ``free``) get the first columns, and one list is enough.
-    """
-
-    def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
-        self.templates, self.min_lists = tuple(templates), min_lists
-        self._free = np.array([name in free for name in templates], np.bool_)
-        self._limits = np.where(self._free, 1, min_lists).astype(np.int32)
-        self.seen = 0
-        self._index = new_index(1 << 16)
-        self._counts = np.empty(1 << 16, np.int32)
-        self._template_seen = np.zeros(len(templates), np.int64)
-        self._kept: list[tuple[np.ndarray, ...]] = []
-
-    def add(self, features: ListFeatures) -> np.ndarray:
-        """Count the features of one list; returns their provisional ids (int32 [F])."""
-        F = features.hashes.size
-        self._reserve(F)
-        ids, reached = np.empty(F, np.int32), np.empty(F, np.int32)
-        before = self.seen
-        self.seen, n = count_features(
-            self._index, features.hashes, features.template, before, self._limits, self._counts, ids, reached
-        )
-        self._template_seen += np.bincount(features.template[ids >= before], minlength=len(self.templates))
-        at = reached[:n]
-        first, last = features.symbol_first[at], features.symbol_last[at]
-        symbols = np.empty(int((last - first).sum()), np.uint64)
-        copy_ranges(features.symbols, first, last, symbols)
-        self._kept.append((features.hashes[at], features.template[at], last - first, symbols, ids[at]))
-        return ids
-
-    def _reserve(self, more: int) -> None:
-        need = self.seen + more
-        if need > self._counts.size:
-            self._counts = np.concatenate([self._counts, np.empty(max(need, self._counts.size), np.int32)])
-        if 2 * need > self._index.keys.size:
-            index = new_index(2 * need)
-            copy_index(self._index, index)
-            self._index = index
-
-    def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
-        """The table, and the column of every provisional id (int32 [seen], ABSENT for pruned features)."""
-        empty = tuple(np.empty(0, t) for t in (np.uint64, np.int32, np.int64, np.uint64, np.int32))
-        hashes, template, lengths, names, ids = (
-            np.concatenate(parts) for parts in zip(*(self._kept or [empty]), strict=True)
-        )
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        free = self._free[template]
-        order = np.lexsort((hashes, ~free))
-        ordered = np.empty_like(names)
-        copy_ranges(names, starts[order], starts[order + 1], ordered)
-        column = np.full(self.seen, ABSENT, np.int32)
-        column[ids[order]] = np.arange(order.size, dtype=np.int32)
-        texts = {int(h): text for h in np.unique(names) if (text := symbols.text_of_hash(int(h))) is not None}
-        kept = np.bincount(template, minlength=len(self.templates))
-        about = {
-            "seen": self.seen,
-            "kept": int(order.size),
-            "pruned": self.seen - int(order.size),
-            "min_lists": self.min_lists,
-            "templates": {
-                name: {"seen": int(s), "kept": int(k)}
-                for name, s, k in zip(self.templates, self._template_seen, kept, strict=True)
-            },
-        }
-        first = np.concatenate([[0], np.cumsum(lengths[order])]).astype(np.int64)
-        scale = np.ones(np.count_nonzero(free))
-        table = FeatureTable(hashes[order], template[order], first, ordered, self.templates, texts, about, scale)
-        return table, column
-
-
-@kernel
-def copy_index(old: HashIndex, new: HashIndex) -> None:
-    """Enter all of ``old`` into the larger ``new``."""
-    for slot in range(old.keys.shape[0]):
-        if old.keys[slot] != np.uint64(0):
-            target = find_slot(new.keys, old.keys[slot])
-            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]

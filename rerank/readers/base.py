@@ -246,6 +246,14 @@ class SkipCount:
         self.reasons[bad.reason] += 1
         self.first.setdefault(bad.reason, f"{bad.path}:{bad.line}: list {bad.id}: {bad.message}")
 
+    def add(self, more: SkipCount) -> None:
+        """Add the counts of the lists that follow."""
+        self.lists += more.lists
+        self.candidates += more.candidates
+        self.duplicates += more.duplicates
+        self.reasons += more.reasons
+        self.first = more.first | self.first
+
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""
         return {

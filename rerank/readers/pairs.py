@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 from rerank.compile import kernel
 from rerank.errors import DataError
@@ -91,6 +91,40 @@ def read_parses(
         yield nbest, trees
 
 
+class RawPair(NamedTuple):
+    """A list, or a bad one, and the text of its gold tree; nobody has looked into either tree yet."""
+
+    nbest: NBestList | BadList
+    text: bytes
+    line: int  # of the text
+    path: str  # the file of gold trees
+
+
+def read_raw_pairs(reader: Reader, nbest_path: PathLike, gold_path: PathLike) -> Iterator[RawPair]:
+    """Every list of ``nbest_path`` with its gold tree, aligned by their order.
+
+    Raises
+    ------
+    DataError: another number of gold trees than of lists; unreadable files.
+    """
+    single_stdin(nbest_path, gold_path)
+    lists_name, gold_name = stream_name(nbest_path), stream_name(gold_path)
+    golds = read_trees(gold_path)
+    done, gold_line = 0, 0
+    for nbest in reader.read(nbest_path):
+        gold = next(golds, None)
+        if gold is None:
+            where = f"the last at line {gold_line}" if done else "the file is empty"
+            message = f"{done} gold trees ({where}) for at least {done + 1} lists of {lists_name} (list {nbest.id} at "
+            raise DataError(f"{message}line {nbest.line}); {_ONE_EACH}", path=gold_name)
+        done, gold_line = done + 1, gold[1]
+        yield RawPair(nbest, *gold, gold_name)
+    extra = next(golds, None)
+    if extra is not None:
+        message = f"at least {done + 1} gold trees for the {done} lists of {lists_name}; {_ONE_EACH}"
+        raise DataError(message, path=gold_name, line=extra[1])
+
+
 def read_pairs(
     reader: Reader,
     nbest_path: PathLike,
@@ -108,34 +142,19 @@ def read_pairs(
     ------
     DataError: a bad list under the policy "error"; another number of gold trees than of lists; unreadable files.
     """
-    single_stdin(nbest_path, gold_path)
     count = count if count is not None else SkipCount(on_bad_list)
-    lists_name, gold_name = stream_name(nbest_path), stream_name(gold_path)
-    golds = read_trees(gold_path)
-    done, gold_line = 0, 0
-    for nbest in reader.read(nbest_path):
-        gold = next(golds, None)
-        if gold is None:
-            where = f"the last at line {gold_line}" if done else "the file is empty"
-            message = f"{done} gold trees ({where}) for at least {done + 1} lists of {lists_name} (list {nbest.id} at "
-            raise DataError(f"{message}line {nbest.line}); {_ONE_EACH}", path=gold_name)
-        done, gold_line = done + 1, gold[1]
-        pair = _pair(nbest, *gold, gold_name, symbols)
+    for raw in read_raw_pairs(reader, nbest_path, gold_path):
+        pair = parse_pair(raw, symbols)
         if isinstance(pair, BadList):
             count.bad(pair)
         else:
             count.good(pair[0])
             yield pair
-    extra = next(golds, None)
-    if extra is not None:
-        message = f"at least {done + 1} gold trees for the {done} lists of {lists_name}; {_ONE_EACH}"
-        raise DataError(message, path=gold_name, line=extra[1])
 
 
-def _pair(
-    nbest: NBestList | BadList, text: bytes, line: int, gold_name: str, symbols: SymbolTable
-) -> tuple[NBestList, Trees, Trees] | BadList:
-    """A list, its trees and its gold tree (``text``, at ``line``), or why they cannot be used."""
+def parse_pair(raw: RawPair, symbols: SymbolTable) -> tuple[NBestList, Trees, Trees] | BadList:
+    """A list, its trees and its gold tree, or why they cannot be used."""
+    nbest, text, line, gold_name = raw
     trees = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols)
     if isinstance(nbest, BadList) or isinstance(trees, BadList):
         return cast(BadList, trees)

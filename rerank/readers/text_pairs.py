@@ -24,6 +24,15 @@ class TextPair(NamedTuple):
     references: tuple[bytes, ...]  # empty where there is none
 
 
+class RawTextPair(NamedTuple):
+    """A list, or a bad one, with what stands in its place in the other files."""
+
+    nbest: TextList | BadList
+    source: bytes | None  # None where it is unknown
+    references: tuple[bytes, ...]
+    missing: BadList | None = None  # why an empty list stands for one that should be there
+
+
 def read_text_pairs(
     reader: Reader,
     nbest_path: PathLike,
@@ -53,6 +62,44 @@ def read_text_pairs(
     RecipeError: see ``read_references``.
     """
     count = count if count is not None else SkipCount()
+    for raw in read_raw_text_pairs(reader, nbest_path, references=references, sources=sources, form=form):
+        pair = settle(raw, count, needs_references=needs_references, needs_source=needs_source)
+        if pair is not None:
+            yield pair
+
+
+def settle(
+    raw: RawTextPair, count: SkipCount, *, needs_references: bool = True, needs_source: bool = False
+) -> TextPair | None:
+    """Count a list; it with its source and references, or None if it cannot be used. See ``read_text_pairs``."""
+    nbest = raw.nbest
+    if raw.missing is not None:
+        count.bad(raw.missing)
+    elif isinstance(nbest, TextList):
+        nbest = _complete(nbest, raw.source, raw.references, needs_source, needs_references)
+    if isinstance(nbest, BadList):
+        count.bad(nbest)
+        return None
+    if raw.missing is None:
+        count.good(nbest)
+    return TextPair(nbest, raw.source or b"", raw.references)
+
+
+def read_raw_text_pairs(
+    reader: Reader,
+    nbest_path: PathLike,
+    *,
+    references: Sequence[PathLike] | None = None,
+    sources: PathLike | None = None,
+    form: str = "lines",
+) -> Iterator[RawTextPair]:
+    """Every list, usable or not, with its source and references; the parameters are those of ``read_text_pairs``.
+
+    Raises
+    ------
+    DataError: not as many lists as sources or references; a reader of lists of trees; unreadable files.
+    RecipeError: see ``read_references``.
+    """
     sides: list[_Side] = []
     source_side = reference_side = None
     if sources is not None:
@@ -74,14 +121,8 @@ def read_text_pairs(
             side.advance(lists)
         source = source_side.texts[0] if source_side else getattr(texts, "source", None)
         refs = reference_side.texts if reference_side else getattr(texts, "references", ())
-        if isinstance(texts, TextList):
-            texts = _complete(texts, source, refs, needs_source, needs_references)
-        if isinstance(texts, BadList):
-            count.bad(texts)
-            continue
-        count.good(texts)
-        yield TextPair(texts, source or b"", refs)
-    yield from _rest(lists, source_side, reference_side, count)
+        yield RawTextPair(texts, source, refs)
+    yield from _rest(lists, source_side, reference_side)
 
 
 class _Lists:
@@ -158,7 +199,7 @@ class _Side:
         raise DataError(message, path=self.path)
 
 
-def _rest(lists: _Lists, sources: _Side | None, references: _Side | None, count: SkipCount) -> Iterator[TextPair]:
+def _rest(lists: _Lists, sources: _Side | None, references: _Side | None) -> Iterator[RawTextPair]:
     """What sources and references there are beyond the last list."""
     sides = [side for side in (sources, references) if side is not None]
     found = lists.count
@@ -175,9 +216,8 @@ def _rest(lists: _Lists, sources: _Side | None, references: _Side | None, count:
         message += f"found none for line {sides[0].count:,}. "
         message += "Are the files of one split? A decoder that found nothing for the last inputs writes no lists"
         empty, bad = lists.missing(message)
-        count.bad(bad)
         lists.add(empty)
-        yield TextPair(empty, sources.texts[0] if sources else b"", references.texts if references else ())
+        yield RawTextPair(empty, sources.texts[0] if sources else None, references.texts if references else (), bad)
 
 
 def _text_list(nbest: NBestList | BadList) -> TextList | BadList:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from reference_texts import Lines, One, lists_of_texts, text_list
 
 from rerank.corpus import Corpus
 from rerank.errors import ModelError
-from rerank.features.dense import scaled, standard_scale, standardised
+from rerank.features.counting import TableBuilder
+from rerank.features.dense import Spread, standard_scale
 from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable, HashedTable, TableBuilder, load_table
+from rerank.features.table import FeatureTable, HashedTable, load_table
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
@@ -26,9 +28,9 @@ SPECS = ["TargetNGram", "Dense", "Length(binned=False)", "ConsensusNGram(n=1)"]
 
 
 def extracted(
-    lists: list[Lines], min_lists: int = 1, *, centred: bool = True
+    lists: list[Lines], min_lists: int = 1, *, centred: bool = True, scale: np.ndarray | None = None
 ) -> tuple[Corpus, FeatureTable, TextExtractor]:
-    """The training corpus and its table, before anything is scaled."""
+    """The training corpus and its table, before anything is scaled, or with ``scale``."""
     extractor = TextExtractor([make_template(spec) for spec in SPECS], SymbolTable(), centred=centred)
     builder = TableBuilder(extractor.names, min_lists, extractor.free)
     rows = RowBuilder()
@@ -38,7 +40,13 @@ def extracted(
         nothing = np.zeros(view.base.size)
         rows.add(features, builder.add(features), view.base, nothing, nothing[:, None], np.zeros(1))
     table, column = builder.finish(extractor.symbols)
+    table = table if scale is None else replace(table, scale=scale)
     return rows.finish(column, table.width, {}, table.scale), table, extractor
+
+
+def standardised(lists: list[Lines]) -> tuple[Corpus, FeatureTable, TextExtractor]:
+    """The training corpus and its table, both scaled."""
+    return extracted(lists, scale=standard_scale(extracted(lists)[0]))
 
 
 def dense(corpus: Corpus) -> np.ndarray:
@@ -83,7 +91,7 @@ def test_free_columns_come_first_and_are_not_pruned(lists: list[Lines], min_list
 def test_the_scale_is_that_of_numpy(lists: list[Lines], centred: bool) -> None:
     corpus, _, _ = extracted(lists, centred=centred)
     np.testing.assert_allclose(standard_scale(corpus), naive_scale(corpus), rtol=2e-5)
-    changed = scaled(corpus, standard_scale(corpus))
+    changed = extracted(lists, centred=centred, scale=standard_scale(corpus))[0]
     spread = naive_scale(changed)
     np.testing.assert_allclose(spread, np.ones(corpus.free), rtol=2e-5)
     np.testing.assert_array_equal(dense(changed)[:, corpus.free :], dense(corpus)[:, corpus.free :])
@@ -106,16 +114,17 @@ def test_a_scale_by_hand() -> None:
         free=1,
     )
     assert standard_scale(corpus).tolist() == pytest.approx([2**-0.5])
-    assert scaled(corpus, np.array([0.5])).values.tolist() == [2, 9, -0.5, 9, -0.5]
-    assert corpus.values.tolist() == [4, 9, -1, 9, -1]
+    spread = Spread(1)
+    for first, last in ((0, 1), (1, 2)):
+        spread.add(corpus.slice(first, last))
+    assert spread.scale().tolist() == standard_scale(corpus).tolist()
 
 
 @settings(max_examples=40, deadline=None)
 @given(LISTS)
 def test_other_splits_get_the_values_of_training(lists: list[Lines]) -> None:
     """The training lists, extracted again as another split with the scaled table, are the scaled training corpus."""
-    corpus, table, extractor = extracted(lists)
-    corpus, table = standardised(corpus, table)
+    corpus, table, extractor = standardised(lists)
     rows = RowBuilder()
     for lines in lists:
         view = make_view(text_list(lines), " ".join(lines.source).encode(), extractor.symbols)
@@ -143,8 +152,7 @@ def test_one_list_is_enough_for_a_free_column_but_a_constant_one_goes() -> None:
 
 
 def test_tables_keep_their_scale(tmp_path: Path) -> None:
-    corpus, table, _ = extracted(EXAMPLE)
-    _, table = standardised(corpus, table)
+    _, table, _ = standardised(EXAMPLE)
     assert table.free == 1
     table.save(tmp_path)
     loaded = load_table(tmp_path)

@@ -24,7 +24,7 @@ LAYERS = [
     {"model"},
     {"standard"},
     {"predict", "content"},
-    {"extraction", "evaluation", "report"},
+    {"blocks", "assembly", "extraction", "evaluation", "report"},
     {"reranker", "inspection", "weights_text", "moses_weights"},
     {"examples"},
     {"runs"},

@@ -1,0 +1,228 @@
+"""Lists, block by block: cut by the process that reads them, looked into, measured and counted by the workers.
+
+A worker leaves what it finds in a directory of the spool, without columns: these are known when all blocks are counted.
+Where one block ends and the next begins depends on the lists alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from rerank.content import content_of
+from rerank.content.base import Content, Raw
+from rerank.engines.worker import carry_out
+from rerank.errors import RerankError, RunError
+from rerank.features.counting import CollisionCount, FeatureCounter
+from rerank.features.rows import RowBuilder
+from rerank.files import new_directory
+from rerank.readers.base import SkipCount
+from rerank.readers.text_list import TextList
+from rerank.recipe import ListRecipe
+from rerank.symbols import SymbolTable
+
+BLOCK_LISTS, BLOCK_BYTES = 1 << 10, 1 << 22  # at most so many lists, and bytes of texts, in a block
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Lists as they are read; ``number`` counts blocks from 0."""
+
+    number: int
+    lists: list[Raw]
+
+
+class Summary(NamedTuple):
+    """What is said about a block beside what is written."""
+
+    ids: list[str]  # of the usable lists
+    met: SkipCount
+    features: int  # how many different ones vary
+    scores: tuple[str, ...]  # the names of the score columns, where the lists say them
+    warnings: list[tuple[int, str]]  # level and message
+
+
+class Texts(NamedTuple):
+    """The texts of a block's symbols."""
+
+    text_hashes: np.ndarray  # uint64 [n]
+    text_first: np.ndarray  # int64 [n + 1]: text i is text_bytes[text_first[i]:text_first[i + 1]]
+    text_bytes: np.ndarray  # uint8
+
+    @staticmethod
+    def of(symbols: SymbolTable) -> Texts:
+        """All texts of a table."""
+        texts = [symbols.text(i).encode("utf-8", "surrogateescape") for i in range(len(symbols))]
+        first = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=first[1:])
+        return Texts(np.array(symbols.hashes), first, np.frombuffer(b"".join(texts), np.uint8))
+
+    def some(self, hashes: np.ndarray) -> dict[int, str]:
+        """The texts of those ``hashes`` (uint64) that are here, by hash."""
+        found = {}
+        for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
+            text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
+            found[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
+        return found
+
+
+class Shared(NamedTuple):
+    """Of hashed features: the whole hash of the first of every identity, and whether others share the identity."""
+
+    owner: np.ndarray  # uint64 [U]
+    shared: np.ndarray  # bool [U]
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The directory where blocks are left, by number and name of array."""
+
+    directory: str
+
+    def path(self, number: int) -> Path:
+        """The directory of a block."""
+        return Path(self.directory) / f"{number:06d}"
+
+    def array(self, number: int, name: str) -> np.ndarray:
+        """An array of a block, memory-mapped."""
+        return np.asarray(np.load(self.path(number) / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+
+    def load(self, number: int, kind: Callable[..., T]) -> T:
+        """Arrays of a block, memory-mapped; ``kind`` is one of the tuples of arrays here."""
+        return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
+
+    def save(self, number: int, *parts: Any) -> None:
+        """Write the arrays of a block, which are there at once.
+
+        Raises
+        ------
+        RunError: they cannot be written.
+        """
+        if not Path(self.directory).is_dir():
+            raise RunError("the extraction was stopped")  # by the process that waits for this one
+        with new_directory(self.path(number)) as new:
+            for name, array in (item for part in parts for item in part._asdict().items()):
+                np.save(new / f"{name}.npy", array, allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all blocks of a split have in common. ``imports`` are further places that users' templates may be in."""
+
+    recipe: ListRecipe
+    spool: Spool
+    imports: tuple[str, ...]
+
+    @staticmethod
+    def of(recipe: ListRecipe, directory: Path) -> Job:
+        """The job of extracting a split; blocks go to ``directory``."""
+        return Job(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
+
+    def content(self) -> Content[Any]:
+        """What the candidates of the lists are; a new one, with no symbols."""
+        sys.path += [place for place in self.imports if place not in sys.path]
+        return content_of(self.recipe)
+
+
+def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
+    """The lists in blocks.
+
+    An error while they are read ends them and is left in ``failure``: there may be worse in the lists before it.
+    """
+    number, lists, size = 0, list[Raw](), 0
+    try:
+        for raw in raws:
+            nbest = raw.nbest
+            if isinstance(nbest, TextList) and nbest.raw is not None:
+                raw = raw._replace(nbest=replace(nbest, raw=None))  # that is for writing the list
+            lists.append(raw)
+            size += sum(map(len, getattr(nbest, "texts", ())))
+            if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
+                yield Block(number, lists)
+                number, lists, size = number + 1, [], 0
+    except RerankError as error:
+        failure.append(error)
+    if lists:
+        yield Block(number, lists)
+
+
+def extract_block(job: Job, block: Block) -> Summary:
+    """Look into the lists of a block, measure them, and leave their features in the spool.
+
+    Raises
+    ------
+    DataError, RecipeError: see the readers, metrics and templates.
+    """
+    done = carry_out(partial(_extract, job), block)
+    summary: Summary = done.result
+    return summary._replace(warnings=done.warnings)
+
+
+def _extract(job: Job, block: Block) -> Summary:
+    content, hashed = job.content(), bool(job.recipe.features.hash_bits)
+    count = SkipCount(job.recipe.data.on_bad_list)
+    rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
+    collisions = CollisionCount(0)
+    scores: tuple[str, ...] = ()
+    for raw in block.lists:
+        pair = content.pair(raw, count)
+        if pair is None:
+            continue
+        nbest = pair.nbest
+        reference, stats = content.stats(nbest, pair.content, pair.gold)
+        gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
+        features = content.features(nbest, pair.content)
+        numbers = counter.add(features)
+        if hashed:
+            collisions.add(numbers, features.full)
+        rows.add(features, numbers, nbest.base, gain, stats, reference)
+        ids.append(nbest.id)
+        scores = scores or getattr(nbest, "names", ())
+    counts, place = counter.finish()
+    parts = [rows.rows(place), counts, Texts.of(content.symbols)]
+    if hashed:
+        order = np.argsort(place)
+        parts.append(Shared(collisions.owner[order], collisions.shared[order]))
+    job.spool.save(block.number, *parts)
+    return Summary(ids, count, counter.seen, scores, [])
+
+
+class Timed(NamedTuple):
+    """A result, the CPU seconds that it took, and the process."""
+
+    result: Any
+    seconds: float
+    process: int
+
+
+def timed(function: Callable[[Any], Any], task: Any) -> Timed:
+    """``function(task)`` on the clock."""
+    start = time.thread_time()
+    result = function(task)
+    return Timed(result, time.thread_time() - start, os.getpid())
+
+
+class Clock:
+    """The CPU seconds of this process and of its workers."""
+
+    def __init__(self) -> None:
+        self._start, self._workers = time.process_time(), 0.0
+
+    def take(self, timed: Timed) -> Any:
+        """A result, whose time is counted; that of this process counts anyway."""
+        if timed.process != os.getpid():
+            self._workers += timed.seconds
+        return timed.result
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds so far."""
+        return time.process_time() - self._start + self._workers

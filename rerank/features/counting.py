@@ -1,0 +1,287 @@
+"""In how many lists every feature varies: counted block by block, added up exactly, and the table that follows.
+
+A block is a run of lists that one process counts. Blocks are added up by ranges of hashes, each by itself: no step
+needs memory for more than its range, and the sums do not depend on the blocks or on who counted them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.features.extract import ListFeatures
+from rerank.features.table import FeatureTable, HashIndex, columns_of, new_index
+from rerank.symbols import SymbolTable, find_slot
+
+
+@kernel
+def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray) -> int:
+    """Count one more list for every feature (``counts`` int32) and write its ``ids`` (int32 [F]).
+
+    New features get the ids ``seen``, ``seen`` + 1, ...; returns how many have been seen then.
+    """
+    for i in range(hashes.shape[0]):
+        slot = find_slot(index.keys, hashes[i])
+        if index.keys[slot] != hashes[i]:
+            index.keys[slot], index.number[slot] = hashes[i], seen
+            counts[seen] = 0
+            seen += 1
+        feature = index.number[slot]
+        ids[i] = feature
+        counts[feature] += 1
+    return seen
+
+
+@kernel
+def copy_index(old: HashIndex, new: HashIndex) -> None:
+    """Enter all of ``old`` into the larger ``new``."""
+    for slot in range(old.keys.shape[0]):
+        if old.keys[slot] != np.uint64(0):
+            target = find_slot(new.keys, old.keys[slot])
+            new.keys[target], new.number[target] = old.keys[slot], old.number[slot]
+
+
+@kernel
+def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
+    """source[first[i]:last[i]] to out[at[i]:], for all i."""
+    for i in range(first.shape[0]):
+        n = at[i]
+        for j in range(first[i], last[i]):
+            out[n] = source[j]
+            n += 1
+
+
+class FeatureCounts(NamedTuple):
+    """U features, sorted by hash, and in how many lists of a block each varies."""
+
+    hashes: np.ndarray  # uint64 [U]
+    counts: np.ndarray  # int32 [U]
+    template: np.ndarray  # int32 [U]
+    symbol_first: np.ndarray  # int64 [U + 1]: symbols of feature i are symbols[symbol_first[i]:symbol_first[i + 1]]
+    symbols: np.ndarray  # uint64 [S]
+
+
+class FeatureCounter:
+    """Counts the features of the lists of a block."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self._index = new_index(1 << 16)
+        self._counts = np.empty(1 << 16, np.int32)
+        self._new: list[tuple[np.ndarray, ...]] = []
+
+    def add(self, features: ListFeatures) -> np.ndarray:
+        """Count the features of one list; returns their ids (int32 [F]), in the order of first sight."""
+        F, before = features.hashes.size, self.seen
+        self._reserve(F)
+        ids = np.empty(F, np.int32)
+        self.seen = count_features(self._index, features.hashes, before, self._counts, ids)
+        new = np.flatnonzero(ids >= before)
+        first, last = features.symbol_first[new], features.symbol_last[new]
+        at = _starts(last - first)
+        symbols = np.empty(int(at[-1]), np.uint64)
+        copy_ranges(_frozen(features.symbols), first, last, at, symbols)
+        self._new.append((features.hashes[new], features.template[new], last - first, symbols))
+        return ids
+
+    def _reserve(self, more: int) -> None:
+        need = self.seen + more
+        if need > self._counts.size:
+            self._counts = np.concatenate([self._counts, np.empty(max(need, self._counts.size), np.int32)])
+        if 2 * need > self._index.keys.size:
+            index = new_index(2 * need)
+            copy_index(self._index, index)
+            self._index = index
+
+    def finish(self) -> tuple[FeatureCounts, np.ndarray]:
+        """The counts, and the place among them of every id (int32 [seen])."""
+        hashes, template, lengths, symbols = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
+        order = np.argsort(hashes)
+        place = np.empty(self.seen, np.int32)
+        place[order] = np.arange(self.seen, dtype=np.int32)
+        starts, at = _starts(lengths), _starts(lengths[order])
+        ordered = np.empty_like(symbols)
+        copy_ranges(_frozen(symbols), starts[order], starts[order + 1], at, ordered)
+        counts = self._counts[: self.seen][order]
+        return FeatureCounts(hashes[order], counts, template[order], at, ordered), place
+
+
+_NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64, np.uint64))
+
+
+class Kept(NamedTuple):
+    """The K features of some blocks that vary in enough lists, sorted by hash."""
+
+    hashes: np.ndarray  # uint64 [K]
+    template: np.ndarray  # int32 [K]
+    block: np.ndarray  # int64 [K]: the first block that has the feature,
+    place: np.ndarray  # int64 [K]: and where
+
+
+def add_counts(
+    blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], limits: np.ndarray
+) -> tuple[Kept, np.ndarray]:
+    """Add up the counts of ``blocks``, each hashes (uint64, sorted), counts and template (int32).
+
+    limits: int32 [T], in how many lists the features of every template must vary to be kept.
+    Returns what is kept, and how many features of every template were seen (int64 [T]).
+    """
+    sizes = np.array([hashes.size for hashes, _, _ in blocks], np.int64)
+    starts = _starts(sizes)
+    empty = np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.int32)
+    hashes, counts, template = (np.concatenate(parts) for parts in zip(empty, *blocks, strict=True))
+    if not hashes.size:
+        nothing = np.empty(0, np.int64)
+        return Kept(hashes, template, nothing, nothing), np.zeros(limits.size, np.int64)
+    order = np.argsort(hashes, kind="stable")  # quick on sorted runs; the first block's comes first
+    ordered = hashes[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    total = np.add.reduceat(counts[order], first, dtype=np.int64)
+    origin = order[first]
+    seen = np.bincount(template[origin], minlength=limits.size)
+    origin = origin[total >= limits[template[origin]]]
+    block = np.searchsorted(starts, origin, side="right") - 1
+    return Kept(hashes[origin], template[origin], block, origin - starts[block]), seen
+
+
+def symbols_of(kept: Kept, blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks`` gives symbol_first and symbols of each."""
+    lengths = np.zeros(kept.hashes.size, np.int64)
+    found = []
+    for number, (first, symbols) in enumerate(blocks):
+        own = np.flatnonzero(kept.block == number)
+        if own.size:
+            begin, end = first[kept.place[own]], first[kept.place[own] + 1]
+            lengths[own] = end - begin
+            piece = np.empty(int(lengths[own].sum()), np.uint64)
+            copy_ranges(_frozen(symbols), begin, end, _starts(lengths[own]), piece)
+            found.append((own, piece))
+    at = _starts(lengths)
+    joined = np.empty(int(at[-1]), np.uint64)
+    for own, piece in found:
+        begin = _starts(lengths[own])
+        copy_ranges(_frozen(piece), begin[:-1], begin[1:], at[own], joined)
+    return lengths, joined
+
+
+class Columns(NamedTuple):
+    """Features that are kept, sorted by hash, and what was seen in the range of hashes that they are from."""
+
+    hashes: np.ndarray  # uint64 [K]
+    template: np.ndarray  # int32 [K]
+    lengths: np.ndarray  # int64 [K]: how many symbols each has
+    symbols: np.ndarray  # uint64
+    seen: np.ndarray  # int64 [T]: features of every template
+
+
+class Pruning(NamedTuple):
+    """Which features are kept: those that vary in ``min_lists`` lists; of the templates ``free`` in one.
+
+    The features of the templates ``free`` (an extractor's ``free``) get the first columns.
+    """
+
+    templates: tuple[str, ...]
+    min_lists: int
+    free: Collection[str] = ()
+
+    @property
+    def is_free(self) -> np.ndarray:
+        """bool [T]."""
+        return np.array([name in self.free for name in self.templates], np.bool_)
+
+    @property
+    def limits(self) -> np.ndarray:
+        """int32 [T]: in how many lists a template's features must vary."""
+        return np.where(self.is_free, 1, self.min_lists).astype(np.int32)
+
+
+def make_table(ranges: Sequence[Columns], pruning: Pruning, texts: Mapping[int, str]) -> FeatureTable:
+    """The table of the features of ``ranges``, which rise; ``texts`` are those of their symbols, where known."""
+    hashes, template, lengths, symbols, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
+    seen = np.sum([part.seen for part in ranges], axis=0)
+    free = pruning.is_free[template]
+    order = np.argsort(~free, kind="stable")
+    starts, first = _starts(lengths), _starts(lengths[order])
+    ordered = np.empty_like(symbols)
+    copy_ranges(_frozen(symbols), starts[order], starts[order + 1], first, ordered)
+    kept = np.bincount(template, minlength=len(pruning.templates))
+    total = int(np.sum(seen))
+    about: dict[str, Any] = {
+        "seen": total,
+        "kept": int(order.size),
+        "pruned": total - int(order.size),
+        "min_lists": pruning.min_lists,
+        "templates": {
+            name: {"seen": int(s), "kept": int(k)} for name, s, k in zip(pruning.templates, seen, kept, strict=True)
+        },
+    }
+    scale = np.ones(np.count_nonzero(free))
+    return FeatureTable(
+        hashes[order], template[order], first, ordered, pruning.templates, dict(sorted(texts.items())), about, scale
+    )
+
+
+class TableBuilder:
+    """Counts the features of lists in this process, and makes their table; the parameters are those of Pruning."""
+
+    def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
+        self._pruning = Pruning(tuple(templates), min_lists, free)
+        self._counter = FeatureCounter()
+
+    def add(self, features: ListFeatures) -> np.ndarray:
+        """Count the features of one list; returns their provisional ids (int32 [F])."""
+        return self._counter.add(features)
+
+    def finish(self, symbols: SymbolTable) -> tuple[FeatureTable, np.ndarray]:
+        """The table, and the column of every provisional id (int32, ABSENT for pruned features)."""
+        counts, place = self._counter.finish()
+        kept, seen = add_counts([counts[:3]], self._pruning.limits)
+        columns = Columns(*kept[:2], *symbols_of(kept, [counts[3:]]), seen)
+        known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(columns.symbols)}
+        table = make_table([columns], self._pruning, {h: text for h, text in known.items() if text is not None})
+        return table, columns_of(counts.hashes, table.hashes, table.free)[place]
+
+
+class CollisionCount:
+    """By how many features the columns of a HashedTable, or the features of a block, are shared."""
+
+    def __init__(self, size: int) -> None:
+        self.owner, self.shared = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
+
+    def add(self, columns: np.ndarray, owners: np.ndarray, shared: np.ndarray | None = None) -> None:
+        """Columns of further lists (int32 [F], none twice) and the full hashes of the first to use them (uint64 [F]).
+
+        shared: bool [F], whether others of these lists use them too.
+        """
+        need = int(columns.max(initial=-1)) + 1
+        if need > self.owner.size:
+            self.owner, self.shared = (
+                np.concatenate([array, np.zeros(max(need, array.size), array.dtype)])
+                for array in (self.owner, self.shared)
+            )
+        known = self.owner[columns]
+        again = (known != 0) & (known != owners)
+        self.shared[columns[again if shared is None else again | shared]] = True
+        self.owner[columns[known == 0]] = owners[known == 0]
+
+    def about(self) -> dict[str, int]:
+        """Counts for provenance."""
+        used = int(np.count_nonzero(self.owner))
+        return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    """int64 [n + 1]: where each of pieces of these lengths begins, and where the last one ends."""
+    starts = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: for kernels, read-only and writable arrays are different types."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
