@@ -4,9 +4,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUTPUT ?= runs/quickstart
 DATA ?= data/binary
+COUNT ?= 100000
+SEED ?= 1
 PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure7
 
-.PHONY: help install quickstart papers-classification test check format bench clean
+.PHONY: help install quickstart papers-classification test fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,6 +41,9 @@ papers-classification: $(BIN)/.installed-classification  ## the tables of the Wi
 
 test: $(BIN)/.installed-dev  ## run the tests
 	@$(BIN)/python -m pytest
+
+fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
+	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
 
 check: $(BIN)/.installed-dev  ## format check, lint, types
 	@$(BIN)/ruff format --check .

@@ -7,6 +7,14 @@ a recipe, a data file, a model or a command line, 128 + n where signal n stopped
 
 from __future__ import annotations
 
+LONGEST_NAME = 100  # characters of an id or key in a message
+
+
+def _shown(name: str) -> str:
+    """A name from a file as a message shows it: not endless, and nothing in it that a terminal would obey."""
+    start = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name[:LONGEST_NAME])
+    return start if len(name) <= LONGEST_NAME else f"{start}..."
+
 
 class RerankError(Exception):
     """Base of all errors that are reported to the user as one message."""
@@ -31,7 +39,7 @@ class DataError(RerankError):
         self.message, self.path, self.line, self.list_id = message, path, line, list_id
         place = ":".join(str(part) for part in (path, line) if part is not None)
         if list_id is not None:
-            place = f"{place}: list {list_id}" if place else f"list {list_id}"
+            place = f"{place}: list {_shown(list_id)}" if place else f"list {_shown(list_id)}"
         super().__init__(f"{place}: {message}" if place else message)
 
 
@@ -40,7 +48,7 @@ class RecipeError(RerankError):
 
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
-        place = ": ".join(part for part in (path, key) if part)
+        place = ": ".join(part for part in (path, _shown(key or "")) if part)
         super().__init__(f"{place}: {message}" if place else message)
 
 

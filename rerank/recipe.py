@@ -417,8 +417,14 @@ def validate(model: type[R], settings: Settings, path: str | None = None) -> R:
         elif first["type"] == "missing":
             message = "is missing"
         else:
-            message = f"found {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+            message = f"found {_excerpt(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
         raise RecipeError(message, key=key, path=path) from None
+
+
+def _excerpt(value: Any) -> str:
+    """The start of a value for a message."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _settings_at(recipe: type[TaskRecipe], location: tuple[int | str, ...]) -> list[str]:

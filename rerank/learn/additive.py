@@ -89,7 +89,7 @@ def averaged_lists(state: Any) -> int:
     ------
     ValueError: it does not (see ``Learner.light``).
     """
-    if state.u.size == 0 and state.counts[M] > 0:
+    if state.u.size < len(state[0]) and state.counts[M] > 0:  # a state of no columns keeps one of no columns
         raise ValueError("this state keeps no average; train without `light`")
     return int(state.counts[NOW])
 

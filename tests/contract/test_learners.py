@@ -289,6 +289,17 @@ def test_lists_without_a_choice_change_no_weight(name: str, parameters: dict[str
 
 
 @every_variant
+def test_a_corpus_without_columns_gives_weights_without_columns(name: str, parameters: dict[str, Any]) -> None:
+    """No feature varies in enough lists: what is left is the base score."""
+    corpus, learner = random_corpus(9), make(name, parameters)
+    bare = dataclasses.replace(corpus.keep_columns(np.zeros(corpus.width, np.bool_)), width=0, free=0)
+    state = run(learner, bare, 2).state
+    for weights in (learner.last(state), learner.average(state)):
+        assert weights.w.shape == (0,)
+        assert np.isfinite(weights.base)
+
+
+@every_variant
 def test_an_order_may_leave_out_and_repeat_lists(name: str, parameters: dict[str, Any]) -> None:
     if LEARNERS[name].duals:
         pytest.skip("a repeated list has one dual variable, its copies have one each")

@@ -209,3 +209,9 @@ def test_expansion_leaves_the_recipe_alone(load):
 def test_a_seed_may_stand_once(load: Any) -> None:
     with pytest.raises(RecipeError, match=r"seeds: .*a seed stands twice"):
         load("seeds: [1, 2, 1]")
+
+
+def test_what_was_found_is_not_shown_without_end(load):
+    text = message(load, f"runs: [{'x' * 10_000}]")
+    assert len(text) < 400
+    assert "runs.0: found 'xxx" in text

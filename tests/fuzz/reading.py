@@ -1,0 +1,226 @@
+"""What must hold of whatever a reader makes of a file; each check returns how many things it has read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.classification.data import read_vocabulary
+from rerank.classification.text import read_texts
+from rerank.errors import DataError
+from rerank.features.text.view import ViewError, make_view
+from rerank.labelled import Labelled
+from rerank.metrics.evaluation import evaluate
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.prm import read_prm
+from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.brackets import read_trees
+from rerank.readers.pairs import parse_list
+from rerank.readers.references import read_lines, read_references
+from rerank.readers.several import make_reader
+from rerank.readers.svmlight import read_folds, read_svmlight, write_svmlight
+from rerank.readers.text_list import TextList
+from rerank.readers.trees import brackets, parse_brackets
+from rerank.symbols import SymbolTable
+
+Rng = np.random.Generator
+FEW = 2000  # candidates up to which everything is looked at
+
+OPTIONS: dict[str, dict[str, list[Any]]] = {
+    "charniak": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "score": [0, 1]},
+    "berkeley": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "score": [0, 1]},
+    "moses": {
+        "ids": ["file", "ordinal"],
+        "duplicates": ["keep", "drop"],
+        "first_id": [0, 1],
+        "features": ["auto", "dense", "sparse"],
+    },
+    "fairseq": {"text": ["H", "D"], "order": ["file", "id"], "duplicates": ["keep", "drop"]},
+    "sockeye": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "scores": ["cost", "logprob"]},
+    "jsonl": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"]},
+    "joined": {"of": ["moses"]},
+    "merged": {"of": ["moses"], "duplicates": ["drop", "keep"]},
+}
+
+
+def options(name: str, rng: Rng) -> dict[str, Any]:
+    """The reader ``name`` with options, mostly its defaults."""
+    spec: dict[str, Any] = {"name": name}
+    for key, values in OPTIONS[name].items():
+        if rng.random() < 0.3 or len(values) == 1:
+            spec[key] = values[int(rng.integers(len(values)))]
+    return spec
+
+
+def holds(condition: object, what: str) -> None:
+    """Fail where something that must be so is not."""
+    if not condition:
+        raise AssertionError(what)
+
+
+def check_lists(name: str, directory: Path, rng: Rng) -> int:
+    """Lists of candidates: shapes, finite scores, places, contents, and what is written can be read again."""
+    spec = options(name, rng)
+    reader, symbols = make_reader(spec, "reader"), SymbolTable()
+    path = str(directory / "lists")
+    if name in ("joined", "merged"):
+        path += f",{directory / 'other'}"
+    good: list[NBestList] = []
+    ids, count, bad = set[str](), 0, 0
+    for found in reader.read(path):
+        count += 1
+        holds(
+            found.id and found.path and found.path in path and found.line >= 1, f"a place: {found.id!r} {found.path!r}"
+        )
+        if isinstance(found, BadList):
+            bad += 1
+            holds(found.reason and found.message and str(found.error()), "a reason")
+            continue
+        holds(spec.get("ids") == "ordinal" or found.id not in ids, f"an id twice: {found.id!r}")
+        ids.add(found.id)
+        check_list(found)
+        if len(found) <= FEW:
+            look_into(found, symbols)
+            good.append(found)
+        del good[50:]
+    if good and not (bad and spec.get("ids") == "ordinal"):  # without the bad list, two of one id may be neighbours
+        check_writing(reader, good, spec, directory)
+    return count
+
+
+def check_list(nbest: NBestList) -> None:
+    """The fields of a list fit together, and its numbers are finite."""
+    N = len(nbest)
+    holds(nbest.scores.ndim == 2 and nbest.scores.shape[0] == N and nbest.scores.dtype == np.float64, "scores [N, K]")
+    holds(np.isfinite(nbest.scores).all(), "finite scores")
+    holds(len(nbest.lines) == N and all(line >= 1 for line in nbest.lines[:FEW]), "lines")
+    holds(all(b"\0" not in text for text in nbest.texts[:FEW]), "no NUL")
+    holds(nbest.duplicates >= 0, "duplicates")
+    if N:
+        holds(0 <= nbest.column < nbest.scores.shape[1] and nbest.base.shape == (N,), "a base score")
+    if isinstance(nbest, TextList):
+        K = nbest.scores.shape[1]
+        holds(len(nbest.names) == K and len(set(nbest.names)) == K, f"names of columns: {nbest.names}, {K}")
+        for texts in (nbest.segmentation, nbest.alignment):
+            holds(texts is None or len(texts) == N, "a derivation each")
+        if nbest.sparse is not None:
+            first, names, values = nbest.sparse
+            holds(first.shape == (N + 1,) and first[0] == 0 and (np.diff(first) >= 0).all(), "places of sparse scores")
+            holds(first[-1] == len(names) == values.size and np.isfinite(values).all(), "finite sparse scores")
+
+
+def look_into(nbest: NBestList, symbols: SymbolTable) -> None:
+    """The trees, or words and phrases, of a list, and its candidates as objects."""
+    for candidate in nbest.candidates[:2]:
+        holds(isinstance(candidate.text, str) and isinstance(candidate.tokens, list), "a candidate")
+        if not isinstance(nbest, TextList):
+            try:
+                holds(candidate.tree is not None, "a tree")
+            except DataError as error:
+                holds(error.path == nbest.path and error.line, "a place")
+    if isinstance(nbest, TextList):
+        try:
+            make_view(nbest, nbest.source or b"a b c", symbols)
+        except ViewError as error:
+            holds(error.reason and error.message, "a reason")
+        return
+    trees = parse_list(nbest, symbols)
+    if not isinstance(trees, BadList):
+        for t in range(min(len(nbest), 3)):
+            again = parse_brackets([brackets(trees, t, symbols).encode("utf-8", "surrogateescape")], symbols)
+            part = slice(int(trees.first[t]), int(trees.first[t + 1]))
+            holds(np.array_equal(again.label, trees.label[part]), "the labels of a tree, written and read again")
+            holds(np.array_equal(again.word, trees.word[part]), "the words of a tree, written and read again")
+
+
+def check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any], directory: Path) -> None:
+    """What is written, with new scores too, is what was read."""
+    plain, scored = io.BytesIO(), io.BytesIO()
+    for nbest in lists:
+        reader.write(plain, nbest)
+        reader.write(scored, nbest, list(range(len(nbest)))[::-1], np.arange(len(nbest)) * 0.5)
+    if spec["name"] in ("joined", "merged"):
+        return
+    where = directory / "written"
+    where.write_bytes(plain.getvalue())
+    again = list(reader.read(str(where)))
+    holds(_texts(again) == _texts(lists), "texts, written and read again")
+
+
+def _texts(lists: Sequence[NBestList | BadList]) -> list[Any]:
+    """The texts of all lists that have candidates; others are not in the files of all formats."""
+    return [
+        one if isinstance(one, BadList) else [text.strip() for text in one.texts]
+        for one in lists
+        if isinstance(one, BadList) or len(one)
+    ]
+
+
+def check_trees(directory: Path, rng: Rng) -> int:
+    """Trees and their references, compared."""
+    golds = [text for text, _ in read_trees(str(directory / "gold"))]
+    tests = [text for text, _ in read_trees(str(directory / "test"), chunk=int(rng.choice([7, 64, 1 << 18])))]
+    metric = Parseval(punctuation=str(rng.choice(["reference", "own", "evalb"])), labeled=bool(rng.integers(2)))
+    paths = {"gold_path": str(directory / "gold"), "test_path": str(directory / "test")}
+    found = evaluate(golds, tests, metric, **paths)
+    holds(np.isfinite(found.stats).all() and (found.stats >= 0).all(), "statistics")
+    holds(all(-1e-9 <= score <= 1 + 1e-9 for score in (found.scores()["f1"],)), "a fraction")
+    list(found.table())
+    return len(golds)
+
+
+def check_references(directory: Path, rng: Rng) -> int:
+    """References of all forms."""
+    form = str(rng.choice(["lines", "tab", "id"]))
+    paths = [str(directory / name) for name in (("one", "two") if form == "lines" else ("one",))]
+    found = list(read_references(paths, form, int(rng.integers(2))))
+    holds(all(texts and all(b"\n" not in text for text in texts) for texts in found), "a reference at least")
+    return len(found) + len(list(read_lines(paths[0])))
+
+
+def check_svmlight(directory: Path, rng: Rng) -> int:
+    """Labelled examples: the arrays fit together, and what is written can be read again."""
+    base = ("auto", 0, 1)[int(rng.integers(3))]
+    chunk = int(rng.choice([1, 13, 100, 1 << 20])) if (directory / "examples").stat().st_size < 10_000 else 1 << 20
+    found = read_svmlight(str(directory / "examples"), index_base=base, chunk=chunk)
+    holds(np.isfinite(found.values).all(), "finite values")
+    holds(found.rows[0] == 0 and found.rows[-1] == found.columns.size and (np.diff(found.rows) >= 0).all(), "rows")
+    holds(not found.columns.size or (found.columns.min() >= 0 and found.columns.max() < found.width), "columns")
+    holds(len(found.classes) > found.label.max() and found.label.min() >= 0, "labels")
+    where = directory / "written"
+    write_svmlight(found, str(where))
+    again: Labelled = read_svmlight(str(where), index_base=1, width=max(found.width, 1))
+    for part in ("rows", "columns", "values", "label", "classes", "group"):
+        holds(np.array_equal(getattr(again, part), getattr(found, part)), f"{part}, written and read again")
+    return found.size
+
+
+def check_folds(directory: Path, _: Rng) -> int:
+    """Fold numbers."""
+    found = read_folds(str(directory / "folds"), 3)
+    holds(found.shape == (3,) and (found >= 0).all(), "folds")
+    return 3
+
+
+def check_vocabulary(directory: Path, _: Rng) -> int:
+    """Names of features."""
+    return len(read_vocabulary(str(directory / "words"), 17))
+
+
+def check_documents(directory: Path, rng: Rng) -> int:
+    """Labelled texts."""
+    (found,), names = read_texts([str(directory / "texts")], {"name": str(rng.choice(["count", "tfidf"]))})
+    holds(len(names) == found.width and np.isfinite(found.values).all(), "names")
+    return found.size
+
+
+def check_prm(directory: Path, _: Rng) -> int:
+    """EVALB's parameter files, and trees compared by them."""
+    found = read_prm(directory / "prm")
+    tree = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
+    evaluate([tree], [tree], Parseval.from_prm(directory / "prm"))
+    return len(found.delete)

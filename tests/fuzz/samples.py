@@ -1,0 +1,206 @@
+"""Small good files of every format: the starts of real ones where there are any, written here where there are none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import tempfile
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import small_texts
+
+REPOSITORY = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("RERANK_SHARED", REPOSITORY / "../shared")) / "data"
+
+Files = dict[str, bytes]  # files that belong together, by name
+
+FAIRSEQ = b"""\
+2024-01-02 10:00:00 | INFO | fairseq_cli.generate | loading
+S-7\tes regnet .
+T-7\tit rains .
+H-7\t-0.35\tit rains .
+D-7\t-0.35\tIt rains.
+P-7\t-0.25 -0.5 -0.75
+H-7\t-0.5\tit rain .
+D-7\t-0.5\tIt rain.
+P-7\t-1.0 -0.5 -0.0
+
+S-0\tja
+T-0\tyes
+H-0\t-2\tyes
+D-0\t-2\tYes
+P-0\t-1 -3
+S-1\tnein
+T-1\tno
+H-1\t-1.5\tno
+D-1\t-1.5\tNo
+P-1\t-1.5
+Generate test with beam=5: BLEU4 = 1
+"""
+SOCKEYE = b"""\
+{"score": 0.3, "scores": [[0.3], [0.9]], "sentence_id": 1, "translation": "a b", "translations": ["a b", "a c"]}
+{"score": 1.5, "scores": [1.5, 2.5], "sentence_id": 2, "translation": "d", "translations": ["d", "e"]}
+{"score": 0.7, "sentence_id": 3, "translation": "f"}
+{"factor1": "x", "score": 0.3, "scores": [[0.3, 1], [0.9, 2]], "sentence_id": "s", "translation": "a", \
+"translations": ["a", "b"], "translations_factors": [{"factor1": "x"}, {"factor1": "y"}]}
+"""
+JSONL = b"""\
+{"id": "a", "source": "Es regnet .", "references": ["It rains ."], "candidates": ["It rains .", "It rain ."]}
+{"id": "b", "candidates": [{"text": "Yes .", "score": -1.5, "features": {"lm": -2.0, "rare": 1}}]}
+{"id": "c", "reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1.0}, {"text": "5", "gain": 0}]}
+"""
+GROUPS = b"""\
+-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
+-85.01\t( (S (NP (PRP It)) (VP (VBN rained))) )
+
+-Infinity\t(())
+
+-3.5\t( (NP (NN Art)) )
+
+"""
+HEADED = b"""\
+2\twsj-1
+-81.52 -79 .25
+(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+-85.01 -80 .125
+(S1 (S (NP (PRP It)) (VP (VBN rained)) (-NONE- *T*)  (. .)))
+
+1\twsj-2
+-7.5 0 1
+(TOP (NP (-LRB- -LRB-) (CD 4) (-RRB- -RRB-)))
+"""
+MOSES = (
+    b"0 ||| the house ||| LM0= -3.1 TM0= -0.5 -1.25 WT_the~das= 1 ||| -7.5 ||| 0=0 1=1 ||| 0-0 1-1\n"
+    b"0 ||| a house ||| LM0= -3.9 TM0= -1.5 -1 ||| -8.25 ||| 0=0 1=1 ||| 0-0 1-1\n"
+    b"1 ||| it rains ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1\n",
+    b"0 ||| a b |0-1| c |2-2| ||| -3 -4 ||| -3\n0 ||| a |0-0| b c |1-2| ||| -3 -5 ||| -4\n",
+    b"0 ||| a b ||| p= -1 q= 2 sparse_x=1\n0 ||| b ||| p= -2 q= 3\n3 ||| c ||| p= 0 q= 0 sparse_y=0.5\n",
+    b"0 ||| a b ||| -3.5 ||| lm=-1 tm=2\n0 ||| a c ||| -4 ||| lm=-2 tm=1\n",
+)
+SVMLIGHT = (
+    b"+1 qid:3 2:0.5 17:1 # a comment\n-1 qid:3 1:1 2:0.25\n# a line of comment\n\n+1 qid:4 9:1e-3 4:-2.5\n",
+    b"spam 1:1 5:1 900:1\nham 2:1 4:1\nspam\nham 1:1 3:1\n",
+    b"0 0:0.1 7:3.4028234e38\n1 1:1e-45 3:0.30000001192092895\n2 0:5\n",
+)
+PRM = b"""\
+##------------------------------------------##
+DEBUG 0
+MAX_ERROR 3
+
+CUTOFF_LEN\t25
+LABELED 1
+DELETE_LABEL TOP
+DELETE_LABEL -NONE-
+DELETE_LABEL_FOR_LENGTH -NONE-
+QUOTE_LABEL POS
+EQ_LABEL ADVP PRT
+EQ_WORD Example example
+"""
+FOLDS = b"0\n1\n2\n"
+VOCABULARY = b"".join(b"word%d\n" % k for k in range(1, 18))
+DOCUMENTS = b"pos\ta fine film , really\nneg\tbad , bad , bad\npos\tI liked it\nneg\tno\n"
+SCORES = b"# nmt lm\n-12.5 -30.25\n-13 -29.5\n-1 -2\n"
+
+
+def head(path: Path, lines: int) -> bytes:
+    """The first lines of a .gz or plain file."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        return b"".join(islice(stream, lines))
+
+
+def lists_head(path: Path, count: int) -> bytes:
+    """The first lists of a file in which an empty line follows each."""
+    with gzip.open(path) as stream:
+        text = b""
+        for line in stream:
+            text += line
+            count -= not line.strip()
+            if not count:
+                return text
+    return text
+
+
+@cache
+def parses() -> list[Files]:
+    """Lists of parses with their gold trees."""
+    own = REPOSITORY / "data/quickstart"
+    found = [{"lists": lists_head(own / f"{s}.nbest.gz", 4), "gold": head(own / f"{s}.gold.gz", 4)} for s in SPLITS]
+    gold = b"(S (NP (PRP It)) (VP (VBD rained)) (. .))\n( (NP (-LRB- -LRB-) (CD 4)\n (-RRB- -RRB-)))\n"
+    found.append({"lists": HEADED, "gold": gold})
+    real = SHARED / "parse/gum"
+    if real.exists():
+        found.append({"lists": lists_head(real / "dev.nbest.gz", 2), "gold": head(real / "dev.gold.gz", 2)})
+    return found
+
+
+SPLITS = ("train", "dev")
+
+
+@cache
+def moses() -> list[Files]:
+    """Lists in Moses' format with their sources and references."""
+    found: list[Files] = []
+    with tempfile.TemporaryDirectory() as made:
+        small_texts.write_task(Path(made))
+        for split, count in (("train", 6), ("test", 9)):
+            kinds = {"sources": ("src", count), "references": ("ref", count), "lists": ("nbest", 6 * count)}
+            files = {name: head(Path(made) / f"{split}.{end}.gz", size) for name, (end, size) in kinds.items()}
+            files["lists"] = b"".join(
+                line for line in files["lists"].splitlines(keepends=True) if int(line.split()[0]) < count
+            )
+            found.append(files)
+    for text in MOSES:
+        lists = int(text.splitlines()[-1].split()[0]) + 1
+        found.append({"lists": text, "sources": b"das haus .\n" * lists, "references": b"the house .\n" * lists})
+    real = SHARED / "translation/multi30k"
+    if real.exists():
+        lines = head(real / "dev.nbest.gz", 200).splitlines(keepends=True)
+        files = {"sources": head(real / "dev.src.gz", 2), "references": head(real / "dev.ref.gz", 2)}
+        found.append({"lists": b"".join(line for line in lines if line.startswith((b"0 ", b"1 "))), **files})
+    return found
+
+
+@cache
+def jsonl() -> list[Files]:
+    """Lists in JSON lines, with and without references in them."""
+    found = [{"lists": JSONL}]
+    for name in ("asr", "llm"):
+        found += [{"lists": head(REPOSITORY / f"data/{name}/{split}.jsonl.gz", 4)} for split in SPLITS]
+    return found
+
+
+@cache
+def svmlight() -> list[bytes]:
+    """Labelled examples."""
+    found = list(SVMLIGHT)
+    for name in ("digits_09", "news_comp", "sentiment_books"):
+        if (path := SHARED / f"binary/{name}.svm.gz").exists():
+            found.append(head(path, 6))
+    return found
+
+
+@cache
+def recipes() -> list[bytes]:
+    """All recipes of the repository, and one that sets what they leave out."""
+    every = {
+        "seeds": [1, 2], "examples": 0, "grid": {"learner.eta": [0.1, 1]}, "oracle": {"ties": "any", "level": "corpus"},
+        "data": {"tests": ["test"], "reader": {"name": "charniak", "score": 0, "duplicates": "drop"}},
+        "features": {"set": "minimal", "hash_bits": 12, "heads": {"syntactic": {"NML": ["> NN NNS", "> *"]}}},
+        "metric": {"name": "parseval"}, "significance": {"test": "paired_t", "samples": 500},
+        "training": {"epochs": 2, "patience": 1, "vote": False, "select": {"learner": {"name": "pa"}, "keep": 0.5}},
+    }  # fmt: skip
+    return [path.read_bytes() for path in sorted((REPOSITORY / "recipes").rglob("*.yaml"))] + [
+        json.dumps(every).encode()
+    ]
+
+
+@cache
+def all_texts() -> list[bytes]:
+    """One text of each format: what a user might name by mistake, and what two files glued together are made of."""
+    return [
+        parses()[0]["lists"], parses()[0]["gold"], GROUPS, moses()[0]["lists"], moses()[0]["references"], FAIRSEQ,
+        SOCKEYE, JSONL, SVMLIGHT[0], PRM, FOLDS, DOCUMENTS, SCORES, recipes()[0],
+    ]  # fmt: skip

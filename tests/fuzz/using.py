@@ -1,0 +1,240 @@
+"""What must hold where files are used: pairs, corpora, tables, models, recipes, results of runs, whole commands."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import small
+import small_texts
+
+from rerank import cli, pipeline
+from rerank.classification import pipeline as classification
+from rerank.classification.data import load_set
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.content import content_of
+from rerank.corpus import Corpus
+from rerank.errors import DataError
+from rerank.evaluation import compare_runs
+from rerank.features.table import load_table
+from rerank.learn.base import learners
+from rerank.learn.trainer import train
+from rerank.model import Model
+from rerank.oracle import oracle
+from rerank.readers.base import SkipCount
+from rerank.recipe import ListRecipe, load_recipe, validate
+from rerank.registry import build
+from rerank.reranker import Reranker
+
+from .reading import Rng, holds, options
+
+POLICIES = ("error", "skip")
+TEXT_METRICS = ("bleu", "chrf", "ter", "wer", "cer")
+
+
+def choice(rng: Rng, values: Any) -> Any:
+    """One of ``values``."""
+    return values[int(rng.integers(len(values)))]
+
+
+def recipe_for(kind: str, directory: Path, rng: Rng) -> ListRecipe:
+    """A recipe over the lists in ``directory``, which are training and dev split at once."""
+    data = {
+        "root": str(directory),
+        "nbest": "{root}/lists",
+        "dev": "train",
+        "tests": [],
+        "on_bad_list": choice(rng, POLICIES),
+    }
+    changes: dict[str, Any] = {
+        "training": {"epochs": 1},
+        "learner": {"name": choice(rng, ("perceptron", "vrda", "arow"))},
+    }
+    if kind == "parses":
+        sets = ({"templates": small.TEMPLATES}, {"set": "extended", "templates": []}, {"hash_bits": 10})
+        features = {"min_lists": 1, **choice(rng, sets)}
+        return small.recipe(directory, data={**data, "gold": "{root}/gold"}, features=features, **changes)
+    sets = ({"set": "dptm"}, {"set": "translation"}, {"set": "text"}, {"set": "speech", "hash_bits": 10})
+    data["reader"] = options("jsonl" if kind == "jsonl" else "moses", rng)
+    if kind == "jsonl":
+        data |= {"sources": None, "references": None}
+    else:
+        data |= {"sources": "{root}/sources", "references": ["{root}/references"], "form": "lines"}
+    changes["metric"] = {"name": choice(rng, TEXT_METRICS)}
+    return small_texts.recipe(directory, data=data, features={"min_lists": 1, **choice(rng, sets)}, **changes)
+
+
+def check_pairs(kind: str, directory: Path, rng: Rng) -> int:
+    """Lists with what they belong to: features and statistics of every usable one."""
+    recipe = recipe_for(kind, directory, rng)
+    content, count, found = content_of(recipe), SkipCount(recipe.data.on_bad_list), 0
+    for nbest, candidates, gold in content.pairs(recipe.data, "train", count):
+        reference, stats = content.stats(nbest, candidates, gold)
+        gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
+        features = content.features(nbest, candidates)
+        holds(stats.shape[0] == gain.size == len(nbest), "a row each")
+        holds(
+            np.isfinite(stats).all() and np.isfinite(reference).all() and np.isfinite(gain).all(), "finite statistics"
+        )
+        holds(np.isfinite(features.value).all(), "finite values")
+        holds(features.candidate.size == 0 or features.candidate.max() < len(nbest), "candidates of features")
+        found += 1
+    counted = count.lists + count.reasons["missing"]  # lists that only the references have are empty ones
+    holds(found == counted, f"{found} lists, {counted} counted")
+    return found
+
+
+def check_pipeline(kind: str, directory: Path, rng: Rng) -> int:
+    """Extraction and an epoch of training; what is left behind is complete."""
+    recipe, where = recipe_for(kind, directory, rng), directory / "run"
+    if rng.integers(2):
+        counts = pipeline.extract(recipe, where)
+        return int(counts["train"]["lists"])
+    pipeline.run(recipe, where, stages=("train",))
+    model = Model.load(where / "model")
+    holds(all(np.isfinite(weights.w).all() for weights in model.weights.values()), "finite weights")
+    holds(not list(where.rglob("*.new")), "no half-written file")
+    return 1
+
+
+def check_examples(directory: Path, rng: Rng) -> int:
+    """A set of labelled examples with its folds and vocabulary, as a recipe of classification reads it."""
+    source = {
+        "path": str(directory / "examples"),
+        "folds": str(directory / "folds"),
+        "vocabulary": str(directory / "words"),
+    }
+    scale = choice(rng, (None, "l2", "max"))
+    settings = {
+        "name": "x",
+        "task": "classification",
+        "data": {**source, "scale": scale, "bias": choice(rng, (None, 1.0))},
+    }
+    recipe = validate(ClassificationRecipe, settings)
+    ((name, found),) = recipe.data.named_sets("x").items()
+    examples = load_set(recipe.data, name, found, 1)
+    for number in range(examples.splits):
+        split = examples.split(number, 0.0, 1)
+        holds(np.isfinite(split.train.values).all(), "finite values")
+    return examples.examples.size
+
+
+def check_recipe(directory: Path, rng: Rng) -> int:
+    """A recipe with all its parts; the resolved one is the same recipe."""
+    sets = [
+        "data.root=nowhere",
+        "learner.eta=1e-3",
+        "training.epochs=0",
+        "seed=x",
+        "a.b.c={",
+        "metric=1",
+        "learner.name=pa",
+    ]
+    recipe = load_recipe(directory / "recipe.yaml", [choice(rng, sets)] if rng.integers(4) == 0 else None)
+    resolved = directory / "resolved.yaml"
+    resolved.write_text(recipe.as_yaml(), encoding="utf-8")
+    holds(load_recipe(resolved).as_yaml() == recipe.as_yaml(), "the resolved recipe is the same")
+    if isinstance(recipe, ClassificationRecipe):
+        classification.check(recipe)
+        return len(recipe.expand())
+    assert isinstance(recipe, ListRecipe)
+    pipeline.check(recipe)
+    return len(recipe.expand())
+
+
+def check_corpus(directory: Path, rng: Rng) -> int:
+    """A corpus, and an epoch over it."""
+    corpus = Corpus.load(directory / "corpus", mmap=bool(rng.integers(2)))
+    learner = build(learners, {"name": choice(rng, ("perceptron", "vrda", "arow", "pa"))}, "learner")
+    best = oracle(corpus.lists, corpus.gain, corpus.base)
+    holds(((best >= 0) & (best < corpus.candidate_count))[np.diff(corpus.lists) > 0].all(), "an oracle each")
+    train(learner, corpus, best, epochs=1, seed=1)
+    if corpus.list_count:
+        corpus.take([0, corpus.list_count - 1]).slice(0, 1)
+    return corpus.list_count
+
+
+def check_table(directory: Path, _: Rng) -> int:
+    """A feature table: every column has a name."""
+    table = load_table(directory / "table")
+    holds(all(isinstance(table.name(column), str) for column in range(min(table.width, 500))), "names")
+    return table.width
+
+
+def check_model(directory: Path, rng: Rng) -> int:
+    """A model, and good lists reranked by it."""
+    model = Model.load(directory / "model")
+    reranker = Reranker(model, choice(rng, ("average", "last", "voted")))
+    count, found = SkipCount("error"), 0
+    opened = list(reranker.read(reranker.reader, str(directory / "lists"), count))
+    for ranked in reranker.rank(opened):
+        holds(np.isfinite(ranked.scores).all(), "finite scores")
+        holds(sorted(ranked.order.tolist()) == list(range(len(ranked.nbest))), "all candidates, once")
+        found += 1
+    if len(opened[0].nbest) > 1:
+        reranker.explain(opened[0], 0, 1)
+    return found
+
+
+def check_compare(directory: Path, rng: Rng) -> int:
+    """The results of two runs."""
+    predictor = choice(rng, ("average", "base", "oracle", "voted"))
+    test = choice(rng, ("approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"))
+    return len(compare_runs(directory / "a", directory / "b", predictor, test, 100, 1))
+
+
+def command(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
+    """Exit code, stdout and stderr of a command, run in this process."""
+    out, err = io.TextIOWrapper(io.BytesIO(), write_through=True), io.StringIO()
+    before, logger = (sys.argv, sys.stdin), logging.getLogger("rerank")
+    handlers = logger.handlers[:]
+    sys.argv, sys.stdin = ["rerank", *map(str, arguments)], io.TextIOWrapper(io.BytesIO(stdin))
+    code: object = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                cli.main()
+            except SystemExit as ended:
+                code = ended.code or 0
+    finally:
+        sys.argv, sys.stdin = before
+        logger.handlers[:] = handlers
+    assert isinstance(code, int), code
+    out.flush()
+    return code, out.buffer.getvalue(), err.getvalue()  # type: ignore[attr-defined]
+
+
+def check_command(kind: str, directory: Path, rng: Rng) -> int:
+    """A command: exit code 0, or 2 with one message that names a file and shows no traceback."""
+    lists, policy = directory / "lists", ("--on-bad-list", choice(rng, POLICIES))
+    output = ("--output", directory / "out")
+    match kind:
+        case "rerank":
+            best = ("--n-best", 2) if rng.integers(2) else ()
+            line: tuple[object, ...] = ("rerank", directory / "model", lists, *output, *best, *policy)
+            line += ("--predictor", choice(rng, ("average", "voted")))
+        case "rerank-texts":
+            line = ("rerank", directory / "model", lists, *output, "--sources", directory / "sources", *policy)
+        case "oracle":
+            line = ("oracle", lists, directory / "gold", *policy)
+        case "oracle-texts":
+            line = ("oracle", lists, directory / "references", "--metric", choice(rng, TEXT_METRICS), *policy)
+        case "evaluate":
+            line = ("evaluate", directory / "test", directory / "gold", "--prm", directory / "prm", "--sentences")
+        case _:
+            line = ("evaluate", directory / "one", directory / "two", "--metric", choice(rng, TEXT_METRICS))
+            line += ("--form", choice(rng, ("lines", "lines", "tab", "id")))
+    code, _, err = command(*line)
+    holds("Traceback" not in err, f"no traceback: {err[-2000:]}")
+    if code == 0:
+        return 1
+    holds(code == 2, f"exit code {code}: {err[-2000:]}")
+    holds(not (directory / "out").exists(), "no output of a command that failed")
+    shown = [name.name for name in directory.iterdir() if f"{directory}/{name.name}" in err]
+    holds(shown, f"a place: {err[-2000:]}")
+    raise DataError("refused", path=str(directory / shown[0]), line=1 if f"{shown[0]}:" in err else None)
