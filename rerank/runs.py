@@ -324,7 +324,7 @@ def _train(
             evaluate_dev=None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
             warm=warm,
             pairs=pair_source(settings.pairs),
-            keep_log=True,
+            keep_log=settings.warm_start is None and (settings.vote or 1),
             on_epoch=say,
             checkpoint=checkpoint,
         )

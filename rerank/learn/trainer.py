@@ -87,7 +87,7 @@ def train(
     evaluate_train: Evaluate | None = None,
     evaluate_dev: Evaluate | None = None,
     warm: tuple[State, int] | None = None,
-    keep_log: bool = False,
+    keep_log: bool | int = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Training:
@@ -102,7 +102,7 @@ def train(
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of ``predictor``.
     patience: stop after so many epochs without a better dev score.
     warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
-    keep_log: log the updates (for voting, and for bounds).
+    keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
     on_epoch: called with the history line of every epoch that is trained here (not with those behind a checkpoint).
     checkpoint: where to leave how far training has come, and what to go on from; the result is the same.
 
@@ -117,7 +117,8 @@ def train(
         state, done = copy_state(warm[0]), warm[1]
     else:
         state, done = learner.init(corpus.width, corpus.candidate_count), 0
-    course = Course(Training(learner, {}, None, None, 0), state, UpdateLog() if keep_log else None, done)
+    logged = epochs if keep_log is True else int(keep_log)
+    course = Course(Training(learner, {}, None, None, 0), state, UpdateLog() if logged else None, done, done + logged)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         course.restore(*stored)
         logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
@@ -164,12 +165,13 @@ def visit(
         targets = np.where(targets >= 0, targets - place.candidates, -1)
     order = epoch_order(part.list_count, seed, course.epoch, shuffle, index)
     state = course.learner.share(course.state, place.candidates, place.candidates + part.candidate_count)
-    if course.log is not None:
-        course.log.count_from(place.lists, place.candidates)
+    log = course.log if course.epoch < course.logged else None
+    if log is not None:
+        log.count_from(place.lists, place.candidates)
     start = time.perf_counter()
     points, rule = max(1, POINTS // part_count(corpus)), pairs.rule(seed, course.epoch, index)
     stats = course.learner.epoch(
-        part, targets, order, state, any_ties=any_ties, log=course.log, points=points, pairs=rule
+        part, targets, order, state, any_ties=any_ties, log=log, points=points, pairs=rule
     )  # fmt: skip
     course.seconds += time.perf_counter() - start
     course.nonzeros += part.nonzeros
@@ -181,13 +183,15 @@ def visit(
 class Course:
     """Where a training stands: all that going on depends on.
 
-    epoch: how many are finished; visited, stats, seconds, nonzeros: of the epoch that is under way.
+    epoch: how many are finished; logged: how many of them log their updates; visited, stats, seconds, nonzeros: of the
+    epoch that is under way.
     """
 
     training: Training
     state: State
     log: UpdateLog | None
     epoch: int
+    logged: int
     visited: int = 0
     stats: list[EpochStats] = field(default_factory=list)
     seconds: float = 0.0

@@ -72,6 +72,17 @@ def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
     assert training.log.arrays()["survived"].sum() == 2 * CORPUS.list_count
 
 
+def test_only_the_first_epochs_are_logged() -> None:
+    first, whole = fit(epochs=3, keep_log=1).log, fit(epochs=3, keep_log=True)
+    assert first is not None
+    assert whole.log is not None
+    expected = whole.log.head(whole.history[0]["updates"]).arrays()
+    assert first.updates == whole.history[0]["updates"] < whole.log.updates
+    for name in ("lists", "first", "candidate", "a", "rate"):
+        np.testing.assert_array_equal(first.arrays()[name], expected[name])
+    assert fit(epochs=1, keep_log=False).log is None
+
+
 def test_without_dev_the_last_epoch_is_kept() -> None:
     assert fit(epochs=3, patience=1).epoch == 3
 
