@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.files import new_directory, remove
 
 log = logging.getLogger("rerank")
@@ -59,7 +60,7 @@ class Checkpoint:
             stored = json.loads((self._directory / "checkpoint.json").read_text(encoding="utf-8"))
             if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
                 return None
-            arrays = {path.stem: np.load(path, allow_pickle=False) for path in self._directory.glob("*.npy")}
+            arrays = {path.stem: read_array(path) for path in self._directory.glob("*.npy")}
             return dict(stored["header"]), arrays
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             log.warning("the checkpoint in %s cannot be read (%s): training starts anew", self._directory, error)

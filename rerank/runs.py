@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.checkpoints import Checkpoint
 from rerank.errors import DataError, RecipeError
 from rerank.evaluation import Selections
@@ -169,7 +170,7 @@ class Run:
             if header["data"] != data:
                 message = "trained before the training files or the program changed; train again without --resume"
                 raise DataError(message, path=str(directory))
-            arrays = {path.stem: np.load(path, allow_pickle=False) for path in directory.glob("*.npy")}
+            arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
