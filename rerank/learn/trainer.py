@@ -191,7 +191,7 @@ class Course:
     state: State
     log: UpdateLog | None
     epoch: int
-    logged: int
+    logged: int = 0
     visited: int = 0
     stats: list[EpochStats] = field(default_factory=list)
     seconds: float = 0.0
