@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from rerank.engine import EngineSettings
 from rerank.errors import RecipeError
 from rerank.registry import nearest
 
@@ -198,6 +199,20 @@ class SelectSettings(Section):
     by: Literal["weight", "contribution"] = "weight"
 
 
+class MixingSettings(Section):
+    """Training of sections apart, and one state from theirs: ``rerank.learn.mixing``.
+
+    shards: how many sections; every: after every epoch, from whose combined state all go on, or once, at the end;
+    rule: how states are combined, auto being what fits the learner; keep: leave so many columns, those with the
+    largest weights across sections (null: all).
+    """
+
+    shards: int = Field(ge=1)
+    every: Literal["epoch", "once"] = "epoch"
+    rule: Literal["auto", "sum", "kl", "precision", "updates", "mean"] = "auto"
+    keep: int | None = Field(default=None, ge=1)
+
+
 class TrainingSettings(Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
     predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
@@ -205,6 +220,7 @@ class TrainingSettings(Section):
     pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
     dense: train the weights of dense columns too (false: they stay 0, for MERT to set beside that of the base score).
     checkpoint: seconds between two checkpoints, at least, from which an interrupted training is resumed.
+    mixing: train sections of the lists apart, by all workers of the engine; null: one after the other.
     """
 
     epochs: int = Field(default=10, ge=1)
@@ -217,6 +233,7 @@ class TrainingSettings(Section):
     pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})
     dense: bool = True
     checkpoint: float = Field(default=10.0, ge=0)
+    mixing: MixingSettings | None = None
 
     @field_validator("pairs", mode="before")
     @classmethod
@@ -246,10 +263,11 @@ class ReportedSettings(Section):
 
 
 class TaskRecipe(Section):
-    """What the recipes of all tasks have."""
+    """What the recipes of all tasks have. No result depends on the engine, and none is kept with it."""
 
     name: str
     task: str
+    engine: EngineSettings = Field(default=EngineSettings(), exclude=True)
     about: str = ""
     seed: int = Field(default=1, ge=0)
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()

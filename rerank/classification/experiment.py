@@ -6,16 +6,19 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from os import cpu_count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.classification.data import ExampleSet
+from rerank.classification.data import ExampleSet, load_set
 from rerank.classification.fitting import Fit, fit
-from rerank.classification.recipe import ClassificationRecipe, Spec
+from rerank.classification.recipe import ClassificationRecipe, DataSettings, SourceSettings, Spec
 from rerank.classification.results import Result
-from rerank.classification.tuning import Map, tune
+from rerank.classification.tuning import Map, best_point, held_out_errors, points_of, tune
+from rerank.engine import Engine
 
 log = logging.getLogger("rerank")
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
@@ -40,42 +43,112 @@ def workers(count: int | None) -> Iterator[Map]:
             pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is begun
 
 
-def run_spec(spec: Spec, draw: Draw, noise: float, seeds: tuple[int, ...]) -> list[Result]:
-    """The results of one run on one set at one noise level, by seed; tuned once, with the first seed."""
+@dataclass(frozen=True)
+class Origin:
+    """Where a set comes from, for workers that have not read it: its name, and its settings as JSON."""
+
+    name: str
+    data: str
+    source: str
+
+    @staticmethod
+    def of(data: DataSettings, name: str, source: SourceSettings) -> Origin:
+        """Of a set of a recipe."""
+        return Origin(name, data.model_dump_json(), source.model_dump_json())
+
+
+@lru_cache(maxsize=2)
+def drawn(origin: Origin, seed: int) -> ExampleSet:
+    """The set of a seed; a worker keeps the last ones."""
+    data, source = DataSettings.model_validate_json(origin.data), SourceSettings.model_validate_json(origin.source)
+    return load_set(data, origin.name, source, seed if source.generator is not None else 0)
+
+
+class Job(NamedTuple):
+    """A fold with a seed, or a point of tuning, as a task of an engine; see ``fit_fold`` and ``errors_of``."""
+
+    spec: Spec
+    origin: Origin
+    noise: float
+    seed: int
+    fold: int = 0
+
+
+class Outcome(NamedTuple):
+    """What came of a fold: the fit, its errors by predictor, which examples were tested, and how many trained."""
+
+    fit: Fit
+    errors: dict[str, float]
+    tested: np.ndarray
+    size: int
+
+
+def fit_fold(spec: Spec, examples: ExampleSet, noise: float, seed: int, fold: int) -> Outcome:
+    """Fit one fold with one seed."""
+    part = examples.split(fold, noise, seed)
+    done = fit(spec, part.train, part.test, seed=seed)
+    done.training = None  # a fold's weights are not looked at again
+    return Outcome(done, done.errors(part.test.label), part.index, part.train.size)
+
+
+def fit_job(job: Job) -> Outcome:
+    """``fit_fold``, as a task."""
+    _warm_up_once(job.spec.model_dump_json(), job.origin, job.noise, job.seed)
+    return fit_fold(job.spec, drawn(job.origin, job.seed), job.noise, job.seed, job.fold)
+
+
+def errors_of(job: Job) -> list[float]:
+    """The held-out errors of a point of tuning, as a task."""
+    examples = drawn(job.origin, job.seed)
+    return held_out_errors(job.spec, examples.noisy(job.noise, job.seed), examples.examples)
+
+
+def run_spec(
+    spec: Spec,
+    draw: Draw,
+    noise: float,
+    seeds: tuple[int, ...],
+    engine: Engine | None = None,
+    origin: Origin | None = None,
+) -> list[Result]:
+    """The results of one run on one set at one noise level, by seed; tuned once, with the first seed.
+
+    Folds, and points of tuning, are tasks of ``engine``, whose workers read the set by its ``origin``; in this process
+    they are shared by threads.
+    """
     sets = {seed: draw(seed) for seed in seeds}
     first = sets[seeds[0]]
-    with workers(spec.recipe.training.workers) as run_all:
-        tuned: dict[str, Any] = {}
-        single = spec
+    noisy, clean = first.noisy(noise, seeds[0]), first.examples
+    jobs = [(seed, number) for seed in seeds for number in range(first.splits)]
+    single, tuned = spec, None
+    if engine is not None and engine.name != "local" and origin is not None:
         if spec.recipe.tune is not None:
+            points = [Job(spec.at(point), origin, noise, seeds[0]) for point in points_of(spec)]
+            tuned = best_point(spec, engine.map(errors_of, points))
+            single = tuned.applied(spec)
+        tasks = [Job(single, origin, noise, seed, number) for seed, number in jobs]
+        found = list(zip(jobs, engine.map(fit_job, tasks), strict=True))
+    else:
+        with workers(spec.recipe.training.workers) as run_all:
             _warm_up(spec, first, noise, seeds[0])
-            chosen = tune(spec, first.noisy(noise, seeds[0]), first.examples, run_all)
-            single, tuned = chosen.applied(spec), chosen.as_dict()
-        else:
-            _warm_up(single, first, noise, seeds[0])
-        jobs = [(seed, number) for seed in seeds for number in range(first.splits)]
+            if spec.recipe.tune is not None:
+                tuned = tune(spec, noisy, clean, run_all)
+                single = tuned.applied(spec)
 
-        def carry_out(job: tuple[int, int]) -> tuple[Fit, dict[str, float], np.ndarray, int]:
-            """One fold with one seed."""
-            seed, number = job
-            part = sets[seed].split(number, noise, seed)
-            done = fit(single, part.train, part.test, seed=seed)
-            done.training = None  # a fold's weights are not looked at again
-            return done, done.errors(part.test.label), part.index, part.train.size
+            def carry_out(job: tuple[int, int]) -> Outcome:
+                """One fold with one seed."""
+                return fit_fold(single, sets[job[0]], noise, *job)
 
-        outcomes = list(zip(jobs, run_all(carry_out, jobs), strict=True))
-    return [
-        _result(
-            first.name,
-            noise,
-            spec,
-            seed,
-            [outcome for (other, _), outcome in outcomes if other == seed],
-            sets[seed].tested.size,
-            tuned,
-        )
-        for seed in seeds
-    ]
+            found = list(zip(jobs, run_all(carry_out, jobs), strict=True))
+    entry = tuned.as_dict() if tuned is not None else {}
+    by_seed = {seed: [outcome for (other, _), outcome in found if other == seed] for seed in seeds}
+    return [_result(first.name, noise, spec, seed, by_seed[seed], sets[seed].tested.size, entry) for seed in seeds]
+
+
+@lru_cache(maxsize=64)
+def _warm_up_once(spec: str, origin: Origin, noise: float, seed: int) -> None:
+    """``_warm_up``, in a worker."""
+    _warm_up(Spec.model_validate_json(spec), drawn(origin, seed), noise, seed)
 
 
 def _warm_up(spec: Spec, examples: ExampleSet, noise: float, seed: int) -> None:
@@ -93,27 +166,27 @@ def _result(
     noise: float,
     spec: Spec,
     seed: int,
-    outcomes: list[tuple[Fit, dict[str, float], np.ndarray, int]],
+    outcomes: list[Outcome],
     tested: int,
     tuned: dict[str, Any],
 ) -> Result:
-    predictions = {name: np.full(tested, -1, np.int64) for name in outcomes[0][1]}
-    for done, _, index, _ in outcomes:
-        for key, classes in done.predictions.items():
-            predictions[key][index] = classes
-    fits = [done for done, _, _, _ in outcomes]
+    predictions = {name: np.full(tested, -1, np.int64) for name in outcomes[0].errors}
+    for outcome in outcomes:
+        for key, classes in outcome.fit.predictions.items():
+            predictions[key][outcome.tested] = classes
+    fits = [outcome.fit for outcome in outcomes]
     return Result(
         set=name,
         noise=noise,
         spec=spec,
         seed=seed,
-        errors={key: [errors[key] for _, errors, _, _ in outcomes] for key in outcomes[0][1]},
+        errors={key: [outcome.errors[key] for outcome in outcomes] for key in outcomes[0].errors},
         train_errors=[done.train_error for done in fits],
         seconds=[done.seconds for done in fits],
         updates=[done.updates for done in fits],
         mistakes=[done.mistakes for done in fits],
         predictions=predictions,
-        size=outcomes[0][3],
+        size=outcomes[0].size,
         tuned=tuned,
         history=[{"fold": number, **line} for number, done in enumerate(fits) for line in done.history],
     )

@@ -13,6 +13,7 @@ from rerank.classification.recipe import Spec
 from rerank.corpus import Corpus
 from rerank.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting import vote
@@ -23,7 +24,8 @@ from rerank.registry import build
 class Fit:
     """What came out: ``predictions``, the class of every test example by predictor (int64 [n]).
 
-    train_error: of the main predictor (of the average where that votes); mistakes: by epoch; seconds: of training.
+    train_error: of the main predictor (of the average where that votes); mistakes: by epoch; seconds: of training;
+    apart: errors by predictor, the mean of models whose predictions are not kept, if that is what was asked for.
     """
 
     predictions: dict[str, np.ndarray]
@@ -33,9 +35,12 @@ class Fit:
     mistakes: list[int] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     training: Training | None = None
+    apart: dict[str, float] | None = None
 
     def errors(self, label: np.ndarray) -> dict[str, float]:
         """The share of examples that each predictor gets wrong."""
+        if self.apart is not None:
+            return self.apart
         return {name: float(np.mean(found != label)) for name, found in self.predictions.items()}
 
 
@@ -68,6 +73,8 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int, thr
         seconds = time.perf_counter() - start
         wrong = predict_baseline(fitted, train_part) != train_part.label
         return Fit({settings.predictor: predict_baseline(fitted, test_part)}, float(np.mean(wrong)), seconds)
+    if settings.mixing is not None and settings.mixing.alone:
+        return fit_apart(spec, train_part, test_part, seed=seed)
     corpus, test = train_part.corpus(), test_part.corpus()
     voting = settings.vote or settings.predictor == "voted"
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
@@ -87,18 +94,43 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int, thr
     )
 
 
+def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
+    """A model for each of the sections that mixing would combine; the predictions are the first one's."""
+    mixing = spec.recipe.training.mixing
+    assert mixing is not None
+    once = spec.recipe.training.model_copy(update={"mixing": None, "vote": False})
+    single = spec.model_copy(update={"recipe": spec.recipe.model_copy(update={"training": once})})
+    order = shuffled(train_part.size, seed)
+    fits = []
+    for first, last, own in divided(train_part.size, mixing.shards, seed):
+        done = fit(single, train_part.take(order[first:last]), test_part, seed=own)
+        done.training = None
+        fits.append(done)
+    errors = [done.errors(test_part.label) for done in fits]
+    return Fit(
+        fits[0].predictions,
+        train_error=float(np.mean([done.train_error for done in fits])),
+        seconds=sum(done.seconds for done in fits),
+        updates=sum(done.updates for done in fits),
+        mistakes=[sum(every) for every in zip(*(done.mistakes for done in fits), strict=True)],
+        apart={name: float(np.mean([each[name] for each in errors])) for name in errors[0]},
+    )
+
+
+def shuffled(examples: int, seed: int) -> np.ndarray:
+    """int64 [n]: the order in which examples are divided into sections; files may have a class after the other."""
+    return np.random.default_rng([seed, examples]).permutation(examples)
+
+
 def train_on(
     spec: Spec, corpus: Corpus, label: np.ndarray, *, epochs: int, seed: int, keep_log: bool = False, **more: Any
 ) -> Training:
-    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.trainer.train``."""
-    shuffle = spec.recipe.training.shuffle
-    return train(
-        make_learner(spec),
-        corpus,
-        targets(corpus, label),
-        epochs=epochs,
-        seed=seed,
-        shuffle=shuffle,
-        keep_log=keep_log,
-        **more,
-    )
+    """Train the learner of ``spec``; ``more`` goes to ``rerank.learn.trainer.train``, or to ``train_mixed``."""
+    settings = spec.recipe.training
+    how = {"epochs": epochs, "seed": seed, "shuffle": settings.shuffle} | more
+    if settings.mixing is not None:
+        order = shuffled(corpus.list_count, seed)
+        mixing = Mixing(**settings.mixing.model_dump(exclude={"alone"}))
+        corpus, label = corpus.take(order), label[order]
+        return train_mixed(make_learner(spec), corpus, targets(corpus, label), mixing=mixing, **how)
+    return train(make_learner(spec), corpus, targets(corpus, label), keep_log=keep_log, **how)

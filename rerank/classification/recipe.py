@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.errors import RecipeError
+from rerank.recipe import MixingSettings as ListMixing
 from rerank.recipe import Section, Settings, TaskRecipe, changed, grid_points, named, validate
 
 Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]
@@ -152,15 +153,29 @@ class TuneSettings(Section):
     clean: bool = False
 
 
+class MixingSettings(ListMixing):
+    """Training of sections apart, of examples in a random order. alone: show what the sections' own models reach, in
+    the mean, and not the combined one."""
+
+    alone: bool = False
+
+
 class TrainingSettings(Section):
     """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
-    too; workers: threads over the folds, null for one a processor."""
+    too; workers: threads over the folds, null for one a processor; mixing: train sections of the examples apart."""
 
     epochs: int = Field(default=5, ge=1)
     shuffle: bool = True
     predictor: Predictor = "average"
     vote: bool = True
     workers: int | None = Field(default=None, ge=1)
+    mixing: MixingSettings | None = None
+
+    @model_validator(mode="after")
+    def _no_votes(self) -> TrainingSettings:
+        if self.mixing is not None and self.predictor == "voted":
+            raise ValueError("mixing keeps no updates to vote with; leave out mixing, or take the average")
+        return self
 
 
 class SignificanceSettings(Section):
@@ -284,7 +299,7 @@ class ClassificationRecipe(TaskRecipe):
 
 def _shared(recipe: ClassificationRecipe, own: tuple[str, ...]) -> list[tuple[str, Any]]:
     """What all runs have in common."""
-    left_out = (*own, "runs", "grid")
+    left_out = (*own, "runs", "grid", "engine")
     return [(key, getattr(recipe, key)) for key in ClassificationRecipe.model_fields if key not in left_out]
 
 

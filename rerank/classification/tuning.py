@@ -51,24 +51,34 @@ def points_of(spec: Spec) -> list[Settings]:
 
 
 def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tuned:
-    """The point and epoch with the lowest held-out error; of equals the first point, then the fewest epochs.
+    """The best point of the grid of ``spec`` and its number of epochs.
 
     ``noisy`` and ``clean`` are the examples that may train, with their labels as they will be and as they were.
-    ``run_all`` maps over the points, in any order.
+    ``run_all`` maps over the points, in order.
     """
-    settings = spec.recipe.tune
-    assert settings is not None
-    first, second = held_out(noisy.label, settings.held_out, settings.seed)
-    train_part, test_part = noisy.take(first), (clean if settings.clean else noisy).take(second)
+    return best_point(spec, run_all(lambda point: held_out_errors(spec.at(point), noisy, clean), points_of(spec)))
+
+
+def best_point(spec: Spec, curves: Iterable[list[float]]) -> Tuned:
+    """The point and epoch with the lowest held-out error; of equals the first point, then the fewest epochs.
+
+    ``curves``: the errors after every epoch, for the points of ``points_of``.
+    """
     found: Tuned | None = None
-    points = points_of(spec)
-    curves = run_all(lambda point: _errors(spec.at(point), train_part, test_part), points)
-    for point, errors in zip(points, curves, strict=True):
+    for point, errors in zip(points_of(spec), curves, strict=True):
         epoch = int(np.argmin(errors))
         if found is None or errors[epoch] < found.error:
             found = Tuned(point, 0 if spec.baseline is not None else epoch + 1, float(errors[epoch]))
     assert found is not None
     return found
+
+
+def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[float]:
+    """The error of ``spec``, a point of a grid, on held-out examples after every epoch."""
+    settings = spec.recipe.tune
+    assert settings is not None
+    first, second = held_out(noisy.label, settings.held_out, settings.seed)
+    return _errors(spec, noisy.take(first), (clean if settings.clean else noisy).take(second))
 
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:

@@ -58,12 +58,14 @@ class Apart:
 class Family:
     """How learners of a class are combined: the rules that there are, the usual one first, and what makes the state.
 
-    ``merge`` gets the learner, the states and the rule. keeps: can columns be left out of the result?
+    ``merge`` gets the learner, the states and the rule. keeps: can columns be left out of the result? local: is a
+    column that no section has touched what it was, whatever happened to others?
     """
 
     rules: tuple[str, ...]
     merge: Callable[[Any, Apart, str], State]
     keeps: bool = True
+    local: bool = True
 
 
 # Fields of states whose first axis is that of columns, a coordinate of the base score after the last of them or not.

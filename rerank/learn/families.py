@@ -246,8 +246,8 @@ def _root(squares: Any) -> Any:
 FAMILIES.update(
     {
         Additive: Family(("updates", "mean"), additive),
-        Truncating: Family(("updates", "mean"), truncating),
-        Multiplicative: Family(("updates", "mean"), multiplicative, keeps=False),  # a sum over all columns is kept
+        Truncating: Family(("updates", "mean"), truncating, local=False),  # thresholds begin anew for all
+        Multiplicative: Family(("updates", "mean"), multiplicative, keeps=False, local=False),  # sums over all columns
         Gaussian: Family(("kl", "mean", "updates"), gaussian),
         RDA: Family(("sum",), rda),
         AdaptiveRDA: Family(("sum",), adaptive),

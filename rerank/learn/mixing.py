@@ -24,6 +24,16 @@ from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
 from rerank.engines.base import Engine, LocalEngine
 from rerank.learn.base import Learner, State
+from rerank.learn.changes import (
+    Change,
+    applied,
+    load_change,
+    narrowed,
+    narrowed_change,
+    save_change,
+    touched,
+    widened,
+)
 from rerank.learn.combining import combine, family_of
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.trainer import (
@@ -38,8 +48,6 @@ from rerank.learn.trainer import (
 )
 from rerank.learn.workspace import EpochStats
 from rerank.shards import Lists, Shards, part_count, section, write_shards
-
-MAPPED = 1 << 20  # bytes from which a state's array is not read as a whole
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,8 @@ class Section:
     """One epoch over one section: a task. Large things are there as paths, on a disk that all workers share.
 
     lists: the section; oracle: a file with the targets of all lists (int64), of which first..last - 1 are its own and
-    ``candidates`` candidates come before it; state: the directory of the state to go on from, of the class ``kind``;
-    workspace: where the new one goes.
+    ``candidates`` candidates come before it; start: the directory of the common state, of the class ``kind``; own:
+    that of what this section has changed in it before, if it goes on from its own; workspace: where the new one goes.
     """
 
     learner: Learner
@@ -69,7 +77,8 @@ class Section:
     last: int
     candidates: int
     kind: type[Any]
-    state: str
+    start: str
+    own: str | None
     workspace: str
     seed: int
     epoch: int
@@ -79,9 +88,9 @@ class Section:
 
 
 class Learned(NamedTuple):
-    """What came of a Section: the directory of its state, what happened, and how many nonzeros were seen."""
+    """What came of a Section: the directory with what it has changed, what happened, how many nonzeros were seen."""
 
-    state: str
+    change: str
     stats: list[EpochStats]
     nonzeros: int
 
@@ -90,13 +99,14 @@ def learn(task: Section) -> Learned:
     """Carry out a task."""
     targets = np.load(task.oracle, mmap_mode="r" if task.last else None)[task.first : task.last]
     targets = np.where(targets >= 0, targets - task.candidates, -1)
-    state = load_state(task.kind, Path(task.state))
+    start = load_state(task.kind, Path(task.start))
+    state = applied(start, {} if task.own is None else load_change(task.kind, Path(task.own)))
     course = Course(Training(task.learner, {}, None, None, 0), state, None, task.epoch)
     for index in part_order(part_count(task.lists), task.seed, task.epoch, task.shuffle):
         visit(course, task.lists, targets, int(index), task.seed, task.shuffle, task.any_ties, task.pairs)
     # A task may be carried out twice, even at the same time: each has a place of its own.
     place = Path(tempfile.mkdtemp(prefix=f"{task.epoch}-{task.first}-", dir=task.workspace))
-    save_state(place, course.state)
+    save_change(place, start, course.state)
     return Learned(str(place), course.stats, course.nonzeros)
 
 
@@ -107,14 +117,9 @@ def save_state(directory: Path, state: State) -> None:
         np.save(directory / f"{name}.npy", array, allow_pickle=False)
 
 
-def load_state(kind: type[Any], directory: Path, *, mmap: bool = False) -> State:
-    """Read what ``save_state`` wrote; ``mmap``: the arrays are to be read once, and only read."""
-    arrays = {}
-    for name in kind._fields:
-        path = directory / f"{name}.npy"
-        large = mmap and path.stat().st_size > MAPPED
-        arrays[name] = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
-    return kind(**arrays)
+def load_state(kind: type[Any], directory: Path) -> State:
+    """Read what ``save_state`` wrote."""
+    return kind(**{name: np.load(directory / f"{name}.npy", allow_pickle=False) for name in kind._fields})
 
 
 def train_mixed(
@@ -156,7 +161,9 @@ def train_mixed(
         state, done = learner.init(lists.width, lists.candidate_count), 0
     course = Course(Training(learner, {}, None, None, 0), state, None, done)
     with _emptied(workspace) as place:
-        task = Section(learner, lists, "", 0, 0, 0, type(state), "", str(place), seed, done, shuffle, any_ties, pairs)
+        task = Section(
+            learner, lists, "", 0, 0, 0, type(state), "", None, str(place), seed, done, shuffle, any_ties, pairs
+        )
         tasks = _sections(task, oracle, mixing.shards, engine)
         mixed = _Mixed(course, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
         if checkpoint is not None and (stored := checkpoint.load()) is not None:
@@ -179,7 +186,11 @@ def train_mixed(
 
 @dataclass
 class _Mixed:
-    """A training by mixing: ``course`` holds the combined state, ``own`` those of the sections between the epochs."""
+    """A training by mixing: ``course`` holds the combined state.
+
+    begun: the state that all go on from; it is a ``fresh`` one as long as nothing was learned. own: the directories of
+    what every section has changed in it, where they go on from their own.
+    """
 
     course: Course
     mixing: Mixing
@@ -190,53 +201,71 @@ class _Mixed:
     fresh: bool
 
     def __post_init__(self) -> None:
-        self.begun: State | None = None if self.fresh else copy_state(self.course.state)
+        self.begun = copy_state(self.course.state)
         self.own: list[str] = []
 
     def epoch(self) -> None:
         """Let all sections learn, and combine what they have learned."""
-        course, start = self.course, time.perf_counter()
-        common = self.place / f"start-{course.epoch}"
-        if not self.own:
-            save_state(common, course.state)
-        states = self.own or [str(common)] * len(self.tasks)
-        tasks = [replace(task, state=at, epoch=course.epoch) for task, at in zip(self.tasks, states, strict=True)]
+        course, started = self.course, time.perf_counter()
+        start = self.place / f"start-{course.epoch}"
+        save_state(start, self.begun)
+        before: list[str] | list[None] = self.own or [None] * len(self.tasks)
+        tasks = [
+            replace(task, start=str(start), own=own, epoch=course.epoch)
+            for task, own in zip(self.tasks, before, strict=True)
+        ]
         learned = list(self.engine.map(learn, tasks))
-        ends = [load_state(task.kind, Path(each.state), mmap=True) for task, each in zip(tasks, learned, strict=True)]
-        course.state = copy_state(
-            combine(
-                course.learner, ends, start=self.begun, rule=self.mixing.rule, free=self.free, keep=self.mixing.keep
-            )
-        )
-        del ends
-        for path in {*states, *(() if self.mixing.every == "once" else (each.state for each in learned))}:
-            shutil.rmtree(path, ignore_errors=True)
+        changes = [load_change(type(self.begun), Path(each.change)) for each in learned]
+        course.state = self.combined(changes)
+        done = [str(start), *self.own]
         if self.mixing.every == "once":
-            self.own = [each.state for each in learned]
+            self.own = [each.change for each in learned]
         else:
-            self.begun = course.state
+            self.begun, self.fresh = course.state, False
+            done += [each.change for each in learned]
+        for path in done:
+            shutil.rmtree(path, ignore_errors=True)
         course.stats = [stats for each in learned for stats in each.stats]
         course.nonzeros = sum(each.nonzeros for each in learned)
-        course.seconds = time.perf_counter() - start
+        course.seconds = time.perf_counter() - started
+
+    def combined(self, changes: list[Change]) -> State:
+        """One state from those of the sections; where possible, only columns that one has touched are looked at."""
+        learner, mixing, start = self.course.learner, self.mixing, self.begun
+        columns = learner.last(start).w.size
+        local = family_of(learner, mixing.rule)[0].local and mixing.keep is None and "sigma" not in start._fields
+        chosen = touched(changes, columns) if local else np.zeros(0, np.int64)
+        if chosen.size == 0:
+            ends = [applied(start, change) for change in changes]
+            common = None if self.fresh else start
+            return combine(learner, ends, start=common, rule=mixing.rule, free=self.free, keep=mixing.keep)
+        small = narrowed(start, chosen, columns)
+        ends = [applied(small, narrowed_change(change, chosen, columns)) for change in changes]
+        common, free = None if self.fresh else small, int(np.searchsorted(chosen, self.free))
+        return widened(start, combine(learner, ends, start=common, rule=mixing.rule, free=free), chosen, columns)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See ``Course.saved``; with the sections' own states."""
+        """See ``Course.saved``; with the states that the sections go on from, where these are their own."""
         header, arrays = self.course.saved()
+        if self.own:
+            arrays |= {f"begun_{name}": np.asarray(array) for name, array in self.begun._asdict().items()}
         for number, path in enumerate(self.own):
-            state = load_state(self.tasks[0].kind, Path(path))
+            state = applied(self.begun, load_change(type(self.begun), Path(path)))
             arrays |= {f"own{number}_{name}": array for name, array in state._asdict().items()}
         return header, arrays
 
     def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """The inverse of ``saved``."""
         self.course.restore(header, arrays)
+        kind = type(self.begun)
         if self.mixing.every == "epoch":
-            self.begun = self.course.state
+            self.begun, self.fresh = copy_state(self.course.state), False
             return
-        kind = self.tasks[0].kind
+        self.begun = kind(**{name: arrays[f"begun_{name}"] for name in kind._fields})
         for number in range(len(self.tasks)):
             place = self.place / f"own-{number}"
-            save_state(place, kind(**{name: arrays[f"own{number}_{name}"] for name in kind._fields}))
+            place.mkdir()
+            save_change(place, self.begun, kind(**{name: arrays[f"own{number}_{name}"] for name in kind._fields}))
             self.own.append(str(place))
 
 
@@ -255,11 +284,24 @@ def _emptied(workspace: Path | None) -> Iterator[Path]:
         shutil.rmtree(workspace, ignore_errors=True)
 
 
-def _sections(task: Section, oracle: np.ndarray, count: int, engine: Engine | None) -> list[Section]:
-    """``task``, which is about all lists, for each of ``count`` contiguous sections of them.
+def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
+    """(first, last + 1, seed) of ``count`` contiguous sections; of as many as there are lists, if those are fewer.
 
-    Their numbers of lists differ by one at most; there is no section without lists.
+    Their numbers of lists differ by one at most. A single section has the seed itself; several have seeds of their
+    own, since sections of one size would have the same order otherwise.
     """
+    count = max(1, min(count, lists))
+    bounds = [lists * number // count for number in range(count + 1)]
+    seeds = (
+        [seed]
+        if count == 1
+        else [np.random.SeedSequence([seed, number]).generate_state(1)[0] for number in range(count)]
+    )
+    return [(first, last, int(own)) for (first, last), own in zip(pairwise(bounds), seeds, strict=True)]
+
+
+def _sections(task: Section, oracle: np.ndarray, count: int, engine: Engine | None) -> list[Section]:
+    """``task``, which is about all lists, for each of ``count`` sections of them."""
     lists, place = task.lists, Path(task.workspace)
     if isinstance(lists, Corpus) and engine is not None and not isinstance(engine, LocalEngine):
         (place / "lists").mkdir()
@@ -267,13 +309,9 @@ def _sections(task: Section, oracle: np.ndarray, count: int, engine: Engine | No
         lists = Shards.load(place / "lists")
     path = place / "oracle.npy"
     np.save(path, np.asarray(oracle, np.int64), allow_pickle=False)
-    count = max(1, min(count, lists.list_count))
-    bounds = [lists.list_count * number // count for number in range(count + 1)]
     tasks, candidates = [], 0
-    for number, (first, last) in enumerate(pairwise(bounds)):
+    for first, last, seed in divided(lists.list_count, count, task.seed):
         own = section(lists, first, last)
-        # Sections of one size would have the same order otherwise.
-        seed = task.seed if count == 1 else int(np.random.SeedSequence([task.seed, number]).generate_state(1)[0])
         one = replace(task, lists=own, oracle=str(path), seed=seed)
         tasks.append(replace(one, first=first, last=last, candidates=candidates))
         candidates += own.candidate_count

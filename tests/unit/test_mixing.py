@@ -215,3 +215,20 @@ def test_mixing_learns() -> None:
     alone = train(learner, made.slice(0, 40), oracle[:40], epochs=3, seed=1)
     whole = train_mixed(learner, made, oracle, mixing=Mixing(10), engine=LocalEngine(), epochs=3, seed=1)
     assert mistakes(whole.weights["average"]) < mistakes(alone.weights["average"])
+
+
+@pytest.mark.parametrize("name", ["perceptron", "rda", "arow", "ftrl", "arda", "sop", "tg", "uwin", "nherd"])
+def test_columns_that_no_section_touches_stay_what_they_are(name: str) -> None:
+    """Forty columns more, of which nothing is known or (from a model) something: the same, beside them."""
+    learner = build(learners, {"name": name}, "learner")
+    wide = Corpus(**{**CORPUS.__dict__, "width": CORPUS.width + 40})
+    known = learner.init(wide.width)
+    everything = random_corpus(9, lists=8, width=wide.width)
+    learner.epoch(everything, targets(everything), np.arange(8), known)
+    found = mixed(learner, Mixing(3), wide, warm=(known, 1)).weights
+    for predictor in ("last", "average"):
+        assert np.isfinite(found[predictor].w).all()
+    if name not in ("rda", "arda", "tg", "uwin"):  # whose weights change with every update
+        np.testing.assert_array_equal(found["last"].w[CORPUS.width :], learner.last(known).w[CORPUS.width :])
+    plain = mixed(learner, Mixing(3)).weights["last"].w
+    np.testing.assert_allclose(mixed(learner, Mixing(3), wide).weights["last"].w, np.append(plain, np.zeros(40)))
