@@ -49,7 +49,8 @@ def count_range(spool: Spool, limits: np.ndarray, task: Range) -> Columns:
         places.append(a)
     kept, seen = add_counts(blocks, limits)
     kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
-    names = ((spool.array(block, "symbol_first"), spool.array(block, "symbols")) for block in range(task.blocks))
+    arrays = ("symbol_first", "symbol_last", "symbols")
+    names = ([spool.array(block, name) for name in arrays] for block in range(task.blocks))
     return Columns(kept.hashes, kept.template, *symbols_of(kept, names), seen)
 
 

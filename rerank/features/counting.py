@@ -60,7 +60,8 @@ class FeatureCounts(NamedTuple):
     hashes: np.ndarray  # uint64 [U]
     counts: np.ndarray  # int32 [U]
     template: np.ndarray  # int32 [U]
-    symbol_first: np.ndarray  # int64 [U + 1]: symbols of feature i are symbols[symbol_first[i]:symbol_first[i + 1]]
+    symbol_first: np.ndarray  # int64 [U]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
+    symbol_last: np.ndarray  # int64 [U]
     symbols: np.ndarray  # uint64 [S]
 
 
@@ -102,11 +103,9 @@ class FeatureCounter:
         order = np.argsort(hashes)
         place = np.empty(self.seen, np.int32)
         place[order] = np.arange(self.seen, dtype=np.int32)
-        starts, at = _starts(lengths), _starts(lengths[order])
-        ordered = np.empty_like(symbols)
-        copy_ranges(_frozen(symbols), starts[order], starts[order + 1], at, ordered)
+        last = np.cumsum(lengths)[order]
         counts = self._counts[: self.seen][order]
-        return FeatureCounts(hashes[order], counts, template[order], at, ordered), place
+        return FeatureCounts(hashes[order], counts, template[order], last - lengths[order], last, symbols), place
 
 
 _NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64, np.uint64))
@@ -147,14 +146,14 @@ def add_counts(
     return Kept(hashes[origin], template[origin], block, origin - starts[block]), seen
 
 
-def symbols_of(kept: Kept, blocks: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks`` gives symbol_first and symbols of each."""
+def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: symbol_first, symbol_last and symbols."""
     lengths = np.zeros(kept.hashes.size, np.int64)
     found = []
-    for number, (first, symbols) in enumerate(blocks):
+    for number, (first, last, symbols) in enumerate(blocks):
         own = np.flatnonzero(kept.block == number)
         if own.size:
-            begin, end = first[kept.place[own]], first[kept.place[own] + 1]
+            begin, end = first[kept.place[own]], last[kept.place[own]]
             lengths[own] = end - begin
             piece = np.empty(int(lengths[own].sum()), np.uint64)
             copy_ranges(_frozen(symbols), begin, end, _starts(lengths[own]), piece)

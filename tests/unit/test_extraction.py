@@ -57,8 +57,8 @@ def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("extracted again")
 
-    monkeypatch.setattr(extraction, "extract_training", refuse)
-    monkeypatch.setattr(extraction, "extract_split", refuse)
+    monkeypatch.setattr(extraction, "write_training", refuse)
+    monkeypatch.setattr(extraction, "write_split", refuse)
     # What does not make the corpora makes no difference: learner, seed, name, where the files lie.
     moved = data.with_name("moved")
     data.rename(moved)
