@@ -1,0 +1,95 @@
+"""Same seed, same bits: every learner of the registry, in this process and in others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+from entries import find_entries
+from strategies import random_corpus, targets
+
+from rerank.features.table import HashedTable
+from rerank.learn.base import learners
+from rerank.learn.trainer import train
+from rerank.model import Model
+from rerank.registry import build
+from rerank.shards import Lists, Shards, selected, whole, write_shards
+
+WIDTH, EPOCHS, SEED = 16, 2, 7
+NAMES = [name for name, _ in learners]
+ENTRIES = find_entries()
+
+
+def corpus_in(directory: Path, parts: int) -> Shards:
+    """The same random lists in so many parts on disk."""
+    corpus = random_corpus(1, lists=24, candidates=4, width=WIDTH)
+    ends = np.linspace(0, corpus.list_count, parts + 1).astype(int)
+    target = directory / f"{parts}-parts"
+    if not target.exists():
+        target.mkdir(parents=True)
+        write_shards(target, (corpus.slice(a, b) for a, b in pairwise(ends)), corpus.about)
+    return Shards.load(target)
+
+
+def digest_of(directory: Path) -> str:
+    """One digest of all files below a directory, with their names."""
+    content = {name: hashlib.sha256(data).hexdigest() for name, data in small.files_of(directory).items()}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def saved(name: str, lists: Lists, directory: Path) -> str:
+    """Train a learner, with its first variant of the tests, and save the model; the digest of its files."""
+    spec = {"name": name, **ENTRIES[name].variants[0]}
+    learner, oracle = build(learners, spec, "learner"), selected(lists, targets)
+    training = train(learner, lists, oracle, epochs=EPOCHS, seed=SEED, keep_log=True)
+    assert training.log is not None
+    votes = training.learner.votes(training.log, whole(lists)).arrays()
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    settings = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
+    about = {"learner": name, "epochs": training.epoch, "training_data": "random"}
+    model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
+    model.save(directory / name)
+    Model.load(directory / name)  # whatever a learner makes can be read
+    return digest_of(directory / name)
+
+
+def digests(directory: str) -> dict[str, str]:
+    """Digests of the models of all learners, over lists in one part and in three; ``directory`` gets the files."""
+    root = Path(directory)
+    found = {}
+    for parts in (1, 3):
+        lists = corpus_in(root, parts)
+        found |= {f"{name} {parts}": saved(name, lists, root / f"models-{parts}") for name in NAMES}
+    return found
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return digests(str(tmp_path_factory.mktemp("first")))
+
+
+def test_every_learner_twice(first: dict[str, str], tmp_path: Path) -> None:
+    assert len(set(first.values())) == len(first) > len(NAMES)
+    assert digests(str(tmp_path)) == first
+
+
+def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path) -> None:
+    """With hashes of texts, threads and a directory of its own."""
+    code = "import json, sys, test_determinism as t; print(json.dumps(t.digests(sys.argv[1])))"
+    here = Path(__file__).parent
+    paths = [here, here.parent, here.parents[1]]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "3", "NUMBA_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == first
