@@ -6,6 +6,7 @@ import logging
 import shlex
 import signal
 import sys
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -33,7 +34,8 @@ class Commands(TyperGroup):
 
 def _going_on(ctx: typer.Context) -> str:
     """How the interrupted command can be gone on with, where it can."""
-    words = [*str(ctx.find_root().info_name).split(), *sys.argv[1:]]
+    program = Path(sys.argv[0])
+    words = [*(["python", "-m", "rerank"] if program.name == "__main__.py" else [program.name]), *sys.argv[1:]]
     if ctx.invoked_subcommand in ("run", "train"):
         resumed = words if "--resume" in words else [*words, "--resume"]
         return f"; what is done so far is kept. Go on with:\n  {shlex.join(resumed)}"

@@ -1,0 +1,237 @@
+"""Kills, signals and failing disks at any step of a run: the run can be resumed, and ends with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import faults
+import pytest
+import small
+import small_classes
+import yaml
+
+from rerank.outputs import sole_run
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+SEED = 5
+RUNS = [{"name": "voted", "set": {"learner": {"name": "vrda"}}}, {"name": "plain"}]
+
+
+class Whole(NamedTuple):
+    """A recipe, what an uninterrupted run of it leaves, and how many steps that takes."""
+
+    recipe: Path
+    artefacts: dict[str, Any]
+    steps: int
+
+
+def uninterrupted(place: Path, settings: dict[str, Any]) -> Whole:
+    recipe = place / "recipe.yaml"
+    recipe.write_text(yaml.safe_dump(settings))
+    for _ in range(2):  # the first compiles what is compiled in children only
+        shared = place / str(_)
+        shared.mkdir()
+        ended = faults.rerank("run", recipe, "-o", shared / "out", below=shared)
+        assert ended.code == 0, ended.err
+    return Whole(recipe, faults.artefacts(shared / "out"), ended.steps)
+
+
+@pytest.fixture(scope="module")
+def lists(small_data: Path, small_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A recipe of two runs over lists; its kernels are compiled here, by ``small_run``."""
+    assert small_run.exists()
+    training = {"epochs": 3, "checkpoint": 0}
+    settings = small.settings(small_data, runs=RUNS, training=training)
+    return uninterrupted(tmp_path_factory.mktemp("lists"), settings)
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A recipe of classification."""
+    place = tmp_path_factory.mktemp("classes")
+    (place / "data").mkdir()
+    return uninterrupted(place, small_classes.settings(small_classes.write_set(place / "data")))
+
+
+def steps(whole: Whole, count: int, seed: int = SEED) -> list[int]:
+    """So many steps, spread over the whole run."""
+    rng = random.Random(seed)
+    size = whole.steps / count
+    return [1 + int(size * (k + rng.random())) for k in range(count)]
+
+
+def finish(whole: Whole, place: Path) -> None:
+    """Resume to the end and compare."""
+    ended = faults.rerank("run", whole.recipe, "-o", place / "out", "--resume", below=place)
+    assert ended.code == 0, ended.err
+    assert faults.artefacts(place / "out") == whole.artefacts
+
+
+@pytest.mark.parametrize("kind", ["lists", "classes"])
+def test_killed_at_a_step_and_again(kind, request, tmp_path):
+    whole = request.getfixturevalue(kind)
+    rng = random.Random(SEED)
+    for step in steps(whole, 6 if kind == "lists" else 3):
+        place = tmp_path / str(step)
+        place.mkdir()
+        command = ["run", whole.recipe, "-o", place / "out"]
+        assert faults.rerank(*command, below=place, fault=faults.kill_at(step)).code == -signal.SIGKILL
+        again = faults.rerank(*command, "--resume", below=place, fault=faults.kill_at(1 + rng.randrange(40)))
+        assert again.code in (0, -signal.SIGKILL), again.err
+        finish(whole, place)
+
+
+def test_killed_at_a_moment(lists, tmp_path):
+    rng = random.Random(SEED)
+    for number in range(2):
+        place = tmp_path / str(number)
+        place.mkdir()
+        faults.rerank("run", lists.recipe, "-o", place / "out", below=place, seconds=1.2 * rng.random())
+        finish(lists, place)
+
+
+def test_killed_between_train_and_test(lists, tmp_path):
+    command = [lists.recipe, "-o", tmp_path / "out"]
+    assert faults.rerank("train", *command, below=tmp_path, fault=faults.kill_at(40)).code == -signal.SIGKILL
+    assert faults.rerank("train", *command, "--resume", below=tmp_path).code == 0
+    again = faults.rerank("train", *command, "--resume", below=tmp_path)
+    assert again.code == 0
+    assert "finished already" in again.err
+    assert "epoch" not in again.err
+    assert faults.rerank("test", *command, below=tmp_path, fault=faults.kill_at(12)).code == -signal.SIGKILL
+    assert faults.rerank("test", *command, below=tmp_path).code == 0
+    finish(lists, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["lists", "classes"])
+def test_a_finished_run_is_not_repeated(kind, request, tmp_path):
+    whole = request.getfixturevalue(kind)
+    finish(whole, tmp_path)
+    before = small.files_of(tmp_path / "out")
+    ended = faults.rerank("run", whole.recipe, "-o", tmp_path / "out", "--resume", below=tmp_path)
+    assert ended.code == 0
+    assert "finished already" in ended.err
+    after = small.files_of(tmp_path / "out")
+    assert {name for name in after if after[name] != before[name]} == {"log.txt"}
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_signals(lists, tmp_path, sent):
+    for step in steps(lists, 2, seed=sent):
+        place = tmp_path / str(step)
+        place.mkdir()
+        fault = faults.signal_at(step, sent)
+        ended = faults.rerank("run", lists.recipe, "-o", place / "out", below=place, fault=fault)
+        assert ended.code == 128 + sent, ended.err
+        assert "Traceback" not in ended.err
+        assert ended.err.count("error:") == 1
+        assert not faults.partial(place)
+        *_, said = ended.err.strip().splitlines()
+        name, *command = shlex.split(said)
+        assert name == "rerank"
+        ended = faults.rerank(*command, below=place)
+        assert ended.code == 0, ended.err
+        assert faults.artefacts(place / "out") == lists.artefacts
+
+
+@pytest.mark.parametrize("kind", ["lists", "classes"])
+def test_a_disk_that_is_full_from_a_step_on(kind, request, tmp_path):
+    whole = request.getfixturevalue(kind)
+    for step in steps(whole, 4 if kind == "lists" else 2, seed=1):
+        place = tmp_path / str(step)
+        place.mkdir()
+        fault = faults.full_from(step)
+        ended = faults.rerank("run", whole.recipe, "-o", place / "out", below=place, fault=fault)
+        failed_with(ended, 1, "No space left on device")
+        assert not faults.partial(place)
+        finish(whole, place)
+
+
+@pytest.mark.parametrize("largest", [0, 5_000, 60_000])
+def test_files_that_may_not_grow(lists, tmp_path, largest):
+    ended = faults.rerank("run", lists.recipe, "-o", tmp_path / "out", below=tmp_path, largest=largest)
+    failed_with(ended, 1, "cannot write")
+    assert not faults.partial(tmp_path)
+    finish(lists, tmp_path)
+
+
+def failed_with(ended: faults.Ended, code: int, *parts: str) -> None:
+    assert ended.code == code, ended.err
+    assert "Traceback" not in ended.err
+    assert ended.err.count("error:") == 1, ended.err
+    assert all(part in ended.err for part in parts), ended.err
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Any]:
+    """Mounts a tmpfs with given options; it goes with the test."""
+    made: list[Path] = []
+
+    def mount(options: str) -> Path:
+        place = tmp_path / f"mount{len(made)}"
+        place.mkdir()
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False, text=True
+        )
+        if done.returncode:
+            pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+        made.append(place)
+        return place
+
+    yield mount
+    for place in made:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_small_disk(lists, mounted):
+    place = mounted("size=600k")
+    failed_with(faults.rerank("run", lists.recipe, "-o", place / "out", below=place), 1, "cannot write")
+    assert not faults.partial(place)
+
+
+def test_a_disk_that_is_not_for_writing(lists, mounted, tmp_path):
+    place = mounted("ro")
+    ended = faults.rerank("run", lists.recipe, "-o", place / "out", below=tmp_path)
+    failed_with(ended, 1, f"cannot write {place / 'out'}", "Read-only")
+
+
+@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_that_is_not_for_writing(lists, tmp_path):
+    place = tmp_path / "place"
+    place.mkdir(mode=0o555)
+    ended = faults.rerank("run", lists.recipe, "-o", place / "out", below=tmp_path)
+    failed_with(ended, 1, f"cannot write {place / 'out'}", "Permission denied")
+
+
+def test_two_runs_into_one_directory(lists, tmp_path):
+    with sole_run(tmp_path / "out"):
+        ended = faults.rerank("run", lists.recipe, "-o", tmp_path / "out", below=tmp_path)
+        failed_with(ended, 1, "another run is at work there", f"process {os.getpid()} on ")
+        assert os.listdir(tmp_path / "out") == [".lock"]
+    finish(lists, tmp_path)
+
+
+def test_two_runs_that_share_a_cache(lists, tmp_path):
+    ended: dict[str, faults.Ended] = {}
+
+    def run(name: str) -> None:
+        (tmp_path / name).mkdir()
+        ended[name] = faults.rerank("run", lists.recipe, "-o", tmp_path / "out" / name, below=tmp_path / name)
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in ("a", "b"):
+        assert ended[name].code == 0, ended[name].err
+        assert faults.artefacts(tmp_path / "out" / name) == lists.artefacts
+    assert not faults.partial(tmp_path)

@@ -1,0 +1,170 @@
+"""Runs of the program in child processes that meet their end, or a failing disk, at a chosen step.
+
+A *step* is a change to the file system below a directory: a file opened for writing, a rename, a removal, a new
+directory. Python reports each by an audit event just before it happens.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import small
+
+from rerank import cli, files
+from rerank.stages import epoch_lines
+
+WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+Fault = Callable[[str, int], None]  # called with the event and the number of every step
+
+
+class Ended(NamedTuple):
+    """How a child ended: exit code (negative: the signal that killed it), what it said on stderr, steps."""
+
+    code: int
+    err: str
+    steps: int
+
+
+def kill_at(step: int) -> Fault:
+    """kill -9 just before a step."""
+
+    def fault(_event: str, number: int) -> None:
+        if number == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return fault
+
+
+def signal_at(step: int, sent: int) -> Fault:
+    """A signal just before a step."""
+
+    def fault(_event: str, number: int) -> None:
+        if number == step:
+            signal.raise_signal(sent)
+
+    return fault
+
+
+def full_from(step: int) -> Fault:
+    """The disk is full from a step on: nothing can be made or renamed any more, but for log files."""
+
+    def fault(event: str, number: int) -> None:
+        if number >= step and event in ("open", "os.mkdir", "os.rename"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    return fault
+
+
+def rerank(
+    *arguments: object,
+    below: Path,
+    fault: Fault | None = None,
+    seconds: float | None = None,
+    largest: int | None = None,
+) -> Ended:
+    """A command in a child process, which is a copy of this one: with its compiled kernels.
+
+    fault: called at every step below ``below``; seconds: when to kill it; largest: bytes of a file at most.
+    """
+    reading, said = os.pipe()  # it holds all that these runs say
+    child = os.fork()
+    if not child:
+        _in_child([str(part) for part in arguments], below, fault, largest, said)
+    os.close(said)
+    end = None if seconds is None else time.monotonic() + seconds
+    latest = time.monotonic() + 120
+    while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if (end is not None and time.monotonic() >= end) or time.monotonic() > latest:
+            os.kill(child, signal.SIGKILL)
+            end = None
+        time.sleep(0.002)
+    with os.fdopen(reading, encoding="utf-8") as stream:
+        text = stream.read()
+    said_last, found, steps = text.rpartition("STEPS ")
+    return Ended(os.waitstatus_to_exitcode(ended[1]), said_last if found else text, int(steps) if found else -1)
+
+
+def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: int | None, said: int) -> None:
+    """Run the command and end the process."""
+    count, code = 0, 70
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for old, new in ((null, 0), (null, 1), (said, 2)):
+            os.dup2(old, new)
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
+        sys.argv = ["rerank", *arguments]
+        files._sync = lambda _: None  # type: ignore[assignment]  # no power fails here, and it takes most of the time
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if largest is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
+
+        def hook(event: str, details: tuple[Any, ...]) -> None:
+            nonlocal count
+            if _is_step(event, details, below):
+                count += 1
+                if fault is not None:
+                    fault(event, count)
+
+        sys.addaudithook(hook)
+        cli.main()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        fault = None
+        if largest is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        os.write(2, f"STEPS {count}".encode())
+        os._exit(code)
+
+
+def _is_step(event: str, details: tuple[Any, ...], below: Path) -> bool:
+    if event not in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+        return False
+    path = details[0]
+    if not isinstance(path, str | Path) or (event == "open" and not int(details[2]) & WRITES):
+        return False
+    # What is removed below a directory is named relative to it.
+    return Path(path).is_relative_to(below) or (event in ("os.remove", "os.rmdir") and not os.path.isabs(path))
+
+
+def artefacts(directory: Path) -> dict[str, Any]:
+    """What the recipe determines of all that a finished run leaves, its cache included."""
+    found: dict[str, Any] = {}
+    cache = directory.parent / ".cache"
+    for path in sorted([*directory.rglob("*"), *cache.rglob("*")]):
+        name = str(path.relative_to(cache if path.is_relative_to(cache) else directory))
+        if path.is_dir():
+            found[name] = None
+        elif path.suffix in (".gz", ".npz", ".npy", ".yaml", ".tsv", ".svg"):
+            found[name] = path.read_bytes()
+        elif path.name == "history.jsonl":
+            found[name] = small.without_clock(epoch_lines(path))
+        elif path.suffix == ".json":
+            found[name] = without_date(small.without_clock(json.loads(path.read_text())))
+        else:
+            found[name] = "there"
+    return found
+
+
+def without_date(value: Any) -> Any:
+    """``value`` without dates, and without digests of what holds them."""
+    if isinstance(value, dict):
+        return {key: without_date(entry) for key, entry in value.items() if key not in ("date", "digest")}
+    return [without_date(entry) for entry in value] if isinstance(value, list) else value
+
+
+def partial(directory: Path) -> list[str]:
+    """Files and directories below one that have temporary names."""
+    return [str(path) for path in directory.rglob(".*.partial")]
