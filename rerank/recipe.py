@@ -34,9 +34,21 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+class _Dumper(yaml.SafeDumper):
+    """Writes what ``_Loader`` reads: a text that looks like such a number is quoted, rare line ends are escaped."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """See ``yaml.SafeDumper``; quoted otherwise, these line ends would be read as plain ones."""
+        style = '"' if any(end in data for end in "\x85\u2028\u2029") else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+for _class in (_Loader, _Dumper):
+    _class.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    )
 
 
 def _read_yaml(text: str) -> Any:
@@ -287,7 +299,7 @@ class TaskRecipe(Section):
 
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+        return yaml.dump(self.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 class ListRecipe(TaskRecipe):

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from .campaign import Campaign, Progress, Summary
 from .targets import TARGETS
+from .worker import SECONDS
 
 
 def main(
@@ -20,7 +21,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     target: Annotated[str | None, typer.Option(help="This target alone (its inputs are others then).")] = None,
     checked: Annotated[bool, typer.Option(help="Odd inputs run in kernels that check their bounds.")] = True,
-    seconds: Annotated[float, typer.Option(help="Time for one input; more is a hang.")] = 120.0,
+    seconds: Annotated[float, typer.Option(help="Time for one input; more is a hang.")] = SECONDS,
     output: Annotated[Path, typer.Option(help="Where failing inputs are kept.")] = Path("runs/fuzz"),
 ) -> None:
     """Damage samples of every format, try them, and print what came of it."""

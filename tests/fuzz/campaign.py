@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .judging import OUTCOMES
-from .worker import Tried, Worker
+from .worker import SECONDS, Tried, Worker
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Campaign:
     jobs: int = 1
     only: str | None = None
     checked: bool = True
-    seconds: float = 120.0
+    seconds: float = SECONDS
 
     def run(self, report: Callable[[Summary], None] = lambda _: None) -> Summary:
         """Try all of them; ``report`` is called after each."""

@@ -42,7 +42,7 @@ def _bomb(rng: Rng) -> bytes:
     piece = (b"\0", b"x", b"(", b" ", b"[", b"0 ||| a ||| ||| -1\n", b"1 1:1\n", b"\r\n", TREE + b"\n")[
         int(rng.integers(9))
     ]
-    return bomb(piece, (1 << 26) if b"\n" in piece else (1 << 29), rng)
+    return bomb(piece, (1 << 25) if b"\n" in piece else (1 << 29), rng)
 
 
 def _nested(rng: Rng) -> bytes:
@@ -79,7 +79,7 @@ def _hypotheses(_: Rng) -> bytes:
 
 
 def _gap(_: Rng) -> bytes:
-    return b"H-0\t-1\ta\nH-999999\t-1\ta\n"
+    return b"H-0\t-1\ta\nH-99999\t-1\ta\n"
 
 
 def _objects(_: Rng) -> bytes:

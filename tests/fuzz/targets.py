@@ -227,6 +227,12 @@ class Case(NamedTuple):
     large: bool
 
 
+def warm_up() -> None:
+    """Make all samples; those of models take some seconds, and kernels."""
+    for target in TARGETS.values():
+        target.samples()
+
+
 def make_case(seed: int, number: int, only: str | None = None) -> Case:
     """Input ``number`` of the campaign ``seed``, of one target alone if it is named."""
     from .giants import giant

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .judging import Outcome, judge, write_case
-from .targets import make_case
+from .targets import make_case, warm_up
 
-SECONDS = 120.0  # for one input; more is a hang
+SECONDS = 300.0  # for one input, kernels it is the first to need included; more is a hang
+STARTING = 1200.0  # for a process, until it has its samples
 ROOM = 768 << 20  # bytes of address space for one input, and
 ROOM_PER_BYTE = 40  # for each byte of its files
 _STARTING = threading.Lock()  # the environment is that of all threads
@@ -89,6 +90,8 @@ def _work(connection: Connection, directory: Path, try_one: Try) -> None:
     logging.getLogger("rerank").propagate = False
     with open(directory / "crash.txt", "w") as log, contextlib.suppress(EOFError):
         faulthandler.enable(log)
+        warm_up()
+        connection.send("ready")
         while True:
             seed, number, only = connection.recv()
             place = directory / "input"
@@ -121,6 +124,8 @@ class Worker:
         with _STARTING, _environment(self.checked, self.kernels):
             self._process.start()
         theirs.close()
+        if not self._connection.poll(STARTING) or self._connection.recv() != "ready":
+            raise RuntimeError(f"a process that tries inputs is not ready after {STARTING:.0f} s")
         return self._connection
 
     def run(self, seed: int, number: int, only: str | None = None, seconds: float = SECONDS) -> Tried:

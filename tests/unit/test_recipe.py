@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +216,13 @@ def test_what_was_found_is_not_shown_without_end(load):
     text = message(load, f"runs: [{'x' * 10_000}]")
     assert len(text) < 400
     assert "runs.0: found 'xxx" in text
+
+
+@pytest.mark.parametrize("value", ["1e-5", "2E3", "1.5e+2", "0x10", "nan", "on", "1_000", "2001-01-01", "a\u2028b\x85"])
+def test_a_text_that_looks_like_something_else_stays_a_text_in_the_resolved_recipe(load, tmp_path, value):
+    quoted = json.dumps(value)
+    recipe = load(f"about: {quoted}\nlearner: {{name: vrda, note: {quoted}}}\n")
+    assert (recipe.about, recipe.learner["note"]) == (value, value)
+    resolved = tmp_path / "resolved.yaml"
+    resolved.write_text(recipe.as_yaml(), encoding="utf-8")
+    assert load_recipe(resolved) == recipe
