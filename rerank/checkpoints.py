@@ -32,6 +32,11 @@ class Checkpoint:
         self._directory, self._key, self._seconds = directory, key, seconds
         self._last, self._took = time.monotonic(), 0.0
 
+    @property
+    def directory(self) -> Path:
+        """Where it is, or will be."""
+        return self._directory
+
     def due(self) -> bool:
         """Is it time to save again?"""
         return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)

@@ -17,6 +17,7 @@ import numpy as np
 from rerank import __version__
 from rerank.content import content_of, metric_of, recipe_of
 from rerank.content.base import make_reader
+from rerank.engine import Engine, LocalEngine
 from rerank.errors import DataError, ModelError, RecipeError
 from rerank.examples import make_examples
 from rerank.extraction import CorpusCache, Extracted, file_digest
@@ -36,7 +37,7 @@ from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
-from rerank.runs import Run, check_pairs, train_run
+from rerank.runs import Run, check_mixing, check_pairs, train_run
 from rerank.shards import Lists, first_candidates
 from rerank.stages import Stages
 from rerank.standard import raw_weights
@@ -64,13 +65,13 @@ class Data:
     others: dict[str, Extracted]
 
     @staticmethod
-    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...]) -> Data:
-        """Extract, or take from the cache, the training split and ``splits``."""
+    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...], engine: Engine | None = None) -> Data:
+        """Extract, by ``engine``, or take from the cache, the training split and ``splits``."""
         store = cache_of(directory)
         remove_leftovers(store.directory)
-        training, table, key = store.training(recipe)
+        training, table, key = store.training(recipe, engine)
         others = {
-            split: training if split == recipe.data.train else store.split(recipe, split, table, key)
+            split: training if split == recipe.data.train else store.split(recipe, split, table, key, engine)
             for split in splits
         }
         return Data(training, table, key, others)
@@ -103,20 +104,25 @@ class Data:
         return found
 
 
-def extract(recipe: ListRecipe, directory: Path) -> dict[str, Any]:
+def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
     check(recipe)
-    data = Data.load(recipe, directory, recipe.splits[1:])
+    data = Data.load(recipe, directory, recipe.splits[1:], engine)
     return data.counts(recipe, metric_of(recipe))
 
 
 def run(
-    recipe: ListRecipe, directory: Path, *, resume: bool = False, stages: tuple[str, ...] = ("train", "test")
+    recipe: ListRecipe,
+    directory: Path,
+    *,
+    resume: bool = False,
+    stages: tuple[str, ...] = ("train", "test"),
+    engine: Engine | None = None,
 ) -> Metrics:
     """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
 
     stages: "train" leaves the trained runs and the model, "test" evaluates them. resume: keep the runs that an
-    interrupted call has finished.
+    interrupted call has finished. engine: whose workers extract and train, this process by default.
 
     Raises
     ------
@@ -131,7 +137,7 @@ def run(
         done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
         if done is None:
             work = Stages(directory / "history.jsonl")
-            done = _carry_out(recipe, directory, work, stages)
+            done = _carry_out(recipe, directory, work, stages, engine or LocalEngine())
             done["stages"] = work.summary()
             done["seconds"] = round(time.monotonic() - start, 3)
             write_text(directory / "metrics.json", json.dumps(done, indent=1) + "\n")
@@ -142,7 +148,7 @@ def run(
     return done
 
 
-def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...]) -> Metrics:
+def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine) -> Metrics:
     """Stage by stage; returns the content of metrics.json but for the stages and the time."""
     start = time.monotonic()
     metric = metric_of(recipe)
@@ -150,10 +156,12 @@ def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[
     with work.stage("extract") as found:
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *tests)
-        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)))
+        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)), engine)
         found |= data.size()
     with work.stage("train", runs=len(recipe.expand())) as found:
-        runs = _train_all(recipe, directory, data, metric, work, only_load="train" not in stages)
+        if "train" in stages:
+            _train_all(recipe, directory, data, engine)
+        runs = _load_all(recipe, directory, data, work)
         found["epochs"] = sum(each.training["epochs_run"] for each in runs)
     chosen = _best_on_dev(runs, metric)
     if len(runs) > 1 and recipe.data.dev:
@@ -185,6 +193,7 @@ def check(recipe: ListRecipe) -> None:
     for _, single in recipe.expand():
         settings = single.training
         check_pairs(build(learners, single.learner, "learner"), settings.pairs)
+        check_mixing(single)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:
@@ -219,30 +228,67 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
         log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
 
 
-def _train_all(
-    recipe: ListRecipe, directory: Path, data: Data, metric: Metric, work: Stages, *, only_load: bool
-) -> list[Run]:
-    """All runs of the recipe, those that are stored already from disk."""
-    runs = []
+@dataclasses.dataclass(frozen=True)
+class Pending:
+    """A run that is to be trained: a task. The lists, and where the run is stored, are on a disk that workers share.
+
+    tuned: the lists of MERT; table: what it needs of the columns.
+    """
+
+    name: str
+    recipe: ListRecipe
+    training: Lists
+    dev: Lists | None
+    tuned: Lists | None
+    table: Table | None
+    key: str
+    stored: Path
+
+
+def train_pending(task: Pending, engine: Engine | None = None) -> None:
+    """Train a run and store it; with mixing, by the workers of ``engine``."""
+    single, metric = task.recipe, metric_of(task.recipe)
+    unfinished = task.stored.with_name(f"{task.stored.name}.unfinished")
+    run_ = train_run(task.name, single, task.training, task.dev, metric, task.key, unfinished, engine)
+    if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
+        tune_run(run_, single, task.tuned, task.dev, metric, task.table)
+    run_.save(task.stored)
+    remove(unfinished)
+
+
+def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) -> None:
+    """Train and store all runs of the recipe that are not stored already, side by side where there are workers."""
+    pending, shown = [], []
     expanded = recipe.expand()
     for number, (name, single) in enumerate(expanded):
-        stored = directory / RUNS / f"{number:04d}"
+        stored = directory.absolute() / RUNS / f"{number:04d}"
         if stored.exists():
-            run_ = Run.load(stored, name, single, data.key)
-        elif only_load:
+            continue
+        _check_warm_start(single, data.table)
+        dev = data.others[single.data.dev].corpus if single.data.dev else None
+        mert = single.mert if isinstance(single, TextRecipe) else None
+        tuned = data.others[mert.split].corpus if mert is not None else None
+        table = data.table if mert is not None else None
+        pending.append(Pending(name, single, data.training.corpus, dev, tuned, table, data.key, stored))
+        shown.append(f"run {number + 1} of {len(expanded)}: {name}, seed {single.seed}")
+    if len(pending) > 1 and engine.workers > 1 and all(each.recipe.training.mixing is None for each in pending):
+        log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
+        for line, _ in zip(shown, engine.map(train_pending, pending), strict=True):
+            log.info("%s: trained", line)
+        return
+    for line, each in zip(shown, pending, strict=True):
+        log.info("%s", line)
+        train_pending(each, engine)
+
+
+def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> list[Run]:
+    """All runs of the recipe, from disk."""
+    runs = []
+    for number, (name, single) in enumerate(recipe.expand()):
+        stored = directory / RUNS / f"{number:04d}"
+        if not stored.exists():
             raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
-        else:
-            log.info("run %d of %d: %s, seed %d", number + 1, len(expanded), name, single.seed)
-            dev = data.others[single.data.dev] if single.data.dev else None
-            _check_warm_start(single, data.table)
-            unfinished = stored.with_name(f"{stored.name}.unfinished")
-            lists = data.training.corpus, dev.corpus if dev else None
-            run_ = train_run(name, single, *lists, metric, data.key, unfinished)
-            if isinstance(single, TextRecipe) and single.mert is not None:
-                split = data.others[single.mert.split].corpus
-                tune_run(run_, single, split, dev.corpus if dev else None, metric, data.table)
-            run_.save(stored)
-            remove(unfinished)
+        run_ = Run.load(stored, name, single, data.key)
         work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
         runs.append(run_)
     return runs

@@ -285,6 +285,11 @@ class TaskRecipe(Section):
     seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
     metric: Settings
 
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _only_its_name(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
     @field_validator("seeds")
     @classmethod
     def _no_seed_twice(cls, value: tuple[int, ...]) -> tuple[int, ...]:

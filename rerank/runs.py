@@ -14,15 +14,18 @@ import numpy as np
 
 from rerank.arrays import read_array
 from rerank.checkpoints import Checkpoint
+from rerank.engine import Engine
 from rerank.errors import DataError, RecipeError
 from rerank.evaluation import Selections
 from rerank.files import new_directory
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.combining import family_of
 from rerank.learn.differences import expand
 from rerank.learn.gathering import gather
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
+from rerank.learn.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best
 from rerank.learn.trainer import Training, train
@@ -190,24 +193,25 @@ def train_run(
     metric: Metric,
     data: str = "",
     unfinished: Path | None = None,
+    engine: Engine | None = None,
 ) -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
     ``data`` is the digest of ``corpus``. A run that goes on from another model has neither bounds nor votes: both are
     about all updates from the first, and only its own are logged. ``unfinished``: where checkpoints go, and what to go
-    on from; whoever stores the run removes them.
+    on from; whoever stores the run removes them. ``engine``: whose workers train sections, where there is mixing.
     """
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
-        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, unfinished)
+        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, unfinished, engine)
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
     checkpoint = _checkpoint(recipe, "training", data, unfinished)
-    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data, checkpoint)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data, checkpoint, engine)
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | chosen
     warm = recipe.training.warm_start is not None
@@ -276,6 +280,20 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         raise RecipeError(error.message, key="training.pairs.name") from None
 
 
+def check_mixing(recipe: ListRecipe) -> None:
+    """Refuse mixing where states of a learner cannot be combined, or not so.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    settings = recipe.training
+    if settings.mixing is not None:
+        named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
+        for learner in named:
+            family_of(build(learners, learner, "learner"), settings.mixing.rule, settings.mixing.keep)
+
+
 def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
     """The oracles that training aims at (int64 [L])."""
     return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
@@ -290,6 +308,7 @@ def _train(
     metric: Metric,
     data: str = "",
     checkpoint: Checkpoint | None = None,
+    engine: Engine | None = None,
 ) -> Training:
     settings = recipe.training
     sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
@@ -311,24 +330,27 @@ def _train(
     warm = _warm(settings.warm_start, learner, corpus, data)
     last = epochs + (warm[1] if warm is not None else 0)
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
-        return train(
-            build(learners, learner, "learner"),
-            corpus,
-            targets,
-            epochs=epochs,
-            seed=recipe.seed,
-            shuffle=settings.shuffle,
-            any_ties=recipe.oracle.ties == "any",
-            predictor=settings.predictor,
-            patience=settings.patience,
-            evaluate_train=lambda weights: sign * corpus_score(corpus, weights, metric),
-            evaluate_dev=None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
-            warm=warm,
-            pairs=pair_source(settings.pairs),
-            keep_log=settings.warm_start is None and (settings.vote or 1),
-            on_epoch=say,
-            checkpoint=checkpoint,
-        )
+        how: dict[str, Any] = {
+            "epochs": epochs,
+            "seed": recipe.seed,
+            "shuffle": settings.shuffle,
+            "any_ties": recipe.oracle.ties == "any",
+            "predictor": settings.predictor,
+            "patience": settings.patience,
+            "evaluate_train": lambda weights: sign * corpus_score(corpus, weights, metric),
+            "evaluate_dev": None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
+            "warm": warm,
+            "pairs": pair_source(settings.pairs),
+            "on_epoch": say,
+            "checkpoint": checkpoint,
+        }
+        made = build(learners, learner, "learner")
+        if settings.mixing is not None:
+            log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
+            mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.directory if checkpoint else None
+            return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
+        keep_log = settings.warm_start is None and (settings.vote or 1)
+        return train(made, corpus, targets, keep_log=keep_log, **how)
 
 
 def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:
@@ -356,12 +378,13 @@ def _select(
     metric: Metric,
     data: str,
     unfinished: Path | None,
+    engine: Engine | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The columns (bool [D]) that a first training leaves."""
     log.info("selecting features with %s", settings.learner)
     epochs = settings.epochs or recipe.training.epochs
     checkpoint = _checkpoint(recipe, "selection", data, unfinished)
-    first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint)
+    first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint, engine=engine)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":
         squares = np.zeros(corpus.width)

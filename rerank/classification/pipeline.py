@@ -16,7 +16,7 @@ from rerank import __version__
 from rerank.classification.baselines import make_baseline
 from rerank.classification.data import ExampleSet, load_set, load_sets
 from rerank.classification.drawing import Traced, check_figures, draw_results, draw_traces, traces_of
-from rerank.classification.experiment import Draw, run_spec, seeds_of
+from rerank.classification.experiment import Draw, Origin, run_spec, seeds_of
 from rerank.classification.figures import Drawing
 from rerank.classification.fitting import make_learner
 from rerank.classification.kept import key_of, load_results, save_results
@@ -27,6 +27,7 @@ from rerank.classification.recipe import ClassificationRecipe, SourceSettings, S
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
+from rerank.engine import Engine
 from rerank.errors import RecipeError
 from rerank.files import remove, write_text
 from rerank.metrics.classification import Classification
@@ -128,12 +129,18 @@ def extract(recipe: ClassificationRecipe) -> dict[str, Any]:
 
 
 def run(
-    recipe: ClassificationRecipe, directory: Path, *, resume: bool = False, stages: tuple[str, ...] = ("train", "test")
+    recipe: ClassificationRecipe,
+    directory: Path,
+    *,
+    resume: bool = False,
+    stages: tuple[str, ...] = ("train", "test"),
+    engine: Engine | None = None,
 ) -> Outcome:
     """Carry out a recipe and leave its artefacts in ``directory``.
 
     resume: keep the results that an interrupted call has finished. stages: with "train" alone, only the model is
-    trained, on all training examples of the one set.
+    trained, on all training examples of the one set. engine: whose workers fit folds and points of tuning; threads of
+    this process by default.
 
     Raises
     ------
@@ -150,7 +157,7 @@ def run(
             log.info("%s: finished already; run it without --resume to do it again", directory)
             return Outcome(done, [])
         work = Stages(directory / "history.jsonl")
-        outcome = _carry_out(recipe, store, specs, directory, work, stages)
+        outcome = _carry_out(recipe, store, specs, directory, work, stages, engine)
         outcome.metrics["stages"] = work.summary()
         outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
         write_text(directory / "metrics.json", json.dumps(outcome.metrics, indent=1) + "\n")
@@ -165,6 +172,7 @@ def _carry_out(
     directory: Path,
     work: Stages,
     stages: tuple[str, ...],
+    engine: Engine | None,
 ) -> Outcome:
     """Stage by stage; the metrics lack stages and time."""
     start = time.monotonic()
@@ -172,7 +180,7 @@ def _carry_out(
     traced: dict[str, Traced] = {}
     if "test" in stages:
         with work.stage("experiments", sets=len(store.sets), runs=len(specs)) as found:
-            results, traced = _experiments(recipe, store, specs, directory)
+            results, traced = _experiments(recipe, store, specs, directory, engine)
             found["results"] = len(results)
         work.append(line for each in results for line in _history(each))
     if _single(recipe, store, specs):
@@ -201,7 +209,7 @@ def _single(recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec]) -
 
 
 def _experiments(
-    recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec], directory: Path
+    recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec], directory: Path, engine: Engine | None
 ) -> tuple[list[Result], dict[str, Traced]]:
     """All results, set by set, and what the figures look at on the way."""
     results: list[Result] = []
@@ -227,7 +235,8 @@ def _experiments(
         key = key_of(draw(seeds_of(recipe)[0]), noise, spec)
         found = load_results(directory / KEPT, key, spec)
         if found is None:
-            found = run_spec(spec, draw, noise, seeds_of(recipe))
+            origin = Origin.of(recipe.data, name, store.sets[name])
+            found = run_spec(spec, draw, noise, seeds_of(recipe), engine, origin)
             save_results(directory / KEPT, key, found)
         results += found
         error = float(np.mean([np.mean(each.values("error")) for each in found]))

@@ -14,6 +14,7 @@ from rerank.classification import pipeline as classification
 from rerank.classification.page import Outcome, rich_table, sets_table
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
+from rerank.engine import Engine, EngineSettings, open_engine
 from rerank.errors import RecipeError
 from rerank.evaluation import compare_runs
 from rerank.features.sets import SETS
@@ -31,6 +32,27 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
+EngineName = Annotated[
+    Literal["local", "processes", "dask", "ray"] | None,
+    typer.Option("--engine", help="Who does the work: this process, processes of this machine, a cluster."),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="How many work at once; without --engine: so many processes.")
+]
+Address = Annotated[
+    str | None, typer.Option("--address", help="Of a running Dask scheduler or Ray cluster.", show_default=False)
+]
+
+
+def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
+    """The engine of the recipe, with what the command line says; results do not depend on it."""
+    settings = recipe.engine
+    if name is None and workers is not None and settings.name == "local":
+        name = "processes"
+    given = {"name": name, "workers": workers, "address": address}
+    if name not in (None, settings.name):
+        settings = EngineSettings()
+    return open_engine(settings.model_copy(update={key: value for key, value in given.items() if value is not None}))
 
 
 def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[TaskRecipe, Path]:
@@ -43,19 +65,35 @@ def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Ta
 
 
 @app.command()
-def run(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
+def run(
+    recipe: RecipeFile,
+    set_: Sets = None,
+    output: Output = None,
+    resume: Resume = False,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
     """Extract, train, test and report, as the recipe says."""
     settings, directory = _recipe(recipe, set_, output)
-    if isinstance(settings, ClassificationRecipe):
-        _print_tables(classification.run(settings, directory, resume=resume))
-    else:
-        lists = _of_lists(settings, "run")
-        _print_results(lists, pipeline.run(lists, directory, resume=resume))
+    with _engine(settings, engine, workers, address) as opened:
+        if isinstance(settings, ClassificationRecipe):
+            _print_tables(classification.run(settings, directory, resume=resume, engine=opened))
+        else:
+            lists = _of_lists(settings, "run")
+            _print_results(lists, pipeline.run(lists, directory, resume=resume, engine=opened))
     out.print(f"report: {directory / 'report.html'}")
 
 
 @app.command()
-def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
+def extract(
+    recipe: RecipeFile,
+    set_: Sets = None,
+    output: Output = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
     """Build and cache the corpora of a recipe, and say what is in them."""
     settings, directory = _recipe(recipe, set_, output)
     if isinstance(settings, ClassificationRecipe):
@@ -63,7 +101,9 @@ def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> Non
         out.print(table if out.is_terminal else plain_text(table))
         return
     table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped")
-    for split, counts in pipeline.extract(_of_lists(settings, "extract"), directory).items():
+    with _engine(settings, engine, workers, address) as opened:
+        found = pipeline.extract(_of_lists(settings, "extract"), directory, opened)
+    for split, counts in found.items():
         skipped = sum(counts["skipped"].values())
         numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
         table.add_row(split, *numbers, f"{skipped:,}")
@@ -71,25 +111,43 @@ def extract(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> Non
 
 
 @app.command()
-def train(recipe: RecipeFile, set_: Sets = None, output: Output = None, resume: Resume = False) -> None:
+def train(
+    recipe: RecipeFile,
+    set_: Sets = None,
+    output: Output = None,
+    resume: Resume = False,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
     settings, directory = _recipe(recipe, set_, output)
     if isinstance(settings, ClassificationRecipe):
         classification.run(settings, directory, resume=resume, stages=("train",))
         out.print(f"model: {directory / 'model'}")
         return
-    result = pipeline.run(_of_lists(settings, "train"), directory, resume=resume, stages=("train",))
+    with _engine(settings, engine, workers, address) as opened:
+        lists = _of_lists(settings, "train")
+        result = pipeline.run(lists, directory, resume=resume, stages=("train",), engine=opened)
     training = result["training"]
     out.print(f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights")
     out.print(f"model: {directory / 'model'}")
 
 
 @app.command("test")
-def evaluate_model(recipe: RecipeFile, set_: Sets = None, output: Output = None) -> None:
+def evaluate_model(
+    recipe: RecipeFile,
+    set_: Sets = None,
+    output: Output = None,
+    engine: EngineName = None,
+    workers: Workers = None,
+    address: Address = None,
+) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
     settings, directory = _recipe(recipe, set_, output)
     lists = _of_lists(settings, "test")
-    _print_results(lists, pipeline.run(lists, directory, resume=True, stages=("test",)))
+    with _engine(settings, engine, workers, address) as opened:
+        _print_results(lists, pipeline.run(lists, directory, resume=True, stages=("test",), engine=opened))
     out.print(f"report: {directory / 'report.html'}")
 
 

@@ -23,6 +23,8 @@ import numpy as np
 from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
 from rerank.engines.base import Engine, LocalEngine
+from rerank.files import scratch_directory
+from rerank.interrupts import Interrupted, deferred, requested
 from rerank.learn.base import Learner, State
 from rerank.learn.changes import (
     Change,
@@ -145,13 +147,14 @@ def train_mixed(
 ) -> Training:
     """``train`` by mixing: see there. A single section is trained exactly as without mixing. No updates are logged.
 
-    engine: whose workers learn, this process by default; workspace: a directory for what travels, on a disk that all
-    workers share; it is emptied.
+    engine: whose workers learn, this process by default; workspace: what travels is put beside this path, which is on a
+    disk that all workers share.
 
     Raises
     ------
     RecipeError: states of the learner cannot be combined so, or it cannot learn from such pairs.
     RunError: workers die again and again, or something cannot be written.
+    Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first.
     """
     require_source(learner, pairs)
     family_of(learner, mixing.rule, mixing.keep)
@@ -160,7 +163,7 @@ def train_mixed(
     else:
         state, done = learner.init(lists.width, lists.candidate_count), 0
     course = Course(Training(learner, {}, None, None, 0), state, None, done)
-    with _emptied(workspace) as place:
+    with _scratch(workspace) as place:
         task = Section(
             learner, lists, "", 0, 0, 0, type(state), "", None, str(place), seed, done, shuffle, any_ties, pairs
         )
@@ -170,17 +173,24 @@ def train_mixed(
             mixed.restore(*stored)
             logger.info("going on after epoch %d", course.epoch)
         while course.epoch < done + epochs and not course.stopped(patience):
-            mixed.epoch()
-            line, weights = course.finish_epoch(predictor)
-            if evaluate_train is not None:
-                line["train"] = evaluate_train(weights[predictor])
-            if evaluate_dev is not None:
-                line["dev"] = evaluate_dev(weights[predictor])
-            course.judge(line, weights)
-            if on_epoch is not None:
-                on_epoch(line)
-            if checkpoint is not None and checkpoint.due():
-                checkpoint.save(*mixed.saved())
+            try:
+                learned = mixed.learned()
+            except Interrupted:
+                if checkpoint is not None:
+                    checkpoint.save(*mixed.saved())
+                raise
+            with deferred():
+                mixed.combine(learned)
+                line, weights = course.finish_epoch(predictor)
+                if evaluate_train is not None:
+                    line["train"] = evaluate_train(weights[predictor])
+                if evaluate_dev is not None:
+                    line["dev"] = evaluate_dev(weights[predictor])
+                course.judge(line, weights)
+                if on_epoch is not None:
+                    on_epoch(line)
+                if checkpoint is not None and (checkpoint.due() or requested()):
+                    checkpoint.save(*mixed.saved())
     return course.training
 
 
@@ -204,8 +214,8 @@ class _Mixed:
         self.begun = copy_state(self.course.state)
         self.own: list[str] = []
 
-    def epoch(self) -> None:
-        """Let all sections learn, and combine what they have learned."""
+    def learned(self) -> list[Learned]:
+        """Let all sections learn for an epoch; nothing is changed here."""
         course, started = self.course, time.perf_counter()
         start = self.place / f"start-{course.epoch}"
         save_state(start, self.begun)
@@ -215,19 +225,24 @@ class _Mixed:
             for task, own in zip(self.tasks, before, strict=True)
         ]
         learned = list(self.engine.map(learn, tasks))
+        shutil.rmtree(start, ignore_errors=True)
+        course.seconds = time.perf_counter() - started
+        return learned
+
+    def combine(self, learned: list[Learned]) -> None:
+        """Take in what the sections have learned in an epoch."""
+        course, started = self.course, time.perf_counter()
         changes = [load_change(type(self.begun), Path(each.change)) for each in learned]
         course.state = self.combined(changes)
-        done = [str(start), *self.own]
-        if self.mixing.every == "once":
-            self.own = [each.change for each in learned]
-        else:
+        done, self.own = self.own, [each.change for each in learned]
+        if self.mixing.every == "epoch":
             self.begun, self.fresh = course.state, False
-            done += [each.change for each in learned]
+            done, self.own = self.own, []
         for path in done:
             shutil.rmtree(path, ignore_errors=True)
         course.stats = [stats for each in learned for stats in each.stats]
         course.nonzeros = sum(each.nonzeros for each in learned)
-        course.seconds = time.perf_counter() - started
+        course.seconds += time.perf_counter() - started
 
     def combined(self, changes: list[Change]) -> State:
         """One state from those of the sections; where possible, only columns that one has touched are looked at."""
@@ -270,18 +285,14 @@ class _Mixed:
 
 
 @contextmanager
-def _emptied(workspace: Path | None) -> Iterator[Path]:
-    """An empty directory, removed at the end: ``workspace``, or one of this machine."""
-    if workspace is None:
-        with tempfile.TemporaryDirectory(prefix="rerank-mixing-") as directory:
-            yield Path(directory)
+def _scratch(beside: Path | None) -> Iterator[Path]:
+    """A directory for the time of the block: beside ``beside``, or one of this machine."""
+    if beside is not None:
+        with scratch_directory(beside.absolute()) as place:
+            yield place
         return
-    shutil.rmtree(workspace, ignore_errors=True)
-    workspace.mkdir(parents=True)
-    try:
-        yield workspace.absolute()
-    finally:
-        shutil.rmtree(workspace, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="rerank-mixing-") as directory:
+        yield Path(directory)
 
 
 def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
