@@ -3,8 +3,8 @@
     python benchmarks/memory.py --root data/quickstart [--split train] [--times 1 3 10] [--shard-size 8]
 
 Every stage is a process of its own. Its memory is what is its own (`RssAnon` of /proc, with that of its children,
-looked at every 10 ms), without memory-mapped files, which the system takes back whenever it needs the room. The larger
-corpora hold the same lists again and again, with `min_lists` as many times as large, so that they have the same columns.
+looked at every 10 ms), without memory-mapped files, which the system takes back whenever it needs the room. The
+larger corpora hold the same lists again and again, with `min_lists` as many times as large: they have the same columns.
 """
 
 from __future__ import annotations
