@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rerank.corpus import Corpus
+from rerank.corpus import Corpus, concatenate
 from rerank.extraction import CorpusCache
 from rerank.learn.log import UpdateLog
 from rerank.learn.rda import VotedRDA
@@ -26,6 +26,7 @@ from rerank.learn.trainer import epoch_order
 from rerank.learn.voting import vote
 from rerank.oracle import oracle
 from rerank.recipe import Recipe
+from rerank.shards import parts
 
 
 def main() -> None:
@@ -44,7 +45,8 @@ def main() -> None:
     )
     cache = CorpusCache(arguments.cache)
     extracted, table, key = cache.training(recipe)
-    train, test = extracted.corpus, cache.split(recipe, "test", table, key).corpus
+    splits = extracted.corpus, cache.split(recipe, "test", table, key).corpus
+    train, test = (concatenate([part for _, part in parts(lists)]) for lists in splits)
     learner = VotedRDA(loss=arguments.loss, eta=1.0, base=0.2)
     print(json.dumps(measure(learner, train, test, arguments.epochs), indent=1))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from rerank.engines.worker import carry_out
 from rerank.errors import RerankError, RunError
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.files import new_directory
+from rerank.files import reason
 from rerank.readers.base import SkipCount
 from rerank.readers.text_list import TextList
 from rerank.recipe import ListRecipe
@@ -100,17 +101,20 @@ class Spool:
         return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
 
     def save(self, number: int, *parts: Any) -> None:
-        """Write the arrays of a block, which are there at once.
+        """Write the arrays of a block, which are there all at once. They need not outlive the power.
 
         Raises
         ------
-        RunError: they cannot be written.
+        RunError: they cannot be written, or the spool is gone: the process that waits for this one was stopped.
         """
-        if not Path(self.directory).is_dir():
-            raise RunError("the extraction was stopped")  # by the process that waits for this one
-        with new_directory(self.path(number)) as new:
+        try:
+            temporary = Path(mkdtemp(dir=self.directory))
             for name, array in (item for part in parts for item in part._asdict().items()):
-                np.save(new / f"{name}.npy", array, allow_pickle=False)
+                np.save(temporary / f"{name}.npy", array, allow_pickle=False)
+            if not self.path(number).exists():  # else a worker that died behind this point has left the same
+                temporary.rename(self.path(number))
+        except OSError as error:
+            raise RunError(f"cannot write {self.path(number)}: {reason(error)}") from error
 
 
 @dataclass(frozen=True)
