@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
 from rerank.engines.base import Engine, LocalEngine
@@ -88,7 +89,7 @@ class Learned(NamedTuple):
 
 def learn(task: Section) -> Learned:
     """Carry out a task."""
-    targets = np.load(task.oracle, mmap_mode="r" if task.last else None)[task.first : task.last]
+    targets = read_array(Path(task.oracle), np.int64, 1, mmap=True)[task.first : task.last]
     targets = np.where(targets >= 0, targets - task.candidates, -1)
     state = load_state(task.kind, Path(task.state))
     course = Course(Training(task.learner, {}, None, None, 0), state, None, task.epoch)
@@ -113,7 +114,7 @@ def load_state(kind: type[Any], directory: Path, *, mmap: bool = False) -> State
     for name in kind._fields:
         path = directory / f"{name}.npy"
         large = mmap and path.stat().st_size > MAPPED
-        arrays[name] = np.load(path, mmap_mode="r" if large else None, allow_pickle=False)
+        arrays[name] = read_array(path, mmap=large)
     return kind(**arrays)
 
 
