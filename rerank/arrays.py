@@ -93,7 +93,7 @@ def read_array(
         header = read_header(stream, path.name, os.fstat(stream.fileno()).st_size)
         _expect(header, path.name, dtype, ndim)
         order = "F" if header.fortran else "C"
-        if mmap and header.size:  # an empty file part cannot be mapped
+        if mmap:
             return np.memmap(stream, header.dtype, "r", header.offset, header.shape, order)  # type: ignore[call-overload,no-any-return]
         array = np.fromfile(stream, header.dtype, math.prod(header.shape))
         return array.reshape(header.shape, order=order)  # type: ignore[call-overload,no-any-return]

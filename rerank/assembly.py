@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.blocks import Shared, Spool, Texts
 from rerank.corpus import Corpus
 from rerank.errors import RunError
@@ -97,7 +98,7 @@ class Numbering:
         hashes = self.spool.array(block, "hashes")
         if self.table is None:
             return hashed_columns(hashes)
-        return columns_of(hashes, np.load(self.table, mmap_mode="r", allow_pickle=False), self.free)
+        return columns_of(hashes, read_array(Path(self.table), np.uint64, 1, mmap=True), self.free)
 
 
 class Measured(NamedTuple):

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.content import content_of
 from rerank.content.base import Content, Raw
 from rerank.engines.worker import carry_out
@@ -94,7 +95,7 @@ class Spool:
 
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""
-        return np.asarray(np.load(self.path(number) / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+        return np.asarray(read_array(self.path(number) / f"{name}.npy", mmap=True))
 
     def load(self, number: int, kind: Callable[..., T]) -> T:
         """Arrays of a block, memory-mapped; ``kind`` is one of the tuples of arrays here."""

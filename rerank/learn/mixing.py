@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
 from rerank.engines.base import Engine, LocalEngine
@@ -99,7 +100,7 @@ class Learned(NamedTuple):
 
 def learn(task: Section) -> Learned:
     """Carry out a task."""
-    targets = np.load(task.oracle, mmap_mode="r" if task.last else None)[task.first : task.last]
+    targets = read_array(Path(task.oracle), np.int64, 1, mmap=True)[task.first : task.last]
     targets = np.where(targets >= 0, targets - task.candidates, -1)
     start = load_state(task.kind, Path(task.start))
     state = applied(start, {} if task.own is None else load_change(task.kind, Path(task.own)))
@@ -121,7 +122,7 @@ def save_state(directory: Path, state: State) -> None:
 
 def load_state(kind: type[Any], directory: Path) -> State:
     """Read what ``save_state`` wrote."""
-    return kind(**{name: np.load(directory / f"{name}.npy", allow_pickle=False) for name in kind._fields})
+    return kind(**{name: read_array(directory / f"{name}.npy") for name in kind._fields})
 
 
 def train_mixed(

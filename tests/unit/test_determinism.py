@@ -1,4 +1,4 @@
-"""Same seed, same bits: every learner of the registry, in this process and in others."""
+"""Same seed, same bits: every learner of the registry, in this process and in others, with any number of workers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,10 +15,15 @@ import numpy as np
 import pytest
 import small
 from entries import find_entries
-from strategies import random_corpus, targets
+from strategies import bits, random_corpus, targets
 
+from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
+from rerank.errors import RecipeError
+from rerank.extraction import write_training
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
+from rerank.learn.combining import family_of
+from rerank.learn.mixing import Mixing, train_mixed
 from rerank.learn.trainer import train
 from rerank.model import Model
 from rerank.registry import build
@@ -93,3 +99,53 @@ def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == first
+
+
+# Workers
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def workers(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One pool for all tests."""
+    with open_engine(EngineSettings(name="processes", workers=request.param)) as engine:
+        yield engine
+
+
+def mixes(name: str) -> bool:
+    try:
+        family_of(build(learners, {"name": name}, "learner"))
+    except RecipeError:
+        return False
+    return True
+
+
+def mixed(name: str, lists: Shards, engine: Engine) -> dict[str, bytes]:
+    """The state, weights and curve of a learner whose four sections are learned by ``engine``."""
+    learner = build(learners, {"name": name, **ENTRIES[name].variants[0]}, "learner")
+    oracle = selected(lists, targets)
+    found = train_mixed(learner, lists, oracle, mixing=Mixing(4), engine=engine, epochs=EPOCHS, seed=SEED)
+    weights = {key: each.w.tobytes() + np.float64(each.base).tobytes() for key, each in found.weights.items()}
+    return bits(found.state) | weights | {"mistakes": bytes(str(found.mistakes), "ascii")}
+
+
+def test_every_learner_that_mixes_with_any_number_of_workers(workers: Engine, tmp_path: Path) -> None:
+    """Against one: this process."""
+    lists, names = corpus_in(tmp_path, 3), [name for name in NAMES if mixes(name)]
+    assert len(names) > 10
+    for name in names:
+        assert mixed(name, lists, workers) == mixed(name, lists, LocalEngine()), name
+
+
+def extracted(root: Path, directory: Path, engine: Engine) -> dict[str, bytes]:
+    """All files of the training split's table and shards."""
+    directory.mkdir()
+    data = {"root": str(root), "shard_size": 0.2}
+    found, table = write_training(small.recipe(root, data=data), directory, engine)
+    assert found.corpus.count > 1  # type: ignore[union-attr]
+    (directory / "table").mkdir()
+    table.save(directory / "table")
+    return small.files_of(directory)
+
+
+def test_extraction_with_any_number_of_workers(workers: Engine, small_data: Path, tmp_path: Path) -> None:
+    assert extracted(small_data, tmp_path / "many", workers) == extracted(small_data, tmp_path / "one", LocalEngine())
