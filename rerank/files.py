@@ -83,8 +83,7 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
         try:
             yield path
         finally:
-            shutil.rmtree(path, ignore_errors=True)
-            lock.release()
+            _discard(path, lock)
 
 
 @contextmanager
@@ -104,11 +103,23 @@ def new_directory(target: Path | str, *, keep: bool = False) -> Iterator[Path]:
         temporary, lock = temporary_directory(path)
         try:
             yield temporary
-            _sync_tree(temporary)
+            if not _within_partial(path):
+                _sync_tree(temporary)
             _put(temporary, path, keep=keep)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-            lock.release()
+            _discard(temporary, lock)
+
+
+def _discard(temporary: Path, lock: Lock) -> None:
+    """Remove what is left of a temporary directory, and let it go."""
+    with deferred():
+        shutil.rmtree(temporary, ignore_errors=True)
+        lock.release()
+
+
+def _within_partial(path: Path) -> bool:
+    """Is this a part of something that is being written itself? That is synchronised as a whole."""
+    return any(PARTIAL.fullmatch(part) for part in path.absolute().parts)
 
 
 def _put(temporary: Path, path: Path, *, keep: bool) -> None:
@@ -128,9 +139,10 @@ def _put(temporary: Path, path: Path, *, keep: bool) -> None:
             if old is not None:
                 old.rename(path)
             raise
-        _sync(path.parent)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+        if old is not None:
+            shutil.rmtree(old, ignore_errors=True)
+        if not _within_partial(path):
+            _sync(path.parent)
 
 
 @contextmanager
@@ -160,6 +172,9 @@ def put_file(temporary: Path, target: Path) -> None:
     ------
     OSError: it cannot be done.
     """
+    if _within_partial(target):
+        temporary.replace(target)
+        return
     _sync(temporary)
     temporary.replace(target)
     _sync(target.parent)
@@ -187,8 +202,9 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     aside = temporary_path(path)
-    path.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
+    with deferred():
+        path.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def remove_leftovers(directory: Path) -> None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import small
 
 from rerank import cli, files
+from rerank.report import html
 from rerank.stages import epoch_lines
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -103,7 +104,9 @@ def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: i
             os.dup2(old, new)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", buffering=1)
         sys.argv = ["rerank", *arguments]
-        files._sync = lambda _: None  # type: ignore[assignment]  # no power fails here, and it takes most of the time
+        # What takes most of the time and is not looked at here: no power fails, and a page is a text like others.
+        files._sync = lambda _: None  # type: ignore[assignment]
+        html.render = lambda _: "<html>"
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if largest is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
