@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Hashable
 from importlib import import_module
@@ -17,6 +18,9 @@ from rerank.errors import RecipeError
 from rerank.registry import nearest
 
 Settings = dict[str, Any]
+LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
+MOST_VALUES = 100_000  # of a recipe, aliases written out
+MOST_POINTS = 10_000  # of a grid
 R = TypeVar("R", bound="TaskRecipe")
 
 
@@ -54,11 +58,24 @@ for _class in (_Loader, _Dumper):
 def _read_yaml(text: str) -> Any:
     """The content of ``text``; a ValueError says what is wrong with it."""
     try:
-        return yaml.load(text, _Loader)
+        found = yaml.load(text, _Loader)
+        if _size(found, {}) > MOST_VALUES:
+            raise ValueError(f"aliases (*name) make more than {MOST_VALUES:,} values of it")
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deep, or an alias stands within what it means") from None
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
+    return found
+
+
+def _size(value: Any, known: dict[int, int]) -> int:
+    """The number of values in ``value``, what aliases mean counted wherever they stand; ``known`` by identity."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        inner = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(part, known) for part in inner)
+    return known[id(value)]
 
 
 def named(value: Any, name: str) -> Any:
@@ -383,7 +400,15 @@ TASKS = {
 
 
 def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
-    """Every combination of one value for each key, the last key varying fastest; one empty point without keys."""
+    """Every combination of one value for each key, the last key varying fastest; one empty point without keys.
+
+    Raises
+    ------
+    RecipeError: there are more than ``MOST_POINTS``.
+    """
+    count = math.prod(map(len, grid.values()))
+    if count > MOST_POINTS:
+        raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
@@ -395,9 +420,13 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRec
     RecipeError: unreadable file, unknown key (with the nearest names) or a value out of range.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with Path(path).open("rb") as stream:
+            data = stream.read(LARGEST + 1)
+        text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RecipeError(f"cannot read the recipe: {error}", path=str(path)) from None
+    if len(data) > LARGEST:
+        raise RecipeError(f"more than {LARGEST >> 20} MiB; expected a recipe, a YAML file of settings", path=str(path))
     try:
         settings = _read_yaml(text)
     except ValueError as error:

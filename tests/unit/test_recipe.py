@@ -47,7 +47,7 @@ def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
     recipe = load(text, "about='größer: x'")
     (tmp_path / "again.yaml").write_text(recipe.as_yaml(), encoding="utf-8")
     assert load_recipe(tmp_path / "again.yaml") == recipe
-    assert list(yaml.safe_load(recipe.as_yaml())) == list(Recipe.model_fields)
+    assert list(yaml.safe_load(recipe.as_yaml())) == [name for name in Recipe.model_fields if name != "engine"]
 
 
 @pytest.mark.parametrize(
@@ -226,3 +226,19 @@ def test_a_text_that_looks_like_something_else_stays_a_text_in_the_resolved_reci
     resolved = tmp_path / "resolved.yaml"
     resolved.write_text(recipe.as_yaml(), encoding="utf-8")
     assert load_recipe(resolved) == recipe
+
+
+def test_recipes_stay_small(load):
+    assert "more than 1 MiB; expected a recipe" in message(load, "about: " + "x" * (1 << 20))
+    laughs = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
+    text = message(load, "\n".join(["a0: &a0 [1]", *laughs]))
+    assert "not valid YAML: aliases (*name) make more than 100,000 values of it" in text
+    assert "an alias stands within what it means" in message(load, "grid: &a {learner.eta: [*a]}")
+    assert "nested too deep" in message(load, "grid: " + "[" * 10_000 + "]" * 10_000)
+
+
+def test_a_grid_of_too_many_points(load):
+    values = list(range(101))
+    recipe = load(f"grid: {{learner.eta: {values}, learner.base: {values}}}")
+    with pytest.raises(RecipeError, match=r"^grid: 10,201 combinations of values; at most 10,000"):
+        recipe.expand()
