@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rerank.arrays import read_array
 from rerank.learn.base import State
 from rerank.learn.combining import BY_COLUMN
 
@@ -48,8 +49,8 @@ def load_change(kind: type[Any], directory: Path) -> Change:
     """Read what ``save_change`` wrote of a state of the class ``kind``."""
     found: Change = {}
     for name in kind._fields:
-        array, at = np.load(directory / f"{name}.npy", allow_pickle=False), directory / f"{name}.at.npy"
-        found[name] = Rows(np.load(at, allow_pickle=False), array) if at.exists() else array
+        array, at = read_array(directory / f"{name}.npy"), directory / f"{name}.at.npy"
+        found[name] = Rows(read_array(at), array) if at.exists() else array
     return found
 
 
