@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rerank.engines.base import Engine, LocalEngine
 from rerank.engines.dask import DaskEngine
+from rerank.engines.patient import PatientEngine
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.ray import RayEngine
 from rerank.errors import RecipeError
@@ -16,7 +17,8 @@ __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
 
 
 class EngineSettings(BaseModel):
-    """name: local (this process), processes (of this machine), dask or ray (of a cluster, or of this machine).
+    """name: local (this process), processes (of this machine), dask or ray (of a cluster, or of this machine); auto is
+    this process, and processes for what turns out to be long.
 
     workers: how many work at once, all cores by default; a running cluster brings its own. address: of a running
     Dask scheduler or Ray cluster.
@@ -24,7 +26,7 @@ class EngineSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Literal["local", "processes", "dask", "ray"] = "local"
+    name: Literal["auto", "local", "processes", "dask", "ray"] = "auto"
     workers: int | None = Field(default=None, ge=1)
     address: str | None = None
 
@@ -47,6 +49,8 @@ def open_engine(settings: EngineSettings) -> Engine:
             )
         return LocalEngine()
     workers = settings.workers or _cores()
+    if settings.name == "auto":
+        return PatientEngine(workers)
     if settings.name == "processes":
         return ProcessEngine(workers)
     return (DaskEngine if settings.name == "dask" else RayEngine)(workers, settings.address)

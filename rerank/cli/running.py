@@ -33,8 +33,8 @@ Output = Annotated[
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
 EngineName = Annotated[
-    Literal["local", "processes", "dask", "ray"] | None,
-    typer.Option("--engine", help="Who does the work: this process, processes of this machine, a cluster."),
+    Literal["auto", "local", "processes", "dask", "ray"] | None,
+    typer.Option("--engine", help="Who works: this process, processes of this machine, a cluster."),
 ]
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, help="How many work at once; without --engine: so many processes.")
@@ -47,7 +47,7 @@ Address = Annotated[
 def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
     """The engine of the recipe, with what the command line says; results do not depend on it."""
     settings = recipe.engine
-    if name is None and workers is not None and settings.name == "local":
+    if name is None and workers is not None and settings.name == "auto":
         name = "processes"
     given = {"name": name, "workers": workers, "address": address}
     if name not in (None, settings.name):

@@ -12,15 +12,20 @@ import pytest
 from engine_tasks import die, die_once, own_id, square, warn
 
 from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
+from rerank.engines.patient import PatientEngine
 from rerank.errors import DataError, RecipeError, RunError
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
 
 
-@pytest.fixture(scope="module", params=["local", "processes", "dask", "ray"])
+@pytest.fixture(scope="module", params=["local", "auto", "processes", "dask", "ray"])
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     if request.param in PACKAGES:
         pytest.importorskip(PACKAGES[request.param], reason=f"rerank[{request.param}] is not installed")
+    if request.param == "auto":
+        with PatientEngine(2, patience=0) as impatient:
+            yield impatient
+        return
     workers = 1 if request.param == "local" else 2
     with open_engine(EngineSettings(name=request.param, workers=workers)) as opened:
         yield opened
@@ -73,7 +78,7 @@ def test_processes_are_several_and_have_one_thread_each() -> None:
 
 
 def test_a_dead_worker_is_replaced(engine: Engine, tmp_path: Path) -> None:
-    if engine.name == "local":
+    if engine.name in ("local", "auto"):
         pytest.skip("there are no workers")
     tasks = [(tmp_path / "mark", number) for number in range(10)]
     assert list(engine.map(die_once, tasks)) == list(range(10))
@@ -81,7 +86,7 @@ def test_a_dead_worker_is_replaced(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_workers_that_always_die_are_an_error(engine: Engine) -> None:
-    if engine.name == "local":
+    if engine.name in ("local", "auto"):
         pytest.skip("there are no workers")
     with pytest.raises(RunError, match=r"died 3 times .*`--workers`"):
         list(engine.map(die, range(10)))
@@ -92,8 +97,21 @@ def test_settings_that_exclude_one_another() -> None:
     with pytest.raises(RecipeError, match=r"engine\.address: the engine processes has no address"):
         open_engine(EngineSettings(name="processes", address="tcp://somewhere:1"))
     with pytest.raises(RecipeError, match=r"engine\.workers: found 2, but the engine local"):
-        open_engine(EngineSettings(workers=2))
-    assert isinstance(open_engine(EngineSettings()), LocalEngine)
+        open_engine(EngineSettings(name="local", workers=2))
+    assert isinstance(open_engine(EngineSettings(name="local")), LocalEngine)
+    assert isinstance(open_engine(EngineSettings()), PatientEngine)
+
+
+def test_work_that_turns_out_to_be_long_goes_to_workers() -> None:
+    def processes(cores: int, patience: float) -> list[int]:
+        with PatientEngine(cores, patience) as engine:
+            return [process for process, _ in engine.map(own_id, range(6))]
+
+    own = os.getpid()
+    assert set(processes(2, 1e9)) == set(processes(1, 0)) == {own}
+    first, *others = processes(2, 0)
+    assert first == own
+    assert own not in others
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])

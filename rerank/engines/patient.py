@@ -1,0 +1,55 @@
+"""This process, and worker processes as soon as the work turns out to be long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeVar
+
+from rerank.engines.base import Engine
+from rerank.engines.processes import ProcessEngine
+
+PATIENCE = 5.0  # seconds: workers take two or three to start, and memory
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class PatientEngine(Engine):
+    """Carries out tasks in this process for some seconds and hands what is left then to all cores of the machine.
+
+    ``workers`` is 1: the runs of a recipe are trained one after the other, in the memory that one needs.
+    """
+
+    name = "auto"
+    workers = 1
+
+    def __init__(self, cores: int, patience: float = PATIENCE) -> None:
+        self._processes = ProcessEngine(cores) if cores > 1 else None
+        self._patience = patience
+
+    @property
+    def ahead(self) -> int:
+        """See ``Engine``."""
+        return super().ahead if self._processes is None else self._processes.ahead
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
+        """See ``Engine``. The time that counts is that of ``function``."""
+        rest, taken = iter(tasks), 0.0
+        for task in rest:
+            start = time.monotonic()
+            result = function(task)
+            taken += time.monotonic() - start
+            yield result
+            if self._processes is not None and taken > self._patience:
+                yield from self._processes.map(function, rest)
+                return
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        if self._processes is not None:
+            self._processes.close()
+
+    def stop(self) -> None:
+        """See ``Engine``."""
+        if self._processes is not None:
+            self._processes.stop()
