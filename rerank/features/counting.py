@@ -73,6 +73,7 @@ class FeatureCounter:
         self._index = new_index(1 << 16)
         self._counts = np.empty(1 << 16, np.int32)
         self._new: list[tuple[np.ndarray, ...]] = []
+        self._symbols, self._end = np.empty(1 << 22, np.uint64), 0  # a block's, mostly; what is not used costs nothing
 
     def add(self, features: ListFeatures) -> np.ndarray:
         """Count the features of one list; returns their ids (int32 [F]), in the order of first sight."""
@@ -82,16 +83,16 @@ class FeatureCounter:
         self.seen = count_features(self._index, features.hashes, before, self._counts, ids)
         new = np.flatnonzero(ids >= before)
         first, last = features.symbol_first[new], features.symbol_last[new]
-        at = _starts(last - first)
-        symbols = np.empty(int(at[-1]), np.uint64)
-        copy_ranges(_frozen(features.symbols), first, last, at, symbols)
-        self._new.append((features.hashes[new], features.template[new], last - first, symbols))
+        at = _starts(last - first) + self._end
+        self._symbols = _room(self._symbols, int(at[-1]))
+        self._end = int(at[-1])
+        copy_ranges(_frozen(features.symbols), first, last, at, self._symbols)
+        self._new.append((features.hashes[new], features.template[new], at[1:]))
         return ids
 
     def _reserve(self, more: int) -> None:
         need = self.seen + more
-        if need > self._counts.size:
-            self._counts = np.concatenate([self._counts, np.empty(max(need, self._counts.size), np.int32)])
+        self._counts = _room(self._counts, need)
         if 2 * need > self._index.keys.size:
             index = new_index(2 * need)
             copy_index(self._index, index)
@@ -99,16 +100,16 @@ class FeatureCounter:
 
     def finish(self) -> tuple[FeatureCounts, np.ndarray]:
         """The counts, and the place among them of every id (int32 [seen])."""
-        hashes, template, lengths, symbols = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
+        hashes, template, last = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
         order = np.argsort(hashes)
         place = np.empty(self.seen, np.int32)
         place[order] = np.arange(self.seen, dtype=np.int32)
-        last = np.cumsum(lengths)[order]
-        counts = self._counts[: self.seen][order]
-        return FeatureCounts(hashes[order], counts, template[order], last - lengths[order], last, symbols), place
+        first = np.concatenate([[0], last[:-1]])[: self.seen]
+        counts, symbols = self._counts[: self.seen][order], self._symbols[: self._end]
+        return FeatureCounts(hashes[order], counts, template[order], first[order], last[order], symbols), place
 
 
-_NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64, np.uint64))
+_NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64))
 
 
 class Kept(NamedTuple):
@@ -270,6 +271,13 @@ class CollisionCount:
         """Counts for provenance."""
         used = int(np.count_nonzero(self.owner))
         return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
+
+
+def _room(array: np.ndarray, size: int) -> np.ndarray:
+    """``array`` with room for ``size`` elements at least."""
+    if size <= array.size:
+        return array
+    return np.concatenate([array, np.empty(max(size, 2 * array.size) - array.size, array.dtype)])
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
