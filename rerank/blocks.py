@@ -6,12 +6,14 @@ Where one block ends and the next begins depends on the lists alone.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, NamedTuple, TypeVar
@@ -21,7 +23,6 @@ import numpy as np
 from rerank.arrays import read_array
 from rerank.content import content_of
 from rerank.content.base import Content, Raw
-from rerank.engines.worker import carry_out
 from rerank.errors import RerankError, RunError
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
@@ -137,6 +138,35 @@ class Job:
         return content_of(self.recipe)
 
 
+class _Hold(logging.Filter):
+    """Takes the warnings of a thread out of the log: every block may have the same to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._own = threading.local()
+
+    @contextmanager
+    def warnings(self) -> Iterator[list[tuple[int, str]]]:
+        """The warnings, level and message, of this thread within the block."""
+        self._own.kept = []
+        try:
+            yield self._own.kept
+        finally:
+            self._own.kept = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See ``logging.Filter``."""
+        kept: list[tuple[int, str]] | None = getattr(self._own, "kept", None)
+        if kept is None or record.levelno < logging.WARNING:
+            return True
+        kept.append((record.levelno, record.getMessage()))
+        return False
+
+
+_held = _Hold()
+logging.getLogger("rerank").addFilter(_held)
+
+
 def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
     """The lists in blocks.
 
@@ -166,9 +196,8 @@ def extract_block(job: Job, block: Block) -> Summary:
     ------
     DataError, RecipeError: see the readers, metrics and templates.
     """
-    done = carry_out(partial(_extract, job), block)
-    summary: Summary = done.result
-    return summary._replace(warnings=done.warnings)
+    with _held.warnings() as warnings:
+        return _extract(job, block)._replace(warnings=warnings)
 
 
 def _extract(job: Job, block: Block) -> Summary:
