@@ -35,7 +35,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--times", type=int, nargs="+", default=[1, 3, 10])
     parser.add_argument("--shard-size", type=float, default=8.0, help="MB: small, for many shards")
-    parser.add_argument("--engine", nargs="*", default=[], help="options of the commands, as: engine.name=processes")
+    parser.add_argument("--engine", default="local", help="of all sizes; others have the memory of their workers too")
+    parser.add_argument("--workers", type=int)
     parser.add_argument("--scratch", type=Path, help="where lists and corpora go for the time of the measurement")
     arguments = parser.parse_args()
     if not Path(arguments.root).exists():
@@ -66,8 +67,7 @@ def measure(arguments: argparse.Namespace, times: int, directory: Path) -> dict[
     output = directory / "runs" / "memory"
     peaks, seconds = {}, {}
     for stage in STAGES:
-        options = [part for option in arguments.engine for part in ("--set", option)]
-        command = [sys.executable, "-m", "rerank", stage, str(recipe), "--output", str(output), *options]
+        command = [sys.executable, "-m", "rerank", stage, str(recipe), "--output", str(output)]
         peaks[stage], seconds[stage] = peak_of(command, directory / f"{stage}.txt")
     headers = [json.loads(path.read_text()) for path in (directory / "runs" / ".cache").glob("*/corpus/shards.json")]
     sizes = [sum(part[i] for header in headers for part in header["parts"]) for i in range(3)]
@@ -99,6 +99,7 @@ def settings(arguments: argparse.Namespace, times: int, directory: Path) -> dict
         "learner": {"name": arguments.learner},
         "training": {"epochs": arguments.epochs, "vote": arguments.vote},
         "significance": {"samples": 100},
+        "engine": {"name": arguments.engine, "workers": arguments.workers},
         "examples": 0,
     }
 

@@ -72,7 +72,8 @@ def recipe_of(templates: str, root: str, split: str, shard_size: float) -> Recip
 
 def engine_of(name: str, workers: int) -> Engine:
     """One worker is this process."""
-    return open_engine(EngineSettings() if workers == 1 else EngineSettings(name=name, workers=workers))  # type: ignore[arg-type]
+    settings = {"name": "local"} if workers == 1 else {"name": name, "workers": workers}
+    return open_engine(EngineSettings.model_validate(settings))
 
 
 def fastest(rounds: list[dict[str, Any]], workers: int) -> dict[str, float]:
