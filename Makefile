@@ -6,7 +6,7 @@ OUTPUT ?= runs/quickstart
 DATA ?= data/binary
 COUNT ?= 100000
 SEED ?= 1
-PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure7
+PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
 
 .PHONY: help install quickstart papers-classification test fuzz check format bench clean
 

@@ -121,7 +121,7 @@ def run_spec(
     noisy, clean = first.noisy(noise, seeds[0]), first.examples
     jobs = [(seed, number) for seed in seeds for number in range(first.splits)]
     single, tuned = spec, None
-    if engine is not None and engine.name != "local" and origin is not None:
+    if engine is not None and engine.workers > 1 and origin is not None:
         if spec.recipe.tune is not None:
             points = [Job(spec.at(point), origin, noise, seeds[0]) for point in points_of(spec)]
             tuned = best_point(spec, engine.map(errors_of, points))

@@ -40,7 +40,11 @@ class DaskEngine(WorkerEngine[Any]):
         ):
             if address is None:
                 self._cluster = distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    memory_limit=None,  # pages of memory-mapped corpora would count, and workers pause
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
                 )
             self._client = self._connect(address)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from rerank.progress import console
+
 WATCH_SECONDS = 1.0
 
 # One thread a worker: as many workers as cores leave none for more.
@@ -50,6 +52,7 @@ def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
     if _keep not in logger.handlers:
         logger.handlers, logger.propagate = [_keep], False
         logger.setLevel(logging.WARNING)
+        console.quiet = True  # progress is shown where the run is
     kept: Warnings = []
     _keep.own.kept = kept
     return Done(function(task), kept)

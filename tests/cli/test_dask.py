@@ -1,0 +1,144 @@
+"""Recipes on engines: the same model, byte for byte, from this process, processes, and a running Dask scheduler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from small import settings, write_slices
+from typer.testing import CliRunner
+
+from rerank.cli.running import app
+from rerank.errors import RecipeError
+
+CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2, "mixing": {"shards": 3}}}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the slices and a recipe of mixing."""
+    directory = tmp_path_factory.mktemp("engines")
+    write_slices(directory)
+    (directory / "recipe.yaml").write_text(yaml.safe_dump(settings(directory, **CHANGES)))
+    return directory
+
+
+def invoke(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, [*arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def train(root: Path, name: str, *options: str, recipe: str = "recipe.yaml") -> dict[str, bytes]:
+    """Train with a cache of its own; returns the model's arrays and the resolved recipe."""
+    output = root / name / "run"
+    invoke("train", str(root / recipe), "-o", str(output), *options)
+    found = {path.name: path.read_bytes() for path in (output / "model").glob("*.npy")}
+    return found | {"recipe": (output / "recipe.yaml").read_bytes()}
+
+
+@pytest.fixture(scope="module")
+def plain(root: Path) -> dict[str, bytes]:
+    return train(root, "plain")
+
+
+def test_processes_train_the_same_model(root: Path, plain: dict[str, bytes]) -> None:
+    assert len(plain) > 3
+    assert train(root, "processes", "--workers", "2") == plain
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running scheduler with two workers, each a program of its own."""
+    pytest.importorskip("distributed", reason="rerank[dask] is not installed")
+    directory = tmp_path_factory.mktemp("scheduler")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    log = (directory / "log").open("w")
+    port_file, command = directory / "scheduler.json", [sys.executable, "-m"]
+    start: dict[str, Any] = {"env": environment, "cwd": directory, "stdout": log, "stderr": log}
+
+    def program(name: str, *options: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*command, f"distributed.cli.dask_{name}", *options], **start)
+
+    common = ["--scheduler-file", str(port_file)]
+    programs = [program("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *common)]
+    try:
+        while not port_file.exists():
+            assert programs[0].poll() is None, (directory / "log").read_text()
+            time.sleep(0.1)
+        programs += [program("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", *common) for _ in range(2)]
+        address = yaml.safe_load(port_file.read_text())["address"]
+        yield address
+    finally:
+        for each in reversed(programs):
+            each.terminate()
+        for each in programs:
+            each.wait(20)
+        log.close()
+
+
+def test_a_running_scheduler_trains_the_same_model(root: Path, plain: dict[str, bytes], scheduler: str) -> None:
+    """Its address stands in the recipe, and is not kept with the results."""
+    made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
+    (root / "cluster.yaml").write_text(yaml.safe_dump(made))
+    found = train(root, "address", recipe="cluster.yaml")
+    assert found == plain
+    assert b"\nengine:" not in found["recipe"]
+
+
+def test_runs_side_by_side(root: Path) -> None:
+    """The runs of a grid: the same results from one process after the other, and from two at once."""
+    changes = {"grid": {"learner.name": ["perceptron", "vrda"]}, "seeds": [1, 2]}
+    (root / "grid.yaml").write_text(yaml.safe_dump(settings(root, **changes)))
+    found = []
+    for name, options in (("one", []), ("two", ["--workers", "2"])):
+        found.append(train(root, name, *options, recipe="grid.yaml"))
+    assert found[0] == found[1]
+
+
+def test_folds_and_tuning_of_classification(root: Path) -> None:
+    recipe = {
+        "task": "classification",
+        "data": {"sets": {"ellipse": {"generator": {"name": "ellipse", "train": 200, "test": 100}}}},
+        "seeds": [1, 2],
+        "tune": {"grid": {"learner.r": [0.1, 1, 10]}, "epochs": 2},
+        "significance": {"test": None},
+    }
+    (root / "classes.yaml").write_text(yaml.safe_dump(recipe))
+    found = []
+    for name, options in (("one", []), ("two", ["--workers", "2"])):
+        output = root / "classes" / name
+        invoke("run", str(root / "classes.yaml"), "-o", str(output), *options)
+        tables = json.loads((output / "metrics.json").read_text())["tables"]
+        for entry in tables["results"]:
+            assert entry.pop("seconds") >= 0
+        found.append(tables)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--engine", "local", "--workers", "2"],
+            "engine.workers: found 2, but the engine local is this process alone",
+        ),
+        (["--address", "tcp://127.0.0.1:1"], "engine.address: the engine auto has no address; take dask or ray"),
+        (["--set", "learner.name=lm-perc"], "training.mixing: states of lm-perc that were trained apart cannot be"),
+        (["--set", "training.mixing.rule=sum"], "training.mixing.rule: arow has no rule 'sum'"),
+        (["--set", "engine.name=slurm"], "engine.name: found 'slurm'"),
+    ],
+)
+def test_settings_that_cannot_be_used(root: Path, options: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["train", str(root / "recipe.yaml"), "-o", str(root / "wrong"), *options])
+    assert isinstance(result.exception, RecipeError), result.output
+    assert message in str(result.exception)
+    assert not (root / "wrong").exists()
