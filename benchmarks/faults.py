@@ -3,8 +3,8 @@
     python benchmarks/faults.py --root ../shared/data/parse/gum [--kills 20] [--set training.epochs=5]
 
 Every run is a process of its own with a cache of its own, so that moments fall into all stages in proportion to the
-time that they take. The cost of a kill is the time of the killed and the resumed run together less that of the uninterrupted
-one: the start of another process, and what is done again. Half of the resumed runs are killed too.
+time that they take. The cost of a kill is the time of the killed and the resumed run together less that of the
+uninterrupted one: the start of another process, and what is done again. Half of the resumed runs are killed too.
 """
 
 from __future__ import annotations
