@@ -6,17 +6,19 @@ Where one block ends and the next begins depends on the lists alone.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any, NamedTuple, TypeVar
+from tempfile import mkdtemp, mkstemp
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -118,6 +120,33 @@ class Spool:
         except OSError as error:
             raise RunError(f"cannot write {self.path(number)}: {reason(error)}") from error
 
+    def note(self, number: int, summary: Summary) -> None:
+        """Write what is said about a block: it is done then.
+
+        Raises
+        ------
+        RunError: it cannot be written.
+        """
+        said = summary._asdict() | {"met": vars(summary.met)}
+        target = self.path(number).with_suffix(".json")
+        try:
+            descriptor, temporary = mkstemp(dir=self.directory)
+            with os.fdopen(descriptor, "w") as out:
+                json.dump(said, out)
+            os.replace(temporary, target)
+        except OSError as error:
+            raise RunError(f"cannot write {target}: {reason(error)}") from error
+
+    def noted(self, number: int) -> Summary | None:
+        """What ``note`` wrote; None where the block is not done."""
+        try:
+            said = json.loads(self.path(number).with_suffix(".json").read_text())
+        except FileNotFoundError:
+            return None
+        met = SkipCount(**said["met"] | {"reasons": Counter(said["met"]["reasons"])})
+        warnings = [(int(level), str(text)) for level, text in said["warnings"]]
+        return Summary(said["ids"], met, said["features"], tuple(said["scores"]), warnings)
+
 
 @dataclass(frozen=True)
 class Job:
@@ -190,14 +219,18 @@ def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
 
 
 def extract_block(job: Job, block: Block) -> Summary:
-    """Look into the lists of a block, measure them, and leave their features in the spool.
+    """Look into the lists of a block, measure them, and leave their features in the spool, if they are not there yet.
 
     Raises
     ------
     DataError, RecipeError: see the readers, metrics and templates.
     """
+    if (known := job.spool.noted(block.number)) is not None:
+        return known
     with _held.warnings() as warnings:
-        return _extract(job, block)._replace(warnings=warnings)
+        summary = _extract(job, block)._replace(warnings=warnings)
+    job.spool.note(block.number, summary)
+    return summary
 
 
 def _extract(job: Job, block: Block) -> Summary:

@@ -37,6 +37,7 @@ from rerank.errors import DataError, RerankError
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.files import new_directory
+from rerank.kept_spool import kept_spool
 from rerank.progress import track
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_stream
@@ -56,22 +57,24 @@ class Extracted:
 
 
 class Extraction:
-    """A split on its way from its files to the shards of a corpus, in a directory that holds both spool and shards.
+    """A split on its way from its files to the shards of a corpus, in an existing directory; ``spool``: another one.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
     how many there are.
     """
 
-    def __init__(self, recipe: ListRecipe, split: str, directory: Path, engine: Engine) -> None:
+    def __init__(self, recipe: ListRecipe, split: str, directory: Path, engine: Engine, spool: Path | None) -> None:
         self._recipe, self._split, self._engine = recipe, split, engine
         self._directory, self._clock = directory, Clock()
         self._content = content_of(recipe)
-        self._job = Job.of(recipe, directory / "spool")
+        self._own = directory / "spool" if spool is None else None  # it goes when the shards are there
+        if self._own is not None:
+            self._own.mkdir()
+        self._job = Job.of(recipe, spool or directory / "spool")
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
         self._scores: tuple[str, ...] = ()  # the names of the score columns, where the lists say them
-        (directory / "spool").mkdir()
 
     def read(self) -> None:
         """Read all lists, look into them, and leave what they hold in the spool.
@@ -147,7 +150,8 @@ class Extraction:
         for written in self._map(write, shards):
             writer.add_saved(written, (table.width, table.free))
         writer.close(about)
-        shutil.rmtree(self._job.spool.directory)
+        if self._own is not None:
+            shutil.rmtree(self._own)
         found = {**self._count.as_dict(), "seconds": self._clock.seconds}
         return Extracted(Shards.load(target), self._ids, found), table
 
@@ -174,16 +178,20 @@ def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine |
         return _in_memory(write_split(recipe, split, table, Path(directory), engine or LocalEngine()))
 
 
-def write_training(recipe: ListRecipe, directory: Path, engine: Engine) -> tuple[Extracted, Table]:
-    """``extract_training`` to the shards ``corpus`` in an existing directory."""
-    extraction = Extraction(recipe, recipe.data.train, directory, engine)
+def write_training(
+    recipe: ListRecipe, directory: Path, engine: Engine, spool: Path | None = None
+) -> tuple[Extracted, Table]:
+    """``extract_training`` to the shards ``corpus`` in an existing directory; see Extraction."""
+    extraction = Extraction(recipe, recipe.data.train, directory, engine, spool)
     extraction.read()
     return extraction.shards(extraction.table(), scaled=False)
 
 
-def write_split(recipe: ListRecipe, split: str, table: Table, directory: Path, engine: Engine) -> Extracted:
-    """``extract_split`` to the shards ``corpus`` in an existing directory."""
-    extraction = Extraction(recipe, split, directory, engine)
+def write_split(
+    recipe: ListRecipe, split: str, table: Table, directory: Path, engine: Engine, spool: Path | None = None
+) -> Extracted:
+    """``extract_split`` to the shards ``corpus`` in an existing directory; see Extraction."""
+    extraction = Extraction(recipe, split, directory, engine, spool)
     extraction.read()
     return extraction.shards(table, scaled=True)[0]
 
@@ -209,8 +217,8 @@ class CorpusCache:
         key = _digest(recipe, recipe.data.train, None)
         entry = self.directory / key
         if not entry.exists():
-            with new_directory(entry, keep=True) as new:
-                extracted, table = write_training(recipe, new, engine or LocalEngine())
+            with kept_spool(entry) as spool, new_directory(entry, keep=True) as new:
+                extracted, table = write_training(recipe, new, engine or LocalEngine(), spool)
                 (new / "table").mkdir()
                 table.save(new / "table")
                 _save(extracted, new)
@@ -222,8 +230,8 @@ class CorpusCache:
         """Another split with the columns of the training split ``training`` (its digest)."""
         entry = self.directory / _digest(recipe, split, training)
         if not entry.exists():
-            with new_directory(entry, keep=True) as new:
-                _save(write_split(recipe, split, table, new, engine or LocalEngine()), new)
+            with kept_spool(entry) as spool, new_directory(entry, keep=True) as new:
+                _save(write_split(recipe, split, table, new, engine or LocalEngine(), spool), new)
         return _load(entry)
 
 

@@ -190,7 +190,7 @@ def test_the_first_bad_list_is_the_error(lists, places, data, tmp_path, monkeypa
     with pytest.raises(DataError, match="mend or remove the list") as caught:
         store.training(small.recipe(data), Pickling())
     assert caught.value.list_id == number
-    assert list(store.directory.iterdir()) == []
+    assert [path.suffix for path in store.directory.iterdir()] == [".spool"]
 
 
 @BOTH
@@ -218,7 +218,7 @@ def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("stage", ["extract_block", "measure_block", "write_shard"])
-def test_an_interrupted_extraction_leaves_nothing(stage, data, tmp_path, monkeypatch):
+def test_an_interrupted_extraction_leaves_its_spool_only(stage, data, tmp_path, monkeypatch):
     class Interrupted(LocalEngine):
         def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
             for number, result in enumerate(super().map(function, tasks)):
