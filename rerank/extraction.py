@@ -37,7 +37,7 @@ from rerank.errors import DataError, RerankError
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.files import new_directory
-from rerank.kept_spool import kept_spool
+from rerank.kept_spool import drop_spool, kept_spool
 from rerank.progress import track
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_stream
@@ -222,6 +222,7 @@ class CorpusCache:
                 (new / "table").mkdir()
                 table.save(new / "table")
                 _save(extracted, new)
+        drop_spool(entry)
         return _load(entry), _load_table(entry), key
 
     def split(
@@ -232,6 +233,7 @@ class CorpusCache:
         if not entry.exists():
             with kept_spool(entry) as spool, new_directory(entry, keep=True) as new:
                 _save(write_split(recipe, split, table, new, engine or LocalEngine(), spool), new)
+        drop_spool(entry)
         return _load(entry)
 
 

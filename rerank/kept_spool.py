@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -30,7 +30,7 @@ def kept_spool(entry: Path) -> Iterator[Path]:
     ------
     RunError: it cannot be made.
     """
-    place = entry.with_name(f".{entry.name}.spool")
+    place = _place(entry)
     try:
         lock = _taken(place)
     except OSError as error:
@@ -50,6 +50,21 @@ def kept_spool(entry: Path) -> Iterator[Path]:
         if not keep:
             shutil.rmtree(place, ignore_errors=True)
         lock.release()
+
+
+def drop_spool(entry: Path) -> None:
+    """Remove the spool of an ``entry`` that is there: its process was killed before it could do so itself."""
+    place = _place(entry)
+    with suppress(OSError):  # mostly there is none
+        lock = Lock.take(place)
+        if lock is not None:
+            if lock.known:
+                shutil.rmtree(place, ignore_errors=True)
+            lock.release()
+
+
+def _place(entry: Path) -> Path:
+    return entry.with_name(f".{entry.name}.spool")
 
 
 def _taken(place: Path) -> Lock | None:

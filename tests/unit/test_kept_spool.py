@@ -11,7 +11,7 @@ import small
 from rerank import blocks, extraction
 from rerank.errors import DataError, RunError
 from rerank.extraction import CorpusCache
-from rerank.kept_spool import kept_spool
+from rerank.kept_spool import drop_spool, kept_spool
 from rerank.recipe import Recipe
 
 
@@ -57,6 +57,17 @@ def test_another_at_work_on_the_same_has_one_of_its_own(tmp_path):
             assert names(second) == []
         assert first.exists()
         assert not second.exists()
+    assert names(tmp_path) == []
+
+
+def test_what_is_left_beside_an_entry_goes(tmp_path):
+    stop(tmp_path / "entry", KeyboardInterrupt())
+    with kept_spool(tmp_path / "entry"):
+        drop_spool(tmp_path / "entry")
+        assert names(tmp_path) == [".entry.spool"]  # another is at work there
+    stop(tmp_path / "entry", KeyboardInterrupt())
+    drop_spool(tmp_path / "entry")
+    drop_spool(tmp_path / "entry")
     assert names(tmp_path) == []
 
 
