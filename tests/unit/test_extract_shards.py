@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 from rerank import assembly, blocks
 from rerank.assembly import Section, divide
-from rerank.blocks import Clock, Timed, timed
+from rerank.blocks import Clock, Shared, Spool, Timed, timed
 from rerank.corpus import Corpus, concatenate
 from rerank.engine import Engine, LocalEngine
 from rerank.engines.processes import ProcessEngine
-from rerank.errors import DataError, RecipeError
+from rerank.errors import DataError, RecipeError, RunError
 from rerank.extraction import CorpusCache, extract_split, extract_training
 from rerank.features.counting import add_counts
 from rerank.features.table import HashedTable, Table
@@ -238,7 +238,8 @@ def test_a_warning_is_given_once(data, monkeypatch, caplog):
     for path in data.glob("*.nbest.gz"):
         small_texts.write_lines(path, [line.rsplit(" ||| ", 1)[0] for line in small_texts.lines_of(path)])
     recipe = small_texts.recipe(data)
-    found = []
+    logger, found = logging.getLogger("rerank"), []
+    handlers = logger.handlers[:]
     for lists in (100, 5):
         cut_into(monkeypatch, lists)
         caplog.clear()
@@ -247,6 +248,22 @@ def test_a_warning_is_given_once(data, monkeypatch, caplog):
         found.append([record.getMessage() for record in caplog.records])
     assert found[0] == found[1]
     assert len(found[0]) == len(set(found[0])) > 0
+    assert logger.handlers == handlers
+
+
+def test_a_block_that_is_done_again_stays_what_it_is(tmp_path):
+    """A worker may die after it has written a block, and before anybody has heard of it."""
+    spool, shared = Spool(str(tmp_path)), Shared(np.array([3, 5], np.uint64), np.array([True, False]))
+    for _ in range(2):
+        spool.save(4, shared)
+    found = spool.load(4, Shared)
+    assert (found.owner.tolist(), found.shared.tolist()) == ([3, 5], [True, False])
+
+
+def test_a_spool_that_is_gone_is_an_error(tmp_path):
+    spool = Spool(str(tmp_path / "gone"))
+    with pytest.raises(RunError, match=r"cannot write .*gone/000004: No such file"):
+        spool.save(4, Shared(np.empty(0, np.uint64), np.empty(0, np.bool_)))
 
 
 BLOCK = st.dictionaries(st.integers(1, 12), st.integers(1, 3), max_size=8)
