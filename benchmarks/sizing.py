@@ -16,7 +16,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
@@ -42,6 +41,9 @@ from rerank.text_recipe import TextRecipe
 ROOT = Path(__file__).parents[1]
 WARM = 40  # lists that load the kernels before the clock starts
 EPOCHS = 3  # measured, after one that compiles
+# The worked examples: the learner, bytes a second of a disk, cores of a machine and the share of their time that is
+# worth while, and the columns at most, beyond which features are hashed (features.hash_bits: 28).
+EXAMPLE, READING, CORES, SHARE, MOST_COLUMNS = "vrda", 1e9, 32, 0.85, 1 << 28
 
 
 class Line(NamedTuple):
@@ -53,8 +55,10 @@ class Line(NamedTuple):
 
 
 def fit(x: list[float], y: list[float]) -> Line:
-    """Least squares; a start below 0 is 0."""
+    """Least squares; a start or a slope below 0 is 0."""
     slope, start = np.polyfit(x, y, 1)
+    if slope < 0:
+        slope, start = 0.0, float(np.mean(y))
     if start < 0:
         start, slope = 0.0, float(np.dot(x, y) / np.dot(x, x))
     line = start + slope * np.array(x)
@@ -242,6 +246,7 @@ def extraction_constants(what: str, root: Path, sizes: list[int], scratch: Path)
     return [
         Constant(f"extraction of {what}", 1e6 * time_of.slope, "µs a candidate", time_of.off),
         Constant(f"memory of extraction, {what}", memory.slope, "bytes a candidate", memory.off),
+        Constant(f"candidates of {what}", last["candidates"] / last["lists"], "a list"),
         Constant(f"nonzeros of {what}", last["nonzeros"] / last["candidates"], "a candidate"),
         Constant(f"columns of {what}", last["columns"] / last["lists"], f"a list, at {last['lists']:,} lists"),
         Constant(f"columns of {what} grow as lists to the power", float(growth), ""),
@@ -252,20 +257,24 @@ def extraction_constants(what: str, root: Path, sizes: list[int], scratch: Path)
     ], scratch / f"{what}-{sizes[-1]}"
 
 
-def learner_rows(root: Path) -> list[str]:
-    """A row of the table of learners for each."""
-    rows = []
-    for name in ["gather", *learners.names()]:
-        found = child("train", str(root), name)
-        x, y = zip(*found["points"], strict=True)
-        line = fit(list(x), list(y))
-        cells = ["", ""]
-        if name != "gather":
-            cells = [f"{each:.3g}" for each in state_bytes(name)]
-        per_column = 1e9 * line.start / found["columns"]
-        times = f"{1e9 * line.slope:.2f} | {per_column:.1f}"
-        rows.append(f"| `{name}` | {times} | {cells[0]} | {cells[1]} | {100 * line.off:.0f} % |")
-    return rows
+class Speed(NamedTuple):
+    """A learner: seconds of an epoch a nonzero and a column, bytes of its state a column and a candidate."""
+
+    nonzero: float
+    column: float
+    state: float
+    dual: float
+    off: float
+
+
+def speed_of(root: Path, name: str) -> Speed:
+    """Measure a learner; ``gather`` has no state."""
+    found = child("train", str(root), name)
+    x, y = zip(*found["points"], strict=True)
+    line = fit(list(x), list(y))
+    return Speed(
+        line.slope, line.start / found["columns"], *((0, 0) if name == "gather" else state_bytes(name)), line.off
+    )
 
 
 def state_bytes(name: str) -> tuple[float, float]:
@@ -278,14 +287,30 @@ def state_bytes(name: str) -> tuple[float, float]:
     return (size(2000, 0) - size(1000, 0)) / 1000, (size(1000, 1000) - size(1000, 0)) / 1000
 
 
+def example_rows(known: dict[str, float], speed: Speed) -> list[str]:
+    """Lists by the million: corpora, hours of cores and of reading, and machines to extract them within a day."""
+    rows = []
+    for what in ("trees", "texts"):
+        for lists in (10**4, 10**6, 10**8, 10**9) if f"extraction of {what}" in known else ():
+            candidates = lists * known[f"candidates of {what}"]
+            nonzeros = candidates * known[f"nonzeros of {what}"]
+            columns = min(lists * known[f"columns of {what}"], MOST_COLUMNS)
+            disk = nonzeros * known[f"corpus of {what} on disk"]
+            extraction = candidates * known[f"extraction of {what}"] / 1e6 / 3600
+            epoch = (nonzeros * speed.nonzero + columns * speed.column) / 3600
+            cells = [
+                f"{lists:.0e} {what}", f"{candidates:.1e}", f"{nonzeros:.1e}", f"{disk / 1e9:,.3g} GB",
+                f"{extraction:,.2g}", f"{epoch:,.2g}", f"{disk / READING / 3600:,.2g}",
+                f"{columns * speed.state / 1e9:.2g} GB", f"{-(-extraction // (24 * CORES * SHARE)):,.0f}",
+            ]  # fmt: skip
+            rows.append(f"| {' | '.join(cells)} |")
+    return rows
+
+
 def start_up() -> float:
-    """Seconds of a command that does nothing."""
-    found = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "rerank", "list", "learners"], stdout=subprocess.DEVNULL, check=True)
-        found.append(time.perf_counter() - start)
-    return min(found)
+    """CPU seconds of a command that does nothing."""
+    command = [sys.executable, "-m", "rerank", "list", "learners"]
+    return best_of(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True))
 
 
 def main() -> None:
@@ -321,7 +346,13 @@ def main() -> None:
             "\n| learner | ns a nonzero | ns a column and epoch | state, bytes a column | a candidate | off at most |"
         )
         print("|---|---|---|---|---|---|")
-        print("\n".join(learner_rows(largest)))
+        speeds = {name: speed_of(largest, name) for name in ["gather", *learners.names()]}
+        for name, speed in speeds.items():
+            times = f"{1e9 * speed.nonzero:.2f} | {1e9 * speed.column:.1f}"
+            print(f"| `{name}` | {times} | {speed.state:.3g} | {speed.dual:.3g} | {100 * speed.off:.0f} % |")
+        print("\n| lists | candidates | nonzeros | corpus | extraction, core hours | an epoch, core hours |", end="")
+        print(" reading it, hours | state | machines |\n|---|---|---|---|---|---|---|---|---|")
+        print("\n".join(example_rows({each.name: each.value for each in constants}, speeds[EXAMPLE])))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,11 @@ from rerank.reranker import Opened, Reranker, rank
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
 
+def plain(text: str) -> str:
+    """``text`` with \\x1b and the like for what a terminal would not show, or act on: models may be strangers'."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 @app.command()
 def inspect(
     model: ModelDirectory,
@@ -48,14 +53,14 @@ def inspect(
     if feature is not None:
         table = RichTable("feature", "weight")
         for name, weight in find_features(loaded, predictor, feature):
-            table.add_row(name, f"{weight:+.5g}")
+            table.add_row(plain(name), f"{weight:+.5g}")
         out.print(table)
         return
     weights = loaded.weights[predictor]
     counts = loaded.table.about
     nonzero = np.count_nonzero(weights.w)
     out.print(
-        f"{loaded.about.get('learner', '')}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
+        f"{plain(str(loaded.about.get('learner', '')))}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
         f"base score × {weights.base:.4g}; features seen {counts.get('seen', 0):,}, kept {counts.get('kept', 0):,}"
     )
     _print_shares(loaded, model, predictor, top, ablate)
@@ -63,7 +68,7 @@ def inspect(
 
 def _print_provenance(model: Model) -> None:
     for name, value in provenance_rows(model):
-        out.print(f"{name}: {value}")
+        out.print(plain(f"{name}: {value}"))
     table = RichTable("part", "arrays", "bytes")
     for entry in part_sizes(model):
         table.add_row(entry.part, str(entry.arrays), f"{entry.bytes:,}")
@@ -84,16 +89,16 @@ def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablat
     table = RichTable(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
-        cells = [entry.template, f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
+        cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         if ablate:
             score = without[entry.template]
             cells += [f"{percent * score:.2f}", f"{percent * (whole - score):+.2f}"]
         table.add_row(*cells)
     out.print(table)
     for entry in entries if top else []:
-        out.print(f"\n{entry.template}")
+        out.print(f"\n{plain(entry.template)}")
         for name, weight in entry.strongest:
-            out.print(f"  {weight:+9.4g}  {name.partition('|')[2]}")
+            out.print(f"  {weight:+9.4g}  {plain(name.partition('|')[2])}")
 
 
 @app.command()
@@ -132,7 +137,7 @@ def explain(
         table = RichTable("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
         for part in parts[:top]:
             table.add_row(
-                part.feature, f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
+                plain(part.feature), f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
             )
         rest = parts[top:]
         if rest:

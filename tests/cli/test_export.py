@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import small_texts
 
 from rerank import pipeline
+from rerank.features.table import FeatureTable
 from rerank.model import Model
 
 Command = Callable[..., Any]
@@ -105,3 +107,17 @@ def test_provenance(small_run: Path, tmp_path: Path, rerank: Command) -> None:
     shown = rerank("inspect", tmp_path / "again", "--provenance").out
     assert str(tmp_path / "w") in shown
     assert "dev f1" not in shown
+
+
+def test_names_cannot_command_the_terminal(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    model = Model.load(small_run / "model")
+    assert isinstance(model.table, FeatureTable)
+    odd = {symbol: f"{text}\x1b[2J\udcff" for symbol, text in model.table.texts.items()}
+    about = model.about | {"learner": "\x1b[2J", "run": "\ud800"}
+    replace(model, table=replace(model.table, texts=odd), about=about).save(tmp_path / "m")
+    for arguments in ((), ("--feature", "Rule"), ("--provenance",)):
+        done = rerank("inspect", tmp_path / "m", *arguments)
+        assert done.code == 0
+        assert "\x1b" not in done.out
+        assert "\\x1b[2J" in done.out
+        assert done.out.encode()
