@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -20,7 +20,9 @@ def main(
     first: Annotated[int, typer.Option(min=0, help="The number of the first input.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = os.cpu_count() or 1,
     target: Annotated[str | None, typer.Option(help="This target alone (its inputs are others then).")] = None,
-    checked: Annotated[bool, typer.Option(help="Odd inputs run in kernels that check their bounds.")] = True,
+    checked: Annotated[
+        Literal["all", "half", "none"], typer.Option(help="Which inputs are tried in kernels that check their bounds.")
+    ] = "half",
     seconds: Annotated[float, typer.Option(help="Time for one input; more is a hang.")] = SECONDS,
     output: Annotated[Path, typer.Option(help="Where failing inputs are kept.")] = Path("runs/fuzz"),
 ) -> None:

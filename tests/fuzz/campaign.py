@@ -7,9 +7,10 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -61,8 +62,8 @@ class Summary:
 class Campaign:
     """Inputs ``first`` .. ``first + count - 1`` of ``seed``, of one target alone if ``only`` names it.
 
-    Odd inputs are tried with kernels that check their bounds, where ``checked`` says so. Failing inputs are kept below
-    ``output``/failures with what is known about them.
+    checked: which inputs are tried with kernels that check their bounds: all, half of them (the odd ones) or none.
+    Failing inputs are kept below ``output``/failures with what is known about them.
     """
 
     seed: int
@@ -71,7 +72,7 @@ class Campaign:
     first: int = 0
     jobs: int = 1
     only: str | None = None
-    checked: bool = True
+    checked: Literal["all", "half", "none"] = "half"
     seconds: float = SECONDS
 
     def run(self, report: Callable[[Summary], None] = lambda _: None) -> Summary:
@@ -80,7 +81,9 @@ class Campaign:
         plain, bounds = [n for n in numbers if not self._bounds(n)], [n for n in numbers if self._bounds(n)]
         summary, lock = Summary(), threading.Lock()
 
-        def serve(place: int, mine: Iterable[int], checked: bool) -> None:
+        def serve(place: int, mine: Sequence[int], checked: bool) -> None:
+            if not mine:
+                return
             worker = Worker(self.output / f"worker-{place}", checked=checked, kernels=self.output / "kernels")
             try:
                 for number in mine:
@@ -98,7 +101,7 @@ class Campaign:
             serve(0, plain, False)
             serve(0, bounds, True)
             return summary
-        half = max(1, self.jobs // 2)
+        half = round(self.jobs * len(plain) / self.count)
         shares = [(plain[k::half], False) for k in range(half)]
         shares += [(bounds[k :: self.jobs - half], True) for k in range(self.jobs - half)]
         threads = [threading.Thread(target=serve, args=(k, *share)) for k, share in enumerate(shares)]
@@ -109,7 +112,7 @@ class Campaign:
         return summary
 
     def _bounds(self, number: int) -> bool:
-        return self.checked and number % 2 == 1
+        return self.checked == "all" or (self.checked == "half" and number % 2 == 1)
 
     def _keep(self, number: int, tried: Tried, place: Path, checked: bool) -> None:
         kept = self.output / "failures" / f"{number:07d}-{tried.target.replace(' ', '-')}"

@@ -16,6 +16,8 @@ import small
 import small_texts
 
 from rerank import pipeline
+from rerank.model import Model
+from rerank.weights_text import weight_lines
 
 from . import reading, using
 from .mutations import BINARY, Mutation, Rng, json_value, mutated, yaml_value
@@ -92,10 +94,13 @@ def _directory(path: Path, name: str) -> Files:
     return {f"{name}/{file.relative_to(path)}": file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
+TRAINED = ("model", "texts", "corpus", "shards", "table", "weights", "compare")
+
+
 @cache
 def _trained() -> dict[str, list[Files]]:
     """Models, corpora, tables and results of runs of tiny recipes."""
-    found: dict[str, list[Files]] = {name: [] for name in ("model", "texts", "corpus", "table", "compare")}
+    found: dict[str, list[Files]] = {name: [] for name in TRAINED}
     with tempfile.TemporaryDirectory() as made:
         for name, files in (("trees", parses()[0]), ("texts", moses()[0])):
             root = Path(made) / name
@@ -113,6 +118,12 @@ def _trained() -> dict[str, list[Files]]:
             found["texts" if name == "texts" else "model"].append({**_directory(root / "run/model", "model"), **files})
             for entry in sorted((root).rglob("header.json")):
                 found["corpus"].append(_directory(entry.parent, "corpus"))
+            for entry in sorted(root.rglob("shards.json")):
+                found["shards"].append(_directory(entry.parent, "shards"))
+            model = Model.load(root / "run/model")
+            weights = "".join(line + "\n" for line in weight_lines(model.table, model.weights["average"], top=50))
+            if name == "trees":  # the names of hashed columns are their numbers
+                found["weights"].append({**_directory(root / "run/model", "model"), "weights": weights.encode()})
             table = {
                 file: content for file, content in _directory(root / "run/model", "table").items() if "/table" in file
             }
@@ -190,6 +201,8 @@ TARGETS: dict[str, Target] = {
     "recipe": Target(_each("recipe.yaml", recipes), using.check_recipe, YAML, 3.0),
     "corpus": Target(lambda: _trained()["corpus"], using.check_corpus, ARRAYS, 1.5, large=False),
     "table": Target(lambda: _trained()["table"], using.check_table, ARRAYS, 1.0, large=False),
+    "shards": Target(lambda: _trained()["shards"], using.check_shards, ARRAYS, 1.0, large=False),
+    "weights": Target(lambda: _trained()["weights"], using.check_weights, weight=1.0, fixed=("model/",)),
     "model": Target(lambda: _trained()["model"], using.check_model, ARRAYS, 2.0, ("lists", "gold"), large=False),
     "text model": Target(
         lambda: _trained()["texts"],

@@ -30,6 +30,8 @@ from rerank.readers.base import SkipCount
 from rerank.recipe import ListRecipe, load_recipe, validate
 from rerank.registry import build
 from rerank.reranker import Reranker
+from rerank.shards import Shards
+from rerank.weights_text import read_weights
 
 from .reading import Rng, holds, options
 
@@ -157,6 +159,25 @@ def check_corpus(directory: Path, rng: Rng) -> int:
     if corpus.list_count:
         corpus.take([0, corpus.list_count - 1]).slice(0, 1)
     return corpus.list_count
+
+
+def check_shards(directory: Path, _: Rng) -> int:
+    """A corpus in parts: each can be opened, and they add up."""
+    shards = Shards.load(directory / "shards")
+    found = [shards.part(i) for i in range(shards.count)]
+    holds(sum(part.list_count for part in found) == shards.list_count, "lists")
+    holds(sum(part.candidate_count for part in found) == shards.candidate_count, "candidates")
+    holds(sum(part.nonzeros for part in found) == shards.nonzeros, "nonzeros")
+    return shards.list_count
+
+
+def check_weights(directory: Path, _: Rng) -> int:
+    """Weights as text, for the features of a model."""
+    table = Model.load(directory / "model").table
+    found = read_weights(str(directory / "weights"), table)
+    holds(found.weights.w.shape == (table.width,) and np.isfinite(found.weights.w).all(), "a finite weight a column")
+    holds(np.isfinite(found.weights.base), "a finite weight of the base score")
+    return found.features
 
 
 def check_table(directory: Path, _: Rng) -> int:
