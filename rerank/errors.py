@@ -8,12 +8,19 @@ a recipe, a data file, a model or a command line, 128 + n where signal n stopped
 from __future__ import annotations
 
 LONGEST_NAME = 100  # characters of an id or key in a message
+LONGEST_MESSAGE = 2000
 
 
-def _shown(name: str) -> str:
-    """A name from a file as a message shows it: not endless, and nothing in it that a terminal would obey."""
-    start = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name[:LONGEST_NAME])
-    return start if len(name) <= LONGEST_NAME else f"{start}..."
+def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
+    """What is from a file as a message shows it: not endless, and nothing that a terminal would obey but ``kept``."""
+    start = "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text[:longest])
+    return start if len(text) <= longest else f"{start}..."
+
+
+def _placed(place: str, message: str) -> str:
+    """A message behind its place."""
+    message = _shown(message, LONGEST_MESSAGE, kept="\n\t")
+    return f"{place}: {message}" if place else message
 
 
 class RerankError(Exception):
@@ -40,7 +47,7 @@ class DataError(RerankError):
         place = ":".join(str(part) for part in (path, line) if part is not None)
         if list_id is not None:
             place = f"{place}: list {_shown(list_id)}" if place else f"list {_shown(list_id)}"
-        super().__init__(f"{place}: {message}" if place else message)
+        super().__init__(_placed(place, message))
 
 
 class RecipeError(RerankError):
@@ -49,7 +56,7 @@ class RecipeError(RerankError):
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
         place = ": ".join(part for part in (path, _shown(key or "")) if part)
-        super().__init__(f"{place}: {message}" if place else message)
+        super().__init__(_placed(place, message))
 
 
 class ModelError(RerankError):
@@ -57,7 +64,7 @@ class ModelError(RerankError):
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         self.message, self.path = message, path
-        super().__init__(f"{path}: {message}" if path else message)
+        super().__init__(_placed(path or "", message))
 
 
 class RunError(RerankError):

@@ -6,6 +6,7 @@ model or data, 130 interrupted (128 plus the number of the signal).
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -23,6 +24,8 @@ def main() -> None:
     """Run the command line; every error of the user's making is one message without a traceback."""
     if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
         sys.path.append(os.getcwd())
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are no text; stderr is like this anyway
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with handled():
             # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.

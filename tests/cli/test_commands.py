@@ -310,6 +310,17 @@ def test_evaluate_with_a_parameter_file(rerank, small_data, tmp_path):
     one_message(rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm"), 2, "new.prm:2:", "did you mean LABELED")
 
 
+def test_labels_and_names_that_are_no_utf8_are_shown(rerank, tmp_path):
+    (tmp_path / "gold").write_text("(S (NN a) (NN b))\n")
+    hypothesis = os.fsencode(tmp_path / "t") + b"\xe9"
+    Path(os.fsdecode(hypothesis)).write_text("(S (NN a) (NN b))\n")
+    (tmp_path / "own.prm").write_bytes(b"DELETE_LABEL caf\xe9\n")
+    result = rerank("evaluate", os.fsdecode(hypothesis), tmp_path / "gold", "--prm", tmp_path / "own.prm")
+    assert result.code == 0, result.err
+    assert "t\\udce9" in result.out
+    assert "caf\\udce9" in result.out
+
+
 def test_evaluate_refuses(rerank, small_data, tmp_path):
     gold = small_data / "test.gold.gz"
     short = tmp_path / "short.gz"

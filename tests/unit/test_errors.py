@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rerank.errors import DataError, RecipeError
+from rerank.errors import DataError, ModelError, RecipeError
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,9 @@ def test_recipe_error() -> None:
     assert str(RecipeError("bad", key="a.b")) == "a.b: bad"
     assert str(RecipeError("bad", key="\x07" + "k" * 1000)) == f"\\x07{'k' * 99}...: bad"
     assert str(RecipeError("bad")) == "bad"
+
+
+@pytest.mark.parametrize("kind", [DataError, RecipeError, ModelError])
+def test_messages_end(kind: type[DataError | RecipeError | ModelError]) -> None:
+    assert str(kind("x" * 10_000, path="a")) == f"a: {'x' * 2000}..."
+    assert str(kind("one\ntwo\t\x1b[31m", path="a")) == "a: one\ntwo\t\\x1b[31m"

@@ -190,7 +190,7 @@ def test_the_first_bad_list_is_the_error(lists, places, data, tmp_path, monkeypa
     with pytest.raises(DataError, match="mend or remove the list") as caught:
         store.training(small.recipe(data), Pickling())
     assert caught.value.list_id == number
-    assert [path.suffix for path in store.directory.iterdir()] == [".spool"]
+    assert list(store.directory.iterdir()) == []
 
 
 @BOTH
