@@ -190,7 +190,8 @@ def _check_settings(model: Model) -> None:
             read_settings(model.settings)
         except RecipeError as error:
             raise ValueError(f"its settings are no recipe of this program: {error}") from None
-        if not isinstance(model.settings.get("learner"), dict) or "name" not in model.settings["learner"]:
+        named = model.settings.get("learner")
+        if not isinstance(named, dict) or not isinstance(named.get("name"), str):
             raise ValueError("its settings name no learner")
     for name, array in model.state.items():
         if not np.all(np.isfinite(array)):
@@ -198,7 +199,7 @@ def _check_settings(model: Model) -> None:
     if model.state and not {"training_data", "epochs"} <= set(model.about):
         raise ValueError("its provenance lacks training_data and epochs, without which nobody can go on from its state")
     spec = model.settings.get("learner", {})
-    if not model.state or str(spec.get("name")) not in learners:
+    if not model.state or spec.get("name", "") not in learners:
         return
     try:
         learner = build(learners, spec, "learner")

@@ -360,7 +360,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     model = Model.load(path)
     going_on = build(learners, learner, "learner")
     fresh = going_on.init(corpus.width)
-    fits = model.settings["learner"] == learner and set(fresh._fields) == set(model.state)
+    fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
     state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
         raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)

@@ -172,12 +172,10 @@ def seal(directory: Path) -> None:
     """Write the checksums of the files as they are now."""
     with suppress(ValueError):  # model.json is no JSON any more: nothing to sign
         header = read_object(directory / HEADER)
-        names = header.get("files", {})
-        header["files"] = {
-            name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for name in names
-            if (path := directory / name).is_file()
-        }
+        names = header.get("files")
+        if isinstance(names, dict):
+            files = {name: directory / name for name in names if (directory / name).is_file()}
+            header["files"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
         header["digest"] = header_digest(header)
         (directory / HEADER).write_text(json.dumps(header))
 
@@ -213,8 +211,8 @@ def use(model: Model) -> None:
     assert np.isfinite(vote_model(model, CORPUS)).all()
     for weights in model.weights.values():
         assert np.isfinite(weights.w).all()
-    spec = model.settings["learner"]
-    if spec["name"] in learners and model.state:
+    spec = model.settings.get("learner", {})
+    if spec.get("name", "") in learners and model.state:
         learner = build(learners, spec, "learner")
         fresh = learner.init(16, CORPUS.candidate_count)
         state = type(fresh)(**{name: array.copy() for name, array in model.state.items()})
@@ -289,7 +287,7 @@ def test_no_value_of_a_header_harms_the_program(originals: list[Path], data: Any
     file.write_text(json.dumps(document))
     seal(directory)
     model = load_or_fail(directory)
-    if model is not None and "os:" not in str(model.settings["learner"]):
+    if model is not None:
         use(model)
 
 
