@@ -7,6 +7,7 @@ Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of t
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,20 @@ from rerank.errors import DataError
 
 FORMAT_VERSION = 1
 HEADER = "shards.json"
+
+
+Identity = tuple[str, tuple[tuple[str, int, int, int], ...]]
+_checked: set[Identity] = set()  # the parts that this process has looked at; tasks of a worker open the same ones often
+
+
+def _identity(directory: str) -> Identity | None:
+    """Which files a part is: name, inode, time and size of each; None if it is missing."""
+    try:
+        with os.scandir(directory) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries]
+    except OSError:
+        return None
+    return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in found))
 
 
 class Part(NamedTuple):
@@ -67,7 +82,6 @@ class Shards:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_opened", None)  # (index, part): the last one that was opened
-        object.__setattr__(self, "_checked", set())
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
@@ -108,9 +122,11 @@ class Shards:
             return opened[1]
         object.__setattr__(self, "_opened", None)  # unmapped before the next one is mapped
         del opened
-        entry, checked = self.parts[index], self.__dict__["_checked"]
-        corpus = Corpus.load(entry.directory, trusted=index in checked)
-        checked.add(index)
+        entry = self.parts[index]
+        identity = _identity(entry.directory)
+        corpus = Corpus.load(entry.directory, trusted=identity in _checked)
+        if identity is not None:
+            _checked.add(identity)
         known = (corpus.width, corpus.free) == (self.width, self.free) and corpus.list_count >= entry.last
         if known and not entry.whole:
             corpus = corpus.slice(entry.first, entry.last)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine_tasks import die, die_once, own_id, square, warn
+from engine_tasks import die, die_once, meet, own_id, square, warn
 
 from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
 from rerank.engines.patient import PatientEngine
@@ -66,9 +66,9 @@ def test_warnings_are_logged_here_in_order(engine: Engine, caplog: pytest.LogCap
     assert [record.getMessage() for record in caplog.records] == [f"seen {number}" for number in range(5)]
 
 
-def test_processes_are_several_and_have_one_thread_each() -> None:
+def test_processes_are_several_and_have_one_thread_each(tmp_path: Path) -> None:
     with open_engine(EngineSettings(name="processes", workers=2)) as engine:
-        found = set(engine.map(own_id, range(8)))
+        found = set(engine.map(meet, [(tmp_path, number) for number in range(8)]))
         assert {threads for _, threads in found} == {"1"}
         assert len(found) == 2
         assert os.getpid() not in {process for process, _ in found}
