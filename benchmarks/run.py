@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ON_LISTS = ("extraction.py", "scaling.py", "training.py")  # the others make their own data, or have small ones
+ON_LISTS = (
+    "extraction.py",
+    "faults.py",
+    "scaling.py",
+    "training.py",
+)  # the others make their own data, or have small ones
 
 
 def main() -> None:

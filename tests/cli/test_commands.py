@@ -585,6 +585,28 @@ def test_an_interrupt(rerank, recipe, monkeypatch, workspace, small_data, model)
     assert "--resume" not in result.err
 
 
+def test_the_log_level_works_for_all_commands(rerank, recipe, model, small_run, small_data, tmp_path):
+    nbest, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
+    commands = [
+        ["extract", recipe, "-o", tmp_path / "out"],
+        ["train", recipe, "-o", tmp_path / "out"],
+        ["test", recipe, "-o", tmp_path / "out"],
+        ["run", recipe, "-o", tmp_path / "out"],
+        ["run", recipe, "-o", tmp_path / "out", "--resume"],
+        ["rerank", model, nbest],
+        ["oracle", nbest, gold],
+        ["evaluate", gold, gold],
+        ["compare", small_run, small_run],
+        ["inspect", model],
+        ["list"],
+    ]
+    for command in commands:
+        quiet = rerank("--log-level", "error", *command)
+        assert (quiet.code, quiet.err) == (0, ""), command
+    assert "rerank: 40 lists in" in rerank("rerank", model, nbest).err
+    usage(rerank("--log-level", "loud", "rerank", model, nbest), "--log-level")
+
+
 # processes of their own
 
 
@@ -644,6 +666,6 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     assert rest.count(b"error:") == 1
     assert b"rerank run " in rest
     assert rest.endswith(b" --resume\n")
-    assert sorted(path.name for path in (output / ".runs").iterdir()) == ["0000"]
+    assert sorted(path.name for path in (output / ".runs").iterdir()) == ["0000", "0001.unfinished"]
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()

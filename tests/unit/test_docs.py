@@ -35,6 +35,7 @@ from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers import base
 from rerank.recipe import Recipe, load_recipe
+from rerank.stages import epoch_lines, stage_lines
 from rerank.symbols import SymbolTable
 from rerank.text_recipe import TextRecipe
 
@@ -304,10 +305,12 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     for path in results.iterdir():
         assert f"`{path.name}" in text, path.name
     found = json.loads((results / "metrics.json").read_text(encoding="utf-8"))
-    lines = [json.loads(line) for line in (results / "history.jsonl").read_text(encoding="utf-8").splitlines()]
-    kinds = {json.dumps(sorted(line)): line for line in lines}.values()  # of epochs, and of stages
+    epoch, stages = epoch_lines(results / "history.jsonl")[0], stage_lines(results / "history.jsonl")
+    for key in {key for line in stages for key in line}:
+        assert f"`{key}`" in text_of("docs/operation.md"), key
+    assert {line["stage"] for line in stages} == set(found["stages"])
     corpus = found["corpora"]["test"]
-    described: list[dict[str, Any]] = [*kinds, found["training"], found["splits"]["test"], found["runs"][0]]
+    described: list[dict[str, Any]] = [epoch, found["training"], found["splits"]["test"], found["runs"][0]]
     described += [found["splits"]["test"]["base"], found["significance"]["test"], found["features"]]
     for key in {key for mapping in described for key in mapping} | set(corpus) | set(corpus["statistics"]):
         assert f"`{key}`" in text or key == "signature", key
