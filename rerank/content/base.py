@@ -128,7 +128,10 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
     if not specs and not settings.user:
         raise RecipeError("no template; name a set or templates", key="features")
-    made = [make_template(spec) for spec in specs]
+    try:
+        made = [make_template(spec) for spec in specs]
+    except RecipeError as error:
+        raise RecipeError(error.message, key=error.key or "features.templates") from None
     for template in made:
         if getattr(template, "content", "trees") != content:
             message = f"template {template.kind} looks at {getattr(template, 'content', 'trees')}; these lists hold"

@@ -115,9 +115,11 @@ def test_only_documented_outcomes_pass(tmp_path: Path) -> None:
         assert _fails(error, tmp_path) == Outcome(kind, f"{type(error).__name__}: {error}")
     bad = [
         DataError("bad"), DataError("bad", path="/elsewhere", line=1), RecipeError("bad"), RunError("disk full"),
-        DataError("bad " * 1000, path=path, line=1), DataError("\x1b[31m", path=path, line=1), MemoryError(),
-        ValueError("x"), AssertionError("x"), IndexError("x"),
+        MemoryError(), ValueError("x"), AssertionError("x"), IndexError("x"),
     ]  # fmt: skip
+    for text in ("bad " * 1000, "\x1b[31m"):
+        bad.append(DataError("bad", path=path, line=1))
+        bad[-1].args = (text,)
     assert all(_fails(error, tmp_path).failed for error in bad)
 
 

@@ -90,7 +90,8 @@ def _work(connection: Connection, directory: Path, try_one: Try) -> None:
     logging.getLogger("rerank").propagate = False
     with open(directory / "crash.txt", "w") as log, contextlib.suppress(EOFError):
         faulthandler.enable(log)
-        warm_up()
+        if try_one is try_input:
+            warm_up()
         connection.send("ready")
         while True:
             seed, number, only = connection.recv()

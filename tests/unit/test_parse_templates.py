@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from rendered_features import CHASES, FLAT, PRICE, RUN, SAID, extracted, fired, once
 
@@ -311,6 +312,9 @@ def test_binned_base_scores() -> None:
     assert scored("LogCondP(bin=10)", -10, -12.5, -11.2, -100) == [once("0"), once("2"), once("1"), once("64")]
     total = math.log(1 + math.exp(-2))  # log-sum relative to the best: 0.127
     assert total < 0.2
+    assert scored("LogCondP(bin=5)", -10, -1.79e308) == [once("0"), once("64")]
+    largest = float(np.finfo(np.float32).max)
+    assert scored("LogCondP", -10, -1.79e308) == [{}, {"": -largest}]
     assert scored("LogCondP(norm=sum, bin=1)", -1, -3) == [once("1"), once("21")]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rerank.content import content_of
 from rerank.errors import RecipeError
 from rerank.recipe import Recipe, load_recipe
 
@@ -242,3 +243,8 @@ def test_a_grid_of_too_many_points(load):
     recipe = load(f"grid: {{learner.eta: {values}, learner.base: {values}}}")
     with pytest.raises(RecipeError, match=r"^grid: 10,201 combinations of values; at most 10,000"):
         recipe.expand()
+
+
+def test_a_template_that_is_none_says_where_it_stands(load):
+    with pytest.raises(RecipeError, match=r"^features\.templates: found 1, expected a template"):
+        content_of(load("features: {templates: [1]}"))

@@ -17,6 +17,7 @@ from rerank.features.places import TREE, Places
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import Template, check_choice, templates
 
+LARGEST = float(np.finfo(np.float32).max)  # of a value that is stored
 NORMS = {"none": 0, "best": 1, "sum": 2}
 
 
@@ -35,11 +36,11 @@ def _fire_score(
     for v in range(ids.shape[0]):
         norm = best if options[v, 0] == 1 else (log_sum if options[v, 0] == 2 else 0.0)
         for y in range(f.base.shape[0]):
-            value = f.base[y] - norm
+            value = min(max(f.base[y] - norm, -LARGEST), LARGEST)
             if options[v, 1] == 0:
                 emit_value(sink, begin(sink, ids[v], seeds[v]), y, value)
             else:
-                unit = min(NUMBER_OFFSET, int(-value * 10.0 / options[v, 1]))
+                unit = int(min(float(NUMBER_OFFSET), -value * 10.0 / options[v, 1]))
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + unit]), y, 1.0)
 
 
