@@ -182,7 +182,8 @@ class TestLog:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     def test_its_failure_hides_nothing(self, tmp_path, caplog, capsys, monkeypatch):
-        monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
+        monkeypatch.setattr(logging.getLogger("rerank"), "propagate", False)
+        monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [caplog.handler])
         (tmp_path / "log.txt").symlink_to("/dev/full")
         with pytest.raises(ValueError, match="mine"), log_file(tmp_path):  # noqa: PT012
             logging.getLogger("rerank").warning("first")
