@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -650,6 +651,9 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     recipe.write_text(yaml.safe_dump(settings))
     output = workspace / "ctrl c"
     with process("run", recipe, "-o", output) as running:
+        watchdog = threading.Timer(300, running.kill)  # it would train for days
+        watchdog.daemon = True
+        watchdog.start()
         assert running.stderr is not None
         seen = b""
         while b"run 2 of 2" not in seen:
@@ -661,6 +665,7 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
         time.sleep(0.1)
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read()
+        watchdog.cancel()
     assert running.wait(300) == 130
     assert b"Traceback" not in rest
     assert rest.count(b"error:") == 1
