@@ -22,6 +22,11 @@ from typing import BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
+# What looking into a damaged file may raise: not there, cut short, no such key, of another type, out of range.
+DAMAGE = (
+    OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
+)  # fmt: skip
+
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '([|<][biuf][1248])', 'fortran_order': (True|False), "

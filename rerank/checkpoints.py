@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.arrays import read_array
+from rerank.arrays import DAMAGE, read_array
 from rerank.files import new_directory, remove
 
 log = logging.getLogger("rerank")
@@ -52,7 +52,7 @@ class Checkpoint:
         with new_directory(self._directory) as new:
             for name, array in arrays.items():
                 np.save(new / f"{name}.npy", array, allow_pickle=False)
-            text = json.dumps({"version": FORMAT_VERSION, "key": self._key, "header": header})
+            text = json.dumps({"version": FORMAT_VERSION, "key": self._key, "header": header, "arrays": list(arrays)})
             (new / "checkpoint.json").write_text(text, encoding="utf-8")
         self._last = time.monotonic()
         self._took = self._last - start
@@ -65,9 +65,9 @@ class Checkpoint:
             stored = json.loads((self._directory / "checkpoint.json").read_text(encoding="utf-8"))
             if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
                 return None
-            arrays = {path.stem: read_array(path) for path in self._directory.glob("*.npy")}
+            arrays = {name: read_array(self._directory / f"{name}.npy") for name in stored["arrays"]}
             return dict(stored["header"]), arrays
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except DAMAGE as error:
             log.warning("the checkpoint in %s cannot be read (%s): training starts anew", self._directory, error)
             return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.arrays import read_array
+from rerank.arrays import DAMAGE, read_array
 from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.files import new_directory
@@ -226,7 +226,7 @@ class Corpus:
             return Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.arrays import open_archive
+from rerank.arrays import DAMAGE, open_archive
 from rerank.content import metric_of
 from rerank.errors import DataError
 from rerank.files import new_file
@@ -89,7 +89,7 @@ class Selections:
                 return Selections(ids, signature, reference, rows)
         except FileNotFoundError:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except DAMAGE as error:
             raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
 
 
@@ -145,5 +145,5 @@ def _read_results(path: Path) -> dict[str, Any]:
         if not isinstance(found["splits"], dict):
             raise TypeError("its splits are no mapping")
         return dict(found)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except DAMAGE as error:
         raise DataError(f"no results of a run here: {error}", path=str(path)) from None

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.arrays import DAMAGE
 from rerank.assembly import (
     Numbering,
     Shard,
@@ -250,7 +251,7 @@ def _load(entry: Path) -> Extracted:
         if len(found.ids) != found.corpus.list_count:
             raise ValueError(f"{len(found.ids)} ids for {found.corpus.list_count} lists")
         return found
-    except (OSError, ValueError, KeyError, TypeError, RerankError) as error:
+    except (*DAMAGE, RerankError) as error:
         raise DataError(f"the cached corpus is damaged ({error}); remove it and run again", path=str(entry)) from None
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from rerank.arrays import read_array
+from rerank.arrays import DAMAGE, read_array
 from rerank.errors import ModelError, RecipeError
 from rerank.features.table import Table, load_table
 from rerank.files import new_directory
@@ -115,7 +115,7 @@ class Model:
             raise ModelError("the model needs more memory than there is", path=str(source)) from None
         except RecursionError:
             raise ModelError("not a readable model: nested too deep", path=str(source)) from None
-        except (OSError, ValueError, OverflowError) as error:
+        except DAMAGE as error:
             raise ModelError(f"not a readable model: {error}", path=str(source)) from None
 
 

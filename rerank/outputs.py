@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rerank.arrays import DAMAGE
 from rerank.errors import RecipeError, RunError
 from rerank.files import reason, remove, remove_leftovers, write_text
 from rerank.locks import Lock
@@ -124,7 +125,7 @@ def finished(directory: Path, stages: set[str]) -> dict[str, Any] | None:
     try:
         metrics = json.loads((directory / "metrics.json").read_text(encoding="utf-8"))
         return metrics if stages <= metrics["stages"].keys() else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except DAMAGE:
         return None
 
 

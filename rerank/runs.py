@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.arrays import read_array
+from rerank.arrays import DAMAGE, read_array
 from rerank.checkpoints import Checkpoint
 from rerank.engine import Engine
 from rerank.errors import DataError, RecipeError
@@ -179,7 +179,7 @@ class Run:
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
             return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        except DAMAGE as error:
             raise DataError(
                 f"a stored run is damaged ({error}); run again without --resume", path=str(directory)
             ) from None

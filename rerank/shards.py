@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rerank.arrays import DAMAGE
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError
+from rerank.strict_json import read_object
 
 FORMAT_VERSION = 1
 HEADER = "shards.json"
@@ -168,7 +170,7 @@ class Shards:
         """
         path = Path(directory).absolute()
         try:
-            header = json.loads((path / HEADER).read_text(encoding="utf-8"))
+            header = read_object(path / HEADER)
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(path))
             parts, lists, candidates = [], 0, 0
@@ -179,7 +181,7 @@ class Shards:
                 parts.append(Part(str(part_directory(path, index)), 0, *sizes, lists, candidates, True))
                 lists, candidates = lists + sizes[0], candidates + sizes[1]
             return Shards(tuple(parts), int(header["width"]), int(header["free"]), dict(header["about"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(path)) from None
 
 

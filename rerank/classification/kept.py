@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rerank import __version__
+from rerank.arrays import DAMAGE
 from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
@@ -48,7 +49,7 @@ def load_results(directory: Path, key: str, spec: Spec) -> list[Result] | None:
     try:
         entries = json.loads((directory / f"{key}.json").read_text(encoding="utf-8"))
         return [Result(spec=spec, predictions=_arrays(entry.pop("predictions")), **entry) for entry in entries]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except DAMAGE:
         return None
 
 

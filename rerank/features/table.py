@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.arrays import read_array
+from rerank.arrays import DAMAGE, read_array
 from rerank.compile import kernel
 from rerank.errors import ModelError
 from rerank.features.extract import ListFeatures
@@ -211,7 +211,7 @@ def load_table(directory: Path) -> Table:
         return HashedTable(bits, _templates(header), _about(header))
     except KeyError as error:
         raise ModelError(f"not a readable feature table: it has no {error}", path=str(directory)) from None
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError) as error:
+    except DAMAGE as error:
         raise ModelError(f"not a readable feature table: {error}", path=str(directory)) from None
 
 

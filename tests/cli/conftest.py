@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
+from commands import Command, Result
 
 from rerank import cli
-
-
-class Result(NamedTuple):
-    """What a command left: exit code, stdout, stderr."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Result]
 
 
 @pytest.fixture

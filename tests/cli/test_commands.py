@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
@@ -13,13 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import small
 import yaml
+from commands import Result, failed
 
 from rerank import __version__, cli, pipeline
 from rerank.learn.base import learners
@@ -29,35 +28,6 @@ from rerank.readers.base import NBestList, readers
 from rerank.readers.charniak import CharniakReader
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-class Result(NamedTuple):
-    """What a command left: exit code, stdout, stderr."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command in this process."""
-
-    def run(*arguments: object, stdin: bytes = b"") -> Result:
-        monkeypatch.setattr(sys, "argv", ["rerank", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        sys.stdout.flush()
-        code = ended.value.code
-        assert isinstance(code, int | None)
-        return Result(code or 0, *capsys.readouterr())
-
-    return run
 
 
 def process(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
@@ -79,16 +49,6 @@ def recipe(small_data: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def model(small_run: Path) -> Path:
     return small_run / "model"
-
-
-def one_message(result: Result, code: int, *parts: str) -> None:
-    """The command failed with exactly one message, which holds all ``parts``."""
-    assert result.code == code, result
-    assert "Traceback" not in result.err
-    assert result.err.count("error:") == 1, result.err
-    assert result.out == ""
-    for part in parts:
-        assert part in result.err
 
 
 def usage(result: Result, *parts: str) -> None:
@@ -148,16 +108,16 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     assert tested.code == whole.code == 0
     assert tested.out.replace("staged", "at once") == whole.out
     assert small.results(output) == small.results(workspace / "at once")
-    one_message(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run of other settings")
-    one_message(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
-    one_message(rerank("test", recipe, "-o", workspace / "never"), 2, "run `rerank train` first")
+    failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run of other settings")
+    failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
+    failed(rerank("test", recipe, "-o", workspace / "never"), 2, "run `rerank train` first")
 
 
 def test_resume_refuses_other_settings(rerank, recipe, workspace):
     assert rerank("run", recipe, "-o", workspace / "again").code == 0
     assert rerank("run", recipe, "-o", workspace / "again", "--resume").code == 0
     result = rerank("run", recipe, "-o", workspace / "again", "--resume", "--set", "training.epochs=1")
-    one_message(result, 2, str(workspace / "again" / "recipe.yaml"), "other settings", "--output")
+    failed(result, 2, str(workspace / "again" / "recipe.yaml"), "other settings", "--output")
 
 
 def test_the_users_recipe_is_not_replaced(rerank, recipe, tmp_path):
@@ -165,7 +125,7 @@ def test_the_users_recipe_is_not_replaced(rerank, recipe, tmp_path):
     project.mkdir()
     mine = project / "recipe.yaml"
     mine.write_text("# precious\n" + recipe.read_text())
-    one_message(rerank("run", mine, "-o", project), 2, str(mine), "use another --output")
+    failed(rerank("run", mine, "-o", project), 2, str(mine), "use another --output")
     assert mine.read_text().startswith("# precious")
     assert rerank("run", mine, "-o", tmp_path / "out").code == 0
     resolved = tmp_path / "out" / "recipe.yaml"
@@ -238,7 +198,7 @@ def test_empty_lists_give_empty_lines(rerank, model):
 
 def test_bad_lists_keep_their_places(rerank, model):
     data = b"1\ta\nbad\n(S1 (NN x))\n\n1\tb\n-1\n(S1 (NN [/y]))\n\n1\tc\n-1\n(S1 (NN z)\n\n"
-    one_message(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "--on-bad-list skip")
+    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "--on-bad-list skip")
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "\n(S1 (NN [/y]))\n\n")
     assert "skipped 1 lists (score)" in result.err
@@ -258,18 +218,18 @@ def test_rerank_with_another_reader_and_predictor(rerank, model, tmp_path):
     for predictor in ("last", "voted"):
         result = rerank("rerank", model, tmp_path / "lists", "--reader", "berkeley", "--predictor", predictor)
         assert (result.code, len(result.out.splitlines())) == (0, 2)
-    one_message(rerank("rerank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
+    failed(rerank("rerank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
 
 
 def test_failed_output_leaves_nothing(rerank, model, small_data, tmp_path):
     data = gzip.decompress((small_data / "test.nbest.gz").read_bytes())
     (tmp_path / "out").write_text("old")
     (tmp_path / "cut.nbest").write_bytes(data[: len(data) // 2])
-    one_message(rerank("rerank", model, tmp_path / "cut.nbest", "-o", tmp_path / "out"), 2, "cut.nbest:")
+    failed(rerank("rerank", model, tmp_path / "cut.nbest", "-o", tmp_path / "out"), 2, "cut.nbest:")
     assert (tmp_path / "out").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.nbest", "out"]
     for target in (tmp_path / "none" / "out", tmp_path / "out" / "below", tmp_path):
-        one_message(rerank("rerank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
+        failed(rerank("rerank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
 
 
 # evaluate, oracle, compare
@@ -308,7 +268,7 @@ def test_evaluate_with_a_parameter_file(rerank, small_data, tmp_path):
     assert "labeled:no" in result.out
     assert "length <= 40" in result.out
     (tmp_path / "new.prm").write_text("DELETE_LABEL TOP\nLABELLED 0\n")
-    one_message(rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm"), 2, "new.prm:2:", "did you mean LABELED")
+    failed(rerank("evaluate", gold, gold, "--prm", tmp_path / "new.prm"), 2, "new.prm:2:", "did you mean LABELED")
 
 
 def test_labels_and_names_that_are_no_utf8_are_shown(rerank, tmp_path):
@@ -326,12 +286,12 @@ def test_evaluate_refuses(rerank, small_data, tmp_path):
     gold = small_data / "test.gold.gz"
     short = tmp_path / "short.gz"
     small.write_golds(short, small.golds_of(gold)[:-1])
-    one_message(rerank("evaluate", short, gold), 2, str(short), "end after 39")
-    one_message(rerank("evaluate", gold, short), 2, str(short), "end after 39")
-    one_message(rerank("evaluate", gold), 2, "expected HYP REF")
-    one_message(rerank("evaluate", gold, gold, "--significance"), 2, "HYP REF HYP2")
-    one_message(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
-    one_message(rerank("evaluate", gold, "-", gold), 2, "name a file")
+    failed(rerank("evaluate", short, gold), 2, str(short), "end after 39")
+    failed(rerank("evaluate", gold, short), 2, str(short), "end after 39")
+    failed(rerank("evaluate", gold), 2, "expected HYP REF")
+    failed(rerank("evaluate", gold, gold, "--significance"), 2, "HYP REF HYP2")
+    failed(rerank("evaluate", "-", "-"), 2, "only one input can be '-'")
+    failed(rerank("evaluate", gold, "-", gold), 2, "name a file")
     usage(rerank("evaluate", gold, gold, "--metric", "bleuu"), "'bleuu' is not")
 
 
@@ -351,8 +311,8 @@ def test_compare(rerank, small_run, recipe, workspace):
     row = [cell.strip() for cell in same.out.splitlines()[3].split("│")]
     assert (row[1], row[5], row[7]) == ("test", "+0.00", "1.0000")
     rerank("run", recipe, "-o", workspace / "other tests", "--set", "data.tests=[dev]")
-    one_message(rerank("compare", small_run, workspace / "other tests"), 2, "share no test split")
-    one_message(rerank("compare", small_run, workspace), 2, "no results of a run here")
+    failed(rerank("compare", small_run, workspace / "other tests"), 2, "share no test split")
+    failed(rerank("compare", small_run, workspace), 2, "no results of a run here")
     usage(rerank("compare", small_run, small_run, "--samples", 3), "--samples")
 
 
@@ -369,7 +329,7 @@ def test_inspect(rerank, model):
     assert len(brief.splitlines()) < len(result.out.splitlines())
     found = rerank("inspect", model, "--feature", "NP | → DT NN")
     assert (found.code, "Rule|NP | → DT NN" in found.out) == (0, True)
-    one_message(rerank("inspect", model, "--predictor", "voted"), 2, "no weights of its own")
+    failed(rerank("inspect", model, "--predictor", "voted"), 2, "no weights of its own")
     usage(rerank("inspect", model, "--top", -1), "--top")
 
 
@@ -396,7 +356,7 @@ def test_explain(rerank, model, small_data):
     with_gold = rerank("explain", model, nbest, "--list", name, "--gold", gold)
     assert with_gold.code == 0
     assert "oracle" in with_gold.out
-    one_message(rerank("explain", model, nbest, "--list", "nobody"), 2, str(nbest), "no usable list 'nobody'")
+    failed(rerank("explain", model, nbest, "--list", "nobody"), 2, str(nbest), "no usable list 'nobody'")
     usage(rerank("explain", model, nbest), "--list")
 
 
@@ -406,7 +366,7 @@ def test_explain_shows_words_as_they_are(rerank, model, tmp_path):
     result = rerank("explain", model, tmp_path / "lists", "--list", "[/a]")
     assert result.code == 0
     assert "(S1 (NP (NN [/b])) (: :100:))" in result.out
-    one_message(rerank("explain", model, tmp_path / "lists", "--list", "none"), 2, "list none", "no candidates")
+    failed(rerank("explain", model, tmp_path / "lists", "--list", "none"), 2, "list none", "no candidates")
 
 
 def test_a_message_shows_line_numbers_as_they_are(rerank, model, tmp_path):
@@ -415,7 +375,7 @@ def test_a_message_shows_line_numbers_as_they_are(rerank, model, tmp_path):
     texts = [text.replace("\tx", f"\tx{i}") for i, text in enumerate(lists)]
     small.write_lists(tmp_path / "lists", ["", *texts])
     result = rerank("rerank", model, tmp_path / "lists", "-o", tmp_path / "out")
-    one_message(result, 2, "lists:100: list bad: found 'bad'")
+    failed(result, 2, "lists:100: list bad: found 'bad'")
 
 
 def test_list(rerank, tmp_path, monkeypatch):
@@ -472,16 +432,16 @@ def test_usage(rerank, recipe, tmp_path):
 )
 @pytest.mark.parametrize("command", ["run", "extract"])
 def test_wrong_settings(rerank, recipe, tmp_path, command, setting, parts):
-    one_message(rerank(command, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
+    failed(rerank(command, recipe, "-o", tmp_path / "out" / "x", "--set", setting), 2, *parts)
     assert not (tmp_path / "out").exists()
 
 
 def test_wrong_recipes(rerank, tmp_path):
-    one_message(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe")
-    one_message(rerank("run", tmp_path), 2, "cannot read the recipe")
+    failed(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe")
+    failed(rerank("run", tmp_path), 2, "cannot read the recipe")
     for text, part in (("a: [", "not valid YAML"), ("x", "expected a mapping"), ("sed: 1", "did you mean seed")):
         (tmp_path / "bad.yaml").write_text(text)
-        one_message(rerank("run", tmp_path / "bad.yaml"), 2, "bad.yaml: ", part)
+        failed(rerank("run", tmp_path / "bad.yaml"), 2, "bad.yaml: ", part)
 
 
 def damage_cut(data: Path) -> None:
@@ -522,7 +482,7 @@ def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, damage, par
     before = {path.name for path in (workspace / ".cache").iterdir()} if (workspace / ".cache").exists() else set()
     output = workspace / "wrong data"
     result = rerank("--log-level", "error", "run", recipe, "-o", output, "--set", f"data.root={data}")
-    one_message(result, 2, *parts)
+    failed(result, 2, *parts)
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()
     after = {path.name for path in (workspace / ".cache").iterdir()}
@@ -532,7 +492,7 @@ def test_wrong_data(rerank, recipe, small_data, workspace, tmp_path, damage, par
 def test_unwritable_outputs(rerank, recipe, tmp_path):
     (tmp_path / "file").write_text("mine")
     for output in (tmp_path / "file", tmp_path / "file" / "below", "/proc/rerank/x"):
-        one_message(rerank("--log-level", "error", "run", recipe, "-o", output), 1, "cannot write")
+        failed(rerank("--log-level", "error", "run", recipe, "-o", output), 1, "cannot write")
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -547,18 +507,18 @@ def test_damaged_models(rerank, model, small_data, tmp_path, how):
         damaged = {"altered": bytes(content), "cut short": file.read_bytes()[:-7], "empty": b""}.get(how)
         (copy / file.name).unlink() if damaged is None else (copy / file.name).write_bytes(damaged)
         result = rerank("rerank", copy, nbest, "-o", tmp_path / "out")
-        one_message(result, 2, str(copy))
+        failed(result, 2, str(copy))
         assert file.name in result.err or file.name == "model.json"
         assert not (tmp_path / "out").exists()
     for command in (["inspect", copy], ["explain", copy, nbest, "--list", "x"]):
-        one_message(rerank(*command), 2, str(copy))
-    one_message(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no model here: model.json is missing")
+        failed(rerank(*command), 2, str(copy))
+    failed(rerank("rerank", tmp_path / "nowhere", nbest), 2, "nowhere: no model here: model.json is missing")
 
 
 def test_a_full_disk(rerank, model, small_data):
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    one_message(rerank("rerank", model, small_data / "test.nbest.gz", "-o", "/dev/full"), 1, "No space left")
+    failed(rerank("rerank", model, small_data / "test.nbest.gz", "-o", "/dev/full"), 1, "No space left")
 
 
 @pytest.mark.parametrize(
@@ -570,7 +530,7 @@ def test_failures_of_the_machine(rerank, recipe, monkeypatch, workspace, error, 
         raise error
 
     monkeypatch.setattr(pipeline, "train_run", fail)
-    one_message(rerank("--log-level", "error", "run", recipe, "-o", workspace / "failing"), 1, part)
+    failed(rerank("--log-level", "error", "run", recipe, "-o", workspace / "failing"), 1, part)
 
 
 def test_an_interrupt(rerank, recipe, monkeypatch, workspace, small_data, model):
@@ -579,10 +539,10 @@ def test_an_interrupt(rerank, recipe, monkeypatch, workspace, small_data, model)
 
     monkeypatch.setattr(pipeline, "train_run", interrupt)
     result = rerank("--log-level", "error", "run", recipe, "-o", workspace / "stopped")
-    one_message(result, 130, "interrupted; what is done so far is kept", "-o", "stopped --resume")
+    failed(result, 130, "interrupted; what is done so far is kept", "-o", "stopped --resume")
     monkeypatch.setattr(cli.lists, "make_reader", interrupt)
     result = rerank("rerank", model, small_data / "test.nbest.gz", "--reader", "charniak")
-    one_message(result, 130, "interrupted")
+    failed(result, 130, "interrupted")
     assert "--resume" not in result.err
 
 

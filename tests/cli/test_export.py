@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import small_texts
+from commands import Command
 
 from rerank import pipeline
 from rerank.features.table import FeatureTable
 from rerank.model import Model
-
-Command = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")

@@ -225,6 +225,9 @@ def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path,
     (tmp_path / "here" / "y.npy").write_bytes(b"no array")
     assert checkpoint.load() is None
     assert "cannot be read" in caplog.text
+    checkpoint.save({"x": 1}, {"y": np.arange(3), "z": np.arange(2)})
+    (tmp_path / "here" / "z.npy").unlink()
+    assert checkpoint.load() is None
     checkpoint.remove()
     assert not (tmp_path / "here").exists()
 
@@ -236,6 +239,7 @@ def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path,
         ("[]", "not a readable corpus"),
         ('{"version": 99}', "format version 99"),
         ('{"version": 1, "parts": [[-1, 2, 3]], "width": 1, "free": 0, "about": {}}', "negative size"),
+        ('{"version": 1, "parts": [[1, 1e999, 3]], "width": 1, "free": 0, "about": {}}', "not a readable corpus"),
         ('{"version": 1, "parts": [[1, 2]], "width": 1, "free": 0, "about": {}}', "not a readable corpus"),
     ],
 )

@@ -1,0 +1,32 @@
+"""What a command in this process leaves, for tests of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Result(NamedTuple):
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+def failed(result: Result, code: int, *parts: str) -> None:
+    """The command failed with exactly one message, which holds all ``parts``."""
+    assert result.code == code, result
+    assert "Traceback" not in result.err
+    assert result.err.count("error:") == 1, result.err
+    assert result.out == ""
+    for part in parts:
+        assert part in result.err
+
+
+def refused(result: Result, *parts: str) -> None:
+    """It failed because of what the user gave it."""
+    failed(result, 2, *parts)
