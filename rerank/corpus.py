@@ -84,6 +84,8 @@ class Corpus:
             object.__setattr__(self, name, array)
         self._check_shapes()
         code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
+        if not trusted and not code and not all(map(_finite, (self.values, self.base, self.gain, self.weight))):
+            code = 4
         if code:
             raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
 
@@ -147,30 +149,20 @@ class Corpus:
     def take(self, indices: Sequence[int] | np.ndarray) -> Corpus:
         """The lists ``indices`` in that order, as a copy."""
         chosen = np.asarray(indices, dtype=np.int64)
-        candidates = _ranges(self.lists, chosen)
-        entries = _ranges(self.rows, candidates)
-        return replace(
-            self,
-            trusted=True,
-            lists=_offsets(np.diff(self.lists)[chosen]),
-            rows=_offsets(np.diff(self.rows)[candidates]),
-            columns=self.columns[entries],
-            values=pick(self.values, entries),
-            base=pick(self.base, candidates),
-            gain=self.gain[candidates],
-            stats=self.stats[candidates],
-            reference=self.reference[chosen],
-            weight=pick(self.weight, chosen),
-        )
+        return self._part(chosen, np.diff(self.lists)[chosen], _ranges(self.lists, chosen))
 
     def only(self, lists: np.ndarray, candidates: np.ndarray) -> Corpus:
         """The ``lists`` with only those of their candidates that are among ``candidates`` (both int64, rising)."""
-        entries = _ranges(self.rows, candidates)
         kept = np.searchsorted(candidates, self.lists)
+        return self._part(lists, kept[lists + 1] - kept[lists], candidates)
+
+    def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> Corpus:
+        """The ``lists`` with ``candidates``, of which so many are of each."""
+        entries = _ranges(self.rows, candidates)
         return replace(
             self,
             trusted=True,
-            lists=_offsets(kept[lists + 1] - kept[lists]),
+            lists=_offsets(sizes),
             rows=_offsets(np.diff(self.rows)[candidates]),
             columns=self.columns[entries],
             values=pick(self.values, entries),
@@ -256,6 +248,10 @@ def _constant(values: np.ndarray) -> bool:
     return values.ndim == 1 and values.size > 1 and values.strides == (0,)
 
 
+def _finite(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values[0])) if _constant(values) else bool(all_finite(values))
+
+
 def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     """values[index], where a single value that stands for all (stride 0) goes on doing so."""
     if not _constant(values):
@@ -279,7 +275,17 @@ _DISORDER = {
     1: "list or row offsets that decrease or lie outside",
     2: "a column outside of its width",
     3: "a row whose columns are not sorted and unique",
+    4: "numbers that are not finite",
 }
+
+
+@kernel
+def all_finite(values: np.ndarray) -> bool:
+    """Is none of ``values`` (floats, one axis) infinite or NaN?"""
+    bad = 0
+    for i in range(values.shape[0]):
+        bad += not np.isfinite(values[i])
+    return bad == 0
 
 
 @kernel

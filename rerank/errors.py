@@ -20,7 +20,7 @@ def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
 def _placed(place: str, message: str) -> str:
     """A message behind its place."""
     message = _shown(message, LONGEST_MESSAGE, kept="\n\t")
-    return f"{place}: {message}" if place else message
+    return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
 
 
 class RerankError(Exception):

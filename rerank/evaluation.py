@@ -27,13 +27,15 @@ MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
 class Selections:
     """Choices over the lists of one split, as the statistics rows that they gather.
 
-    ids: of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K].
+    ids: of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K]; path: the
+    file that they were read from.
     """
 
     ids: list[str]
     signature: str
     reference: np.ndarray
     rows: dict[str, np.ndarray]
+    path: str | None = None
 
     @staticmethod
     def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
@@ -86,7 +88,7 @@ class Selections:
                 }
                 if len({each.shape for each in rows.values()}) > 1:
                     raise ValueError("its selections have statistics of different kinds")
-                return Selections(ids, signature, reference, rows)
+                return Selections(ids, signature, reference, rows, str(path))
         except FileNotFoundError:
             raise DataError("no such file; has the run finished?", path=str(path)) from None
         except DAMAGE as error:
@@ -103,12 +105,13 @@ def compare_selections(
     DataError: the runs do not share lists or metric, or a selection is missing.
     """
     if a.signature != b.signature:
-        raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}")
+        raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}", path=b.path)
     if a.ids != b.ids or not np.array_equal(a.reference, b.reference):
-        raise DataError("the runs do not have the same test lists; compare runs over the same data")
+        raise DataError("the runs do not have the same test lists; compare runs over the same data", path=b.path)
     for name, selections in ((name_a, a), (name_b, b)):
         if name not in selections.rows:
-            raise DataError(f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}")
+            message = f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}"
+            raise DataError(message, path=selections.path)
     return compare(metric, a.rows[name_a], b.rows[name_b], a.reference, test=test, samples=samples, seed=seed).as_dict()
 
 

@@ -21,7 +21,6 @@ from rerank.files import new_directory
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.combining import family_of
-from rerank.learn.differences import expand
 from rerank.learn.gathering import gather
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES, PAIRWISE
@@ -244,9 +243,8 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
         or getattr(learner, "update", "mistakes") != "mistakes"
     ):
         return {}
-    passed, touched = gather(training.log.head(training.history[0]["updates"]), corpus)
-    first = expand(passed, touched, rule.base_rate)
-    return bounds(first, rule, training.weights["average"], touched, hinge=loss == "hinge")
+    first = training.log.head(training.history[0]["updates"])
+    return bounds(first, corpus, rule, training.weights["average"], hinge=loss == "hinge")
 
 
 def pair_source(settings: Settings) -> PairSource:

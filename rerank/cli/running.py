@@ -97,6 +97,8 @@ def extract(
     """Build and cache the corpora of a recipe, and say what is in them."""
     settings, directory = _recipe(recipe, set_, output)
     if isinstance(settings, ClassificationRecipe):
+        if engine is not None or workers is not None or address is not None:
+            raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
         table = rich_table(sets_table({"corpora": classification.extract(settings)}))
         out.print(table if out.is_terminal else plain_text(table))
         return
@@ -122,11 +124,11 @@ def train(
 ) -> None:
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
     settings, directory = _recipe(recipe, set_, output)
-    if isinstance(settings, ClassificationRecipe):
-        classification.run(settings, directory, resume=resume, stages=("train",))
-        out.print(f"model: {directory / 'model'}")
-        return
     with _engine(settings, engine, workers, address) as opened:
+        if isinstance(settings, ClassificationRecipe):
+            classification.run(settings, directory, resume=resume, stages=("train",), engine=opened)
+            out.print(f"model: {directory / 'model'}")
+            return
         lists = _of_lists(settings, "train")
         result = pipeline.run(lists, directory, resume=resume, stages=("train",), engine=opened)
     training = result["training"]

@@ -23,9 +23,11 @@ import math
 import numpy as np
 
 from rerank.compile import kernel
-from rerank.corpus import Corpus
 from rerank.learn.base import DualRule, Weights
-from rerank.learn.differences import Differences
+from rerank.learn.differences import expand
+from rerank.learn.gathering import stretches
+from rerank.learn.log import UpdateLog
+from rerank.shards import Lists
 
 Bounds = dict[str, float | bool]
 
@@ -51,90 +53,114 @@ def update_margins(
 
 
 @kernel
-def regularisers(
+def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: np.ndarray) -> float:
+    """Σ Ψ over |w_j| under the predictors from since[j] up to k, all made from the s_j of now; 0 where none is left."""
+    size, a, b = abs(s[j]), since[j], k
+    if b * rule.l1 >= size > 0.0:
+        b = math.ceil(size / rule.l1) - 1
+    if size == 0.0 or b < a:
+        return 0.0
+    # |w_kj| = (|s| − k·λ₁)·d_k for k = a..b, and its square
+    linear = size * (sums[0, b + 1] - sums[0, a]) - rule.l1 * (sums[1, b + 1] - sums[1, a])
+    square = size * size * (sums[2, b + 1] - sums[2, a])
+    square -= 2.0 * size * rule.l1 * (sums[3, b + 1] - sums[3, a])
+    square += rule.l1 * rule.l1 * (sums[4, b + 1] - sums[4, a])
+    return float(rule.l1 * linear + 0.5 * rule.l2 * square)
+
+
+@kernel
+def add_regularisers(
     first: np.ndarray,
     columns: np.ndarray,
     delta: np.ndarray,
+    before: int,
     rule: DualRule,
     s: np.ndarray,
     since: np.ndarray,
     sums: np.ndarray,
     free: int,
+    total: float,
 ) -> float:
-    """Σ_{k=1..M} Ψ(w_k) over the predictors that the M updates ended, w_1 = 0 (lazily, as the average).
+    """``total`` and what columns weighed until these updates touched them (lazily, as the average).
 
-    ``free``: so many columns, the first ones, are no part of Ψ.
-
-    ``s`` (float64 [D], 0), ``since`` (int64 [D], 0) are scratch; ``sums`` (float64 [5, M + 1]) holds the prefix sums of
-    d, k·d, d², k·d² and k²·d².
+    ``before``: so many updates come before these; ``s`` (float64 [D]) and ``since`` (int64 [D]) are 0 before the first
+    and kept from call to call; ``sums``: see ``prefix_sums``; ``free``: so many columns, the first ones, are no part
+    of Ψ.
     """
-    M = first.shape[0] - 1
-    for k in range(M):
-        d = 1.0 / (k * rule.l2 + rule.eta * math.sqrt(k)) if k > 0 else 0.0
-        sums[0, k + 1] = sums[0, k] + d
-        sums[1, k + 1] = sums[1, k] + k * d
-        sums[2, k + 1] = sums[2, k] + d * d
-        sums[3, k + 1] = sums[3, k] + k * d * d
-        sums[4, k + 1] = sums[4, k] + k * k * d * d
-    total = 0.0
-    for k in range(M + 1):
-        begin, end = (first[k], first[k + 1]) if k < M else (0, s.shape[0])
-        for e in range(begin, end):
-            j = columns[e] if k < M else e
-            size, a = abs(s[j]), since[j]
-            b = min(k, M - 1)
-            if b * rule.l1 >= size > 0.0:
-                b = math.ceil(size / rule.l1) - 1
-            if size > 0.0 and b >= a and j >= free:
-                # |w_kj| = (|s| − k·λ₁)·d_k for k = a..b, and its square
-                linear = size * (sums[0, b + 1] - sums[0, a]) - rule.l1 * (sums[1, b + 1] - sums[1, a])
-                square = size * size * (sums[2, b + 1] - sums[2, a])
-                square -= 2.0 * size * rule.l1 * (sums[3, b + 1] - sums[3, a])
-                square += rule.l1 * rule.l1 * (sums[4, b + 1] - sums[4, a])
-                total += rule.l1 * linear + 0.5 * rule.l2 * square
+    for k in range(before, before + first.shape[0] - 1):
+        for e in range(first[k - before], first[k - before + 1]):
+            j = columns[e]
+            if j >= free:
+                total += settle(j, k, rule, s, since, sums)
             since[j] = k + 1
-            if k < M:
-                s[j] += delta[e]
+            s[j] += delta[e]
     return total
 
 
-def bounds(passed: Differences, rule: DualRule, u: Weights, corpus: Corpus, *, hinge: bool) -> Bounds:
-    """What the theorems allow and what was observed, for the updates ``passed`` of a first pass over ``corpus``.
+@kernel
+def end_regularisers(
+    M: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: np.ndarray, free: int, total: float
+) -> float:
+    """Σ_{k=1..M} Ψ(w_k), w_1 = 0, over the predictors that M updates ended."""
+    for j in range(free, s.shape[0]):
+        total += settle(j, M - 1, rule, s, since, sums)
+    return total
+
+
+def prefix_sums(rule: DualRule, M: int) -> np.ndarray:
+    """float64 [5, M + 1]: sums of d_k, k·d_k, d_k², k·d_k² and k²·d_k² over the k before."""
+    k = np.arange(M, dtype=np.float64)
+    d = np.zeros(M)
+    d[1:] = 1.0 / (k[1:] * rule.l2 + rule.eta * np.sqrt(k[1:]))
+    sums = np.zeros((5, M + 1))
+    for row, terms in enumerate((d, k * d, d * d, k * d * d, k * k * d * d)):
+        np.cumsum(terms, out=sums[row, 1:])
+    return sums
+
+
+def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: bool) -> Bounds:
+    """What the theorems allow and what was observed, for the updates of a first pass over ``lists``.
 
     Parameters
     ----------
-    passed: the updates of one pass that updated on mistakes only, one oracle and one rival each.
+    log: the updates of one pass that updated on mistakes only, one oracle and one rival each.
     rule: of the learner; eta = 0 for the perceptron.
     u: the comparison vector.
     hinge: whether the loss was the hinge loss, to which the theorem of voted RDA applies as it stands.
     """
-    M = passed.base.size
+    M, voted = log.updates, rule.eta > 0.0 and hinge
     rate = rule.base_rate
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
     margins, norms = np.zeros(M), np.zeros(M)
-    update_margins(passed.first, passed.columns, passed.delta, passed.base, u.w, w_base, margins, norms)
+    sums = prefix_sums(rule, M) if voted else np.zeros((5, 1))
+    s, since = np.zeros(lists.width), np.zeros(lists.width, np.int64)
+    psi, at = 0.0, 0
+    for own, part in stretches(log, lists):
+        z = expand(own, part, rate)
+        end = at + own.updates
+        update_margins(z.first, z.columns, z.delta, z.base, u.w, w_base, margins[at:end], norms[at:end])
+        if voted:
+            psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
+        at = end
     R = math.sqrt(float(norms.max(initial=0.0)))
     norm_u = math.sqrt(float(u.w @ u.w) + w_base * w_base)
     found: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
     if M == 0 or norm_u == 0.0:
         return found
     least = float(margins.min())
-    if rule.eta > 0.0 and hinge:
+    if voted:
         loss = float(np.maximum(0.0, 1.0 - margins).sum())
-        penalised = u.w[corpus.free :]
+        penalised = u.w[lists.free :]
         psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(penalised @ penalised)
-        D = corpus.width
-        sums = np.zeros((5, M + 1))
-        scratch = np.zeros(D), np.zeros(D, np.int64)
-        psi = regularisers(passed.first, passed.columns, passed.delta, rule, *scratch, sums, corpus.free) / M
+        delta_u = psi_u - end_regularisers(M, rule, s, since, sums, lists.free, psi) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
-        found |= {"loss_u": loss, "delta_u": psi_u - psi, "bound": loss + M * (psi_u - psi) + size}
+        found |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}
     elif rule.eta == 0.0:
         gamma = max(float(margins.mean()), 0.0) / norm_u
         if gamma > 0.0:
             D2 = float((np.maximum(0.0, gamma - margins / norm_u) ** 2).sum())
             found |= {"gamma": gamma, "bound": ((R + math.sqrt(D2)) / gamma) ** 2}
-    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and corpus.free == 0)):
+    if least > 0.0 and rule.l1 == 0.0 and (rule.l2 == 0.0 or (rate == 0.0 and lists.free == 0)):
         gamma = least / norm_u
         found |= {"separable_gamma": gamma, "separable_bound": (2.0 if rule.eta > 0.0 else 1.0) * (R / gamma) ** 2}
     return found

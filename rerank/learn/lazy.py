@@ -45,8 +45,10 @@ def first_penalised(data: Lists, y: int) -> int:
 def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
     """Σ_{k=a..b} c_k w_kj while s_j = x."""
     size = abs(x)
+    if not size > 0.0:
+        return float(size)  # 0, or what is no number: it has no last predictor to look up
     e = b if b * l1 < size else math.ceil(size / l1) - 1
-    if x == 0.0 or e < a:
+    if e < a:
         return 0.0
     dP = prefix.P[e - prefix.k0 + 1] - prefix.P[a - prefix.k0]
     dQ = prefix.Q[e - prefix.k0 + 1] - prefix.Q[a - prefix.k0]

@@ -43,6 +43,7 @@ from rerank.learn.trainer import (
     ORACLE_PAIRS,
     Course,
     Evaluate,
+    Look,
     Training,
     copy_state,
     logger,
@@ -159,15 +160,11 @@ def train_mixed(
     """
     require_source(learner, pairs)
     family_of(learner, mixing.rule, mixing.keep)
-    if warm is not None:
-        state, done = copy_state(warm[0]), warm[1]
-    else:
-        state, done = learner.init(lists.width, lists.candidate_count), 0
-    course = Course(Training(learner, {}, None, None, 0), state, None, done)
+    course = Course.begin(learner, lists, warm)
+    done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, on_epoch)
     with _scratch(workspace) as place:
-        task = Section(
-            learner, lists, "", 0, 0, 0, type(state), "", None, str(place), seed, done, shuffle, any_ties, pairs
-        )
+        kind = type(course.state)
+        task = Section(learner, lists, "", 0, 0, 0, kind, "", None, str(place), seed, done, shuffle, any_ties, pairs)
         tasks = _sections(task, oracle, mixing.shards, engine)
         mixed = _Mixed(course, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
         if checkpoint is not None and (stored := checkpoint.load()) is not None:
@@ -182,14 +179,7 @@ def train_mixed(
                 raise
             with deferred():
                 mixed.combine(learned)
-                line, weights = course.finish_epoch(predictor)
-                if evaluate_train is not None:
-                    line["train"] = evaluate_train(weights[predictor])
-                if evaluate_dev is not None:
-                    line["dev"] = evaluate_dev(weights[predictor])
-                course.judge(line, weights)
-                if on_epoch is not None:
-                    on_epoch(line)
+                course.finish_epoch(look)
                 if checkpoint is not None and (checkpoint.due() or requested()):
                     checkpoint.save(*mixed.saved())
     return course.training

@@ -113,29 +113,18 @@ def train(
     Interrupted: the run was told to stop; a checkpoint is written first.
     """
     require_source(learner, pairs)
-    if warm is not None:
-        state, done = copy_state(warm[0]), warm[1]
-    else:
-        state, done = learner.init(corpus.width, corpus.candidate_count), 0
-    logged = epochs if keep_log is True else int(keep_log)
-    course = Course(Training(learner, {}, None, None, 0), state, UpdateLog() if logged else None, done, done + logged)
+    course = Course.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
+    last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, on_epoch)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         course.restore(*stored)
         logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
     training = course.training
     with deferred():
-        while course.epoch < done + epochs and not course.stopped(patience):
+        while course.epoch < last and not course.stopped(patience):
             for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:
                 visit(course, corpus, oracle, int(index), seed, shuffle, any_ties, pairs)
                 pause(course, checkpoint)
-            line, weights = course.finish_epoch(predictor)
-            if evaluate_train is not None:
-                line["train"] = evaluate_train(weights[predictor])
-            if evaluate_dev is not None:
-                line["dev"] = evaluate_dev(weights[predictor])
-            course.judge(line, weights)
-            if on_epoch is not None:
-                on_epoch(line)
+            course.finish_epoch(look)
             pause(course, checkpoint)
     training.log = course.log.cut(course.marks) if course.log is not None else None
     return training
@@ -179,6 +168,16 @@ def visit(
     course.visited += 1
 
 
+@dataclass(frozen=True)
+class Look:
+    """What is looked at after an epoch: see ``train``."""
+
+    predictor: str
+    evaluate_train: Evaluate | None
+    evaluate_dev: Evaluate | None
+    on_epoch: Callable[[dict[str, Any]], None] | None
+
+
 @dataclass
 class Course:
     """Where a training stands: all that going on depends on.
@@ -199,6 +198,15 @@ class Course:
     best_score: float | None = None
     marks: tuple[int, int] = (0, 0)
 
+    @staticmethod
+    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> Course:
+        """Before the first epoch, of which ``logged`` log their updates; ``warm``: see ``train``."""
+        if warm is not None:
+            state, done = copy_state(warm[0]), warm[1]
+        else:
+            state, done = learner.init(lists.width, lists.candidate_count), 0
+        return Course(Training(learner, {}, None, None, 0), state, UpdateLog() if logged else None, done, done + logged)
+
     @property
     def learner(self) -> Learner:
         """Who is trained."""
@@ -208,19 +216,25 @@ class Course:
         """Have ``patience`` epochs gone by without a better dev score?"""
         return patience is not None and bool(self.training.weights) and self.epoch - self.training.epoch >= patience
 
-    def finish_epoch(self, predictor: str) -> tuple[dict[str, Any], dict[str, Weights]]:
-        """Close the epoch that is under way; returns its history line and its predictors."""
+    def finish_epoch(self, look: Look) -> None:
+        """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""
         if any(part.skipped for part in self.stats) and not self.training.skipped:
             logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
         self.training.extend(self.stats)
         weights = self.predictors(self.state)
-        line = _history(self.nonzeros, self.stats, weights[predictor], self.seconds) | {"epoch": self.epoch + 1}
+        own = weights[look.predictor]
+        line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
         self.epoch += 1
         self.visited, self.stats, self.seconds, self.nonzeros = 0, [], 0.0, 0
-        return line, weights
+        if look.evaluate_train is not None:
+            line["train"] = look.evaluate_train(own)
+        if look.evaluate_dev is not None:
+            line["dev"] = look.evaluate_dev(own)
+        self._judge(line, weights)
+        if look.on_epoch is not None:
+            look.on_epoch(line)
 
-    def judge(self, line: dict[str, Any], weights: dict[str, Weights]) -> None:
-        """Keep the epoch that has just been finished, if it is the best so far."""
+    def _judge(self, line: dict[str, Any], weights: dict[str, Weights]) -> None:
         training = self.training
         training.history.append(line)
         score = line.get("dev", float(self.epoch))

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.errors import RecipeError
+from rerank.errors import DataError, RecipeError
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
 from rerank.metrics.text import TextMetric, check_aligned, check_references, flat_rows, transposed
 from rerank.tokens import Tokens
+
+LONGEST = 1 << 20  # bytes of a reference: its n-grams take some 300 bytes of memory for each
 
 
 def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -73,10 +75,13 @@ class Chrf(TextMetric):
 
         Raises
         ------
-        DataError: there is no reference.
+        DataError: there is no reference, or one is too long.
         """
         check_references(references)
         M, orders = len(references), self.char_order + self.word_order
+        longest = max(map(len, references))
+        if longest > LONGEST:
+            raise DataError(f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most: a sentence a line")
         symbols = characters([*references, *texts, b""], lowercase=self.lowercase)
         if self.word_order:
             tokens = words_and_marks(symbols)

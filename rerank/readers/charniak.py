@@ -56,6 +56,9 @@ class CharniakReader(ParseReader):
             message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
             return _bad(lines, name, Fault("header", message, first))
         count, *rest = head.split(None, 1)
+        if rest and _is_tree(rest[0]):
+            message = f"found {excerpt(head)} where a list starts: a tree is no id; is this a file of another parser?"
+            return _bad(lines, name, Fault("header", message, first))
         if rest and self.ids == "file":
             name = rest[0].strip().decode("utf-8", "surrogateescape")
         size = 2 * int(count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.errors import DataError
 from rerank.readers.base import BadList, excerpt
-from rerank.readers.moses_kernel import BEGIN, COUNT, END, FIRST, NUMBER, fill_columns
+from rerank.readers.moses_kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
 from rerank.readers.moses_layout import (
     TOTAL,
     Columns,
@@ -176,7 +176,7 @@ class File:
             texts, marks = unmark(texts)
             segmentation = marks if segmentation is None else segmentation
         scores, numbers, sparse = parsed.scores[begin:end], parsed.numbers[begin:end], _sparse(parsed, begin, end)
-        raw = [block.data[start:stop] for start, stop in block.rows[begin:end, [BEGIN, END]].tolist()]
+        raw = block.texts(slice(begin, end), BEGIN)
         repeated = len(texts) - len(set(texts))
         if repeated and self.reader.duplicates == "drop":
             kept = first_places(texts)

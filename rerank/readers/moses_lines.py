@@ -17,6 +17,7 @@ CHUNK = 1 << 20  # bytes read at a time
 FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has so many lists, unless the lists are this large
 STRAYS = 1 << 16  # lines in a row that belong to no list; more is not a damaged list but another kind of file
 LARGEST = 1 << 30  # bytes of a list
+MOST = 1 << 20  # candidates of a list: each takes half a kilobyte of memory
 
 
 class Block(NamedTuple):
@@ -42,7 +43,11 @@ class Block(NamedTuple):
 
     def column(self, field: int) -> list[bytes]:
         """A field of every line; all must have it."""
-        begins, ends = self.rows[:, FIRST + 2 * field].tolist(), self.rows[:, FIRST + 2 * field + 1].tolist()
+        return self.texts(slice(None), FIRST + 2 * field)
+
+    def texts(self, lines: slice, place: int) -> list[bytes]:
+        """What begins and ends at ``rows[:, place]`` and ``rows[:, place + 1]``."""
+        begins, ends = self.rows[lines, place].tolist(), self.rows[lines, place + 1].tolist()
         return [self.data[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def number(self, line: int) -> int:
@@ -73,12 +78,15 @@ def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
         whole = lists if ended else lists - 1
         if not ended and whole < wanted and (whole < 1 or len(data) < FIRST_BYTES):
             if lists:
+                starts[lists] = count
+                _check_sizes(stream.path, rows, line, starts[: lists + 1])
                 _check_list(stream.path, data, rows, ids, line, int(starts[lists - 1]), numbered)
             else:  # nothing but blank lines
                 data, line = data[used:], line + number
             continue
         wanted = 1
         starts[lists] = count
+        _check_sizes(stream.path, rows, line, starts[: lists + 1])
         if whole:
             end = int(starts[whole])
             yield Block(data, rows[:end], ids[:end], starts[: whole + 1], line, pieces, marks > 0)
@@ -93,6 +101,16 @@ def _check_lengths(path: str, rows: np.ndarray, line: int, number: int, rest: in
     if at is not None or rest > LONGEST:
         message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with a candidate a line"
         raise DataError(message, path=path, line=line + (number if at is None else at) + 1)
+
+
+def _check_sizes(path: str, rows: np.ndarray, line: int, starts: np.ndarray) -> None:
+    """Refuse lists of too many candidates."""
+    sizes = np.diff(starts)
+    if sizes.max(initial=0) > MOST:
+        at = line + int(rows[starts[np.argmax(sizes)], NUMBER]) + 1
+        raise DataError(
+            f"a list of more than {MOST:,} candidates; do its lines have the ids they should?", path=path, line=at
+        )
 
 
 def _check_list(

@@ -25,17 +25,18 @@ class Values(NamedTuple):
 
 def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
-    n, room = len(block.rows), block.pieces + len(block.rows)
-    data = np.frombuffer(block.data, np.uint8)
+    n, data = len(block.rows), np.frombuffer(block.data, np.uint8)
+    features, scores = (_spans(block, field, right) for field in (layout.features, layout.score))
+    room = _room(features, block.pieces)
     entries = Entries(
         np.empty(n + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
         np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
     )  # fmt: skip
     totals, slow, faults = np.zeros(n), np.empty((room, 4), np.int64), dict[int, Fault]()
-    count, undecided = parse_entries(data, _spans(block, layout.features, right), POWERS, entries, slow)
+    count, undecided = parse_entries(data, features, POWERS, entries, slow)
     _decide(block, slow[:undecided], entries.values, faults, "a number")
     if layout.score >= 0:
-        undecided = parse_totals(data, _spans(block, layout.score, right), right, POWERS, totals, slow)
+        undecided = parse_totals(data, scores, right, POWERS, totals, slow)
         _decide(block, slow[:undecided], totals, faults, "the candidate's score")
     return Values(entries, count, totals, faults)
 
@@ -46,6 +47,14 @@ def _spans(block: Block, field: int, right: np.ndarray) -> np.ndarray:
     if field >= 0:
         spans[right] = block.rows[right, FIRST + 2 * field : FIRST + 2 * field + 2]
     return spans
+
+
+def _room(spans: np.ndarray, pieces: int) -> int:
+    """At least the number of pieces in ``spans`` (there is a character between two), and as many as there are spans.
+
+    ``pieces``: in the whole lines.
+    """
+    return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
 
 
 def _decide(block: Block, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:

@@ -237,7 +237,7 @@ def test_compare(tuned: Path, data: Path, workspace: Path, rerank: Command) -> N
     assert row[1] == f"{expected:.2f}"
     assert float(row[1]) > float(row[2])
     assert "bleu|case:mixed" in result.out
-    refused(rerank("compare", tuned, other, "--predictor", "mert"), "no predictor 'mert'")
+    refused(rerank("compare", tuned, other, "--predictor", "mert"), "test.selections.npz: no predictor 'mert'")
 
 
 # What goes wrong

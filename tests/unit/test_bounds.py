@@ -17,7 +17,7 @@ from twins.rda import rda as rda_twin
 from rerank.corpus import Corpus
 from rerank.learn.base import Learner, Weights
 from rerank.learn.bounds import Bounds, bounds
-from rerank.learn.differences import expand
+from rerank.learn.log import UpdateLog
 from rerank.learn.perceptron import Perceptron
 from rerank.learn.rda import VotedRDA
 
@@ -40,12 +40,12 @@ class Pass(NamedTuple):
     corpus: Corpus
     trace: reference.Trace
     average: np.ndarray
-    votes: Any
+    log: UpdateLog
 
     def bounds(self, u: np.ndarray) -> Bounds:
         rule = self.learner.dual_rule()
         weights = Weights(np.array(u[:-1]), rule.base + rule.base_rate * float(u[-1]))
-        return bounds(self.votes, rule, weights, self.corpus, hinge=True)
+        return bounds(self.log, self.corpus, rule, weights, hinge=True)
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
@@ -55,8 +55,7 @@ def first_pass(learner: Learner, corpus: Corpus) -> Pass:
     ran, rule = run(learner, corpus, 1), learner.dual_rule()
     average = learner.average(ran.state)
     in_base = (average.base - rule.base) / rule.base_rate if rule.base_rate else 0.0
-    votes = expand(ran.log, corpus, rule.base_rate)
-    return Pass(learner, corpus, trace, np.append(average.w, in_base), votes)
+    return Pass(learner, corpus, trace, np.append(average.w, in_base), ran.log)
 
 
 @settings(max_examples=60)
@@ -173,4 +172,4 @@ def test_nothing_is_said_without_mistakes_or_for_a_zero_vector() -> None:
 def test_only_the_hinge_loss_has_the_bound_of_voted_rda() -> None:
     passed = first_pass(VotedRDA("perceptron", base=0.0), random_corpus(2))
     weights = Weights(passed.average[:-1], 0.0)
-    assert "bound" not in bounds(passed.votes, passed.learner.dual_rule(), weights, passed.corpus, hinge=False)
+    assert "bound" not in bounds(passed.log, passed.corpus, passed.learner.dual_rule(), weights, hinge=False)

@@ -160,6 +160,8 @@ def test_signatures():
 def test_errors():
     with pytest.raises(DataError, match="found no reference"):
         Chrf().stats([b"a"], [])
+    with pytest.raises(DataError, match="a reference of 1,048,577 bytes"):
+        Chrf().stats([b"a"], [b"b", b"a" * ((1 << 20) + 1)])
     with pytest.raises(DataError, match="text 2 has no reference"):
         Chrf().corpus(["a", "b"], [("a",), ()])
     assert Chrf().corpus([], []) == {"chrf": 0.0}

@@ -146,6 +146,11 @@ def test_arrays_have_the_types_of_the_format_and_are_read_only() -> None:
         ({"reference": np.zeros((2, 1))}, "do not fit together"),
         ({"reference": np.zeros(3)}, "do not fit together"),
         ({"weight": [1.0, 1.0]}, "do not fit together"),
+        ({"weight": [1.0, np.nan, 1.0]}, "not finite"),
+        ({"gain": [0.0, np.inf, 2.0]}, "not finite"),
+        ({"base": [0.0, 1.0, -np.inf]}, "not finite"),
+        ({"values": [1.0, 1.0, 1.0, np.nan]}, "not finite"),
+        ({"values": np.broadcast_to(np.float32(np.nan), 4)}, "not finite"),
     ],
 )
 def test_arrays_that_kernels_could_not_trust_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -14,6 +14,7 @@ from rerank.errors import DataError, ModelError, RecipeError
         ({"path": "a", "line": 3}, "a:3: bad"),
         ({"path": "a"}, "a: bad"),
         ({"list_id": "x"}, "list x: bad"),
+        ({"path": "a\0b"}, "a\\x00b: bad"),
         ({}, "bad"),
         ({"list_id": "x" * 1000}, f"list {'x' * 100}...: bad"),
         ({"list_id": "a\r\x1b[31m\u2028é"}, "list a\\r\\x1b[31m\\u2028é: bad"),

@@ -369,6 +369,18 @@ def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: s
         read(tmp_path, data, reader)
 
 
+@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("more", [b"", b"1 ||| x ||| F= 1 ||| 0\n"])
+def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moses_lines, "MOST", most)
+    data = b"\n0 ||| a ||| F= 1 ||| 0\n" + b"1 ||| b ||| F= 1 ||| 0\n" * 3 + more
+    if most == 3 and not more:
+        assert outline(read(tmp_path, data)) == [("0", 1), ("1", 3)]
+        return
+    with pytest.raises(DataError, match=rf"lists:3: a list of more than {most} candidates"):
+        read(tmp_path, data)
+
+
 def test_a_file_of_something_else_is_a_bad_list(tmp_path: Path) -> None:
     (bad,) = read(tmp_path, b"2\ta\n-1.5\n(S1 (NN one))\n")
     assert isinstance(bad, BadList)

@@ -19,9 +19,12 @@ from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError
 from rerank.learn.base import Learner, State, Weights, learners
-from rerank.learn.gathering import gather
+from rerank.learn.bounds import bounds
+from rerank.learn.gathering import gather, stretches
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
+from rerank.learn.perceptron import Perceptron
+from rerank.learn.rda import VotedRDA
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting import vote
@@ -171,6 +174,21 @@ def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) ->
     found = [vote(votes, part) for _, part in parts(shards)]
     np.testing.assert_array_equal(np.concatenate(found), expected)
     assert selected(shards, lambda part: best(part, vote(votes, part))).tolist() == best(CORPUS, expected).tolist()
+
+
+@pytest.mark.parametrize("learner", [VotedRDA(base=0.3, base_rate=0.5), VotedRDA(l1=0.125), Perceptron(0.0, 0.5)])
+def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None:
+    training, rule = fit(learner, shards), learner.dual_rule()
+    assert training.log is not None
+    assert rule is not None
+    log = training.log.head(training.history[0]["updates"])
+    u, hinge = training.weights["average"], isinstance(learner, VotedRDA)
+    found, expected = (bounds(log, lists, rule, u, hinge=hinge) for lists in (shards, CORPUS))
+    assert found == expected
+    assert "bound" in found
+    assert [own.updates for own, _ in stretches(log, CORPUS)] == [log.updates]
+    assert len(list(stretches(log, shards))) == 3
+    assert not list(stretches(UpdateLog(), shards))
 
 
 class BrokenOffError(Exception):

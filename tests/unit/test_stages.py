@@ -99,7 +99,7 @@ def test_time_and_memory_of_the_work():
 
 
 def test_other_processes_count():
-    code = "import time\nx = b'1' * 150_000_000\nwhile time.process_time() < 0.5: pass\nprint(1, flush=True)\ninput()"
+    code = "import time\nx = b'1' * 150_000_000\nwhile time.process_time() < 0.6: pass\nprint(1, flush=True)\ninput()"
     with Usage() as before:
         pass
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
