@@ -50,11 +50,15 @@ log = logging.getLogger("rerank")
 
 @dataclass(frozen=True)
 class Extracted:
-    """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took."""
+    """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took.
+
+    key: the digest of everything that it was made from; empty where it is not of a cache.
+    """
 
     corpus: Lists
     ids: list[str]
     about: dict[str, Any]
+    key: str = ""
 
 
 class Extraction:
@@ -246,7 +250,7 @@ def _save(extracted: Extracted, directory: Path) -> None:
 def _load(entry: Path) -> Extracted:
     try:
         header = json.loads((entry / "split.json").read_text())
-        found = Extracted(Shards.load(entry / "corpus"), list(header["ids"]), dict(header["about"]))
+        found = Extracted(Shards.load(entry / "corpus"), list(header["ids"]), dict(header["about"]), entry.name)
         part_of(found.corpus, 0)  # the others are looked at when they are needed
         if len(found.ids) != found.corpus.list_count:
             raise ValueError(f"{len(found.ids)} ids for {found.corpus.list_count} lists")

@@ -37,7 +37,8 @@ from rerank.registry import build
 from rerank.report.data import Report
 from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
-from rerank.runs import Run, check_mixing, check_pairs, train_run
+from rerank.run_training import check_mixing, check_pairs, train_run
+from rerank.runs import Run
 from rerank.shards import Lists, first_candidates
 from rerank.stages import Stages
 from rerank.standard import raw_weights
@@ -170,7 +171,7 @@ def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[
         model = _model(recipe, chosen, data, metric)
         model.save(directory / "model")
     with work.stage("evaluate", splits=len(tests)):
-        metrics = _metrics(recipe, data, metric, runs, chosen, tests)
+        metrics = _metrics(recipe, directory, data, metric, runs, chosen, tests)
     if "test" in stages:
         with work.stage("predict", splits=len(tests)):
             _write_predictions(recipe, directory, data, model, tests)
@@ -320,12 +321,19 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model
 
 
 def _metrics(
-    recipe: ListRecipe, data: Data, metric: Metric, runs: list[Run], chosen: Run, tests: tuple[str, ...]
+    recipe: ListRecipe,
+    directory: Path,
+    data: Data,
+    metric: Metric,
+    runs: list[Run],
+    chosen: Run,
+    tests: tuple[str, ...],
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
-    for each in runs:
+    for number, each in enumerate(runs):
+        unfinished = directory.absolute() / RUNS / f"{number:04d}.votes"
         for split in tests:
-            each.evaluate(split, data.others[split].corpus, data.others[split].ids, data.training.corpus, metric)
+            each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
         each.forget_votes()
     signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
     entries = [each.entry() for each in runs]

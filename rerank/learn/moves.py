@@ -172,9 +172,11 @@ class MoveFinder:
     """The moves of the updates ``votes``, block by block, for the columns that ``corpus`` owns.
 
     ``name`` (int32 [D]): the number of a column among the C that matter, the most often updated first; -1 for others.
+    ``own`` (float64 [2, C]): a_j and v_j of these columns behind the last block; to begin with 0, or what is given to
+    go on from.
     """
 
-    def __init__(self, votes: Votes, corpus: Corpus, T: int) -> None:
+    def __init__(self, votes: Votes, corpus: Corpus, T: int, own: np.ndarray | None = None) -> None:
         votes = Votes(*(_frozen(array) for array in votes))
         touches, owned = np.zeros(corpus.width, np.int64), np.zeros(corpus.width, np.bool_)
         count_touches(votes.columns, touches)
@@ -185,7 +187,7 @@ class MoveFinder:
         self.name = np.full(corpus.width, -1, np.int32)
         self.name[order[:C]] = np.arange(C)
         self._votes, self._lanes = votes, T // ROWS
-        self._own = np.zeros((2, C))
+        self.own = np.zeros((2, C)) if own is None else own
 
     def block(self, start: int) -> tuple[Moves, Moves, bool]:
         """Moves of a and of v at the T predictors from ``start``; are they whole numbers of at most 16 bits?
@@ -194,13 +196,13 @@ class MoveFinder:
         """
         stop = min(self._votes.survived.size, start + ROWS * self._lanes)
         begin, end = max(0, start - 1), stop - 1
-        C, room = self._own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
+        C, room = self.own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
         first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
         sort_block(self._votes, self.name, begin, end, start, first, at, value, slope)
         threshold = self._votes.threshold
         more = 2 * room + C if threshold.size else room
         u, v = self._room(more), self._room(more if threshold.size else 0)
-        active_moves(first, at, value, slope, start, stop, self._lanes, threshold, self._own, u, v)
+        active_moves(first, at, value, slope, start, stop, self._lanes, threshold, self.own, u, v)
         u, v = (x._replace(at=x.at[: x.first[C]], size=x.size[: x.first[C]]) for x in (u, v))
         whole = all(
             np.abs(x.size).max(initial=0.0) <= 32767 and np.array_equal(x.size, np.rint(x.size)) for x in (u, v)
@@ -211,7 +213,7 @@ class MoveFinder:
 
     def _room(self, moves: int) -> Moves:
         """Room for so many moves."""
-        C = self._own.shape[1]
+        C = self.own.shape[1]
         none = np.full(C, -1, np.int32), np.zeros((0, ROWS * self._lanes), np.int8)
         return Moves(np.empty(C + 1, np.int32), np.empty(moves, np.uint16), np.empty(moves), np.empty(C), *none)
 

@@ -18,14 +18,17 @@ scores agree to about 12 digits.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from rerank.checkpoints import Checkpoint
 from rerank.compile import kernel
 from rerank.corpus import Corpus
+from rerank.interrupts import check, deferred, requested
 from rerank.learn.electorate import Electorate, assemble
 from rerank.learn.moves import ROWS, MoveFinder, Moves
 from rerank.learn.votes import Votes
@@ -243,6 +246,16 @@ def vote_block(
                 votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]
 
 
+class Standing(NamedTuple):
+    """How far voting has come: all that going on depends on."""
+
+    predictors: int  # so many have voted
+    counted: np.ndarray  # float64 [N]: votes
+    U: np.ndarray  # float64 [N], or [0] when all predictors have voted: U and V under the last of them
+    V: np.ndarray
+    own: np.ndarray  # see MoveFinder; empty at the start and the end
+
+
 class Ward:
     """The lists from..to - 1 of a corpus, ``part`` = (from, to), which a thread takes through a block of predictors."""
 
@@ -251,6 +264,14 @@ class Ward:
         self._U, self._V = np.zeros((2, self._seats.candidate.size))
         self._counted = counted
         self.pending = np.zeros(part[1] - part[0], np.bool_)
+
+    def leave(self, U: np.ndarray, V: np.ndarray) -> None:
+        """Write the scores of the candidates (float64 [N] of the corpus) as the last predictor has left them."""
+        U[self._seats.candidate], V[self._seats.candidate] = self._U, self._V
+
+    def enter(self, U: np.ndarray, V: np.ndarray) -> None:
+        """Go on from what ``leave`` wrote."""
+        self._U, self._V = U[self._seats.candidate], V[self._seats.candidate]
 
     def vote(self, moves: tuple[Moves, Moves], terms: Terms, kind: type) -> None:
         """Let the block of predictors vote on the pending lists, in numbers of ``kind`` (int16 where that fits)."""
@@ -288,21 +309,51 @@ class Ward:
         )
 
 
-def vote(votes: Votes, corpus: Corpus, threads: int | None = None) -> np.ndarray:
+def vote(
+    votes: Votes,
+    corpus: Corpus,
+    threads: int | None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
+    on_block: Callable[[], None] | None = None,
+) -> np.ndarray:
     """float64 [N]: for every candidate Σ_k c_k · [it wins its list under predictor k].
 
-    Ties go to the higher base score, then the lower index. ``threads``: all cores by default.
+    Ties go to the higher base score, then the lower index.
+
+    Parameters
+    ----------
+    threads: all cores by default.
+    checkpoint: where to leave how far voting has come, at last its result, and what to go on from.
+    on_block: called after every one of ``block_count`` blocks of predictors, also after those behind a checkpoint.
+
+    Raises
+    ------
+    RunError: a checkpoint cannot be written.
+    Interrupted: the run was told to stop; a checkpoint is written first.
     """
     predictors = votes.survived.size
     T = min(BLOCK, -(-predictors // ROWS) * ROWS)
     workers = max(1, min(threads or os.cpu_count() or 1, 16))
-    counted = np.zeros(corpus.candidate_count)
-    finder = MoveFinder(votes, corpus, T)
-    with ThreadPoolExecutor(workers) as pool:
+    tell = on_block or _nothing
+    N = corpus.candidate_count
+    state = Standing(0, np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(0))
+    if checkpoint is not None and (stored := checkpoint.load()) is not None:
+        state = Standing(stored[0]["predictors"], **stored[1])
+    for _ in range(0, state.predictors, T):
+        tell()
+    counted, U, V = state.counted, state.U, state.V
+    if state.predictors >= predictors:
+        return counted
+    finder = MoveFinder(votes, corpus, T, state.own if state.predictors else None)
+    with deferred(), ThreadPoolExecutor(workers) as pool:
         wards = list(pool.map(lambda part: Ward(corpus, finder.name, part, counted), _parts(corpus, 8 * workers)))
-        ahead = pool.submit(finder.block, 0)
-        for start in range(0, predictors, T):
+        for ward in wards:
+            ward.enter(U, V)
+        ahead = pool.submit(finder.block, state.predictors)
+        for start in range(state.predictors, predictors, T):
             moves_u, moves_v, whole = ahead.result()
+            own = finder.own.copy()
             if start + T < predictors:  # the next block's moves are found while the lists vote on this one
                 ahead = pool.submit(finder.block, start + T)
             terms = _terms(votes, start, T)
@@ -312,7 +363,25 @@ def vote(votes: Votes, corpus: Corpus, threads: int | None = None) -> np.ndarray
                 jobs = [pool.submit(ward.vote, (moves_u, moves_v), terms, kind) for ward in wards if ward.pending.any()]
                 for job in jobs:
                     job.result()
+            tell()
+            last = start + T >= predictors
+            if checkpoint is not None and (last or checkpoint.due() or requested()):
+                for ward in wards:
+                    ward.leave(U, V)
+                state = Standing(start + T, counted, *([np.zeros(0)] * 3 if last else [U, V, own]))
+                arrays = state._asdict()
+                checkpoint.save({"predictors": arrays.pop("predictors")}, arrays)
+            check()
     return counted
+
+
+def block_count(votes: Votes) -> int:
+    """How many blocks of predictors ``vote`` goes through."""
+    return -(-votes.survived.size // BLOCK)
+
+
+def _nothing() -> None:
+    """Tell nobody."""
 
 
 def _parts(corpus: Corpus, parts: int) -> list[tuple[int, int]]:

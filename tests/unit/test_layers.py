@@ -28,7 +28,7 @@ LAYERS = [
     {"reranker", "inspection", "weights_text", "moses_weights"},
     {"examples"},
     {"runs"},
-    {"tuning"},
+    {"tuning", "run_training"},
     {"pipeline", "estimators"},
     {"classification"},
     {"cli"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,17 @@ from strategies import RDA_SETTINGS, WIDTH, Row, corpora, corpus_of, orders, ran
 from twins.perceptron import perceptron as perceptron_twin
 from twins.rda import rda as rda_twin
 
+from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
+from rerank.learn import voting
 from rerank.learn.base import Learner
 from rerank.learn.differences import expand
 from rerank.learn.log import UpdateLog
+from rerank.learn.moves import ROWS
 from rerank.learn.perceptron import Perceptron
 from rerank.learn.rda import RDA
 from rerank.learn.votes import Votes
-from rerank.learn.voting import vote
+from rerank.learn.voting import block_count, vote
 
 
 def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
@@ -206,3 +211,48 @@ def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
         expected = run(learner, corpus, epochs).log.arrays()
         for name, array in log.cut(mark).arrays().items():
             np.testing.assert_array_equal(array, expected[name])
+
+
+class BrokenOffError(Exception):
+    """An interruption."""
+
+
+class Interrupted(Checkpoint):
+    """A checkpoint after which voting breaks off."""
+
+    left = 1
+
+    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super().save(header, arrays)
+        self.left -= 1
+        if self.left == 0:
+            raise BrokenOffError
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("l1", [0.0, 0.25])
+@pytest.mark.parametrize("after", [1, 2, 5])
+def test_going_on_from_a_checkpoint(
+    whole: bool, l1: float, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(voting, "BLOCK", 8 * ROWS)
+    training, corpus = (random_corpus(seed, lists=60) for seed in (3, 4))
+    if whole:
+        training, corpus = (replace(each, values=np.rint(2 * each.values)) for each in (training, corpus))
+    learner = RDA(eta=0.5, l1=l1, update="always", base=0.5, base_rate=0.25)
+    votes = learner.votes(run(learner, training, 6).log, training)
+    blocks = block_count(votes)
+    assert blocks > 5
+    told: list[int] = []
+    expected = vote(votes, corpus, on_block=lambda: told.append(1))
+    assert len(told) == blocks
+    broken = Interrupted(tmp_path / "here", "key", 0)
+    broken.left = after
+    with pytest.raises(BrokenOffError):
+        vote(votes, corpus, 3, checkpoint=broken)
+    rest: list[int] = []
+    kept = Checkpoint(tmp_path / "here", "key", 1e9)
+    assert vote(votes, corpus, 1, checkpoint=kept, on_block=lambda: rest.append(1)).tobytes() == expected.tobytes()
+    assert len(rest) == blocks
+    monkeypatch.setattr(voting, "MoveFinder", None)  # the result is there: nothing is replayed
+    assert vote(votes, corpus, checkpoint=kept).tobytes() == expected.tobytes()
