@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rerank.arrays import DAMAGE, read_array
 from rerank.errors import ModelError, RecipeError
-from rerank.features.table import Table, load_table
+from rerank.features.table import HashedTable, Table, load_table
 from rerank.files import new_directory
 from rerank.learn.base import Weights, learners
 from rerank.learn.lazy import FREE, K
@@ -190,6 +190,10 @@ def _check_settings(model: Model) -> None:
             read_settings(model.settings)
         except RecipeError as error:
             raise ValueError(f"its settings are no recipe of this program: {error}") from None
+        features = model.settings.get("features")
+        bits = features.get("hash_bits") if isinstance(features, dict) else None
+        if bits != (model.table.bits if isinstance(model.table, HashedTable) else None):
+            raise ValueError(f"its settings have features.hash_bits: {bits}, its table has not")
         named = model.settings.get("learner")
         if not isinstance(named, dict) or not isinstance(named.get("name"), str):
             raise ValueError("its settings name no learner")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -150,8 +150,8 @@ def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[st
         raise DataError("no reference in the file", path=references[0])
     shown_golds = [[text.decode("utf-8", "surrogateescape") for text in gold] for gold in golds]
     stats, reports, reference = [], [], np.zeros((0, 0))
-    for own in texts:
-        rows = [measure.stats([text], gold) for text, gold in zip(own, golds, strict=True)]
+    for path, own in zip(systems, texts, strict=True):
+        rows = [_sentence(measure, path, line, *pair) for line, pair in enumerate(zip(own, golds, strict=True), 1)]
         reference = np.stack([row for row, _ in rows])
         stats.append(np.concatenate([row for _, row in rows]))
         hypotheses = [text.decode("utf-8", "surrogateescape") for text in own]
@@ -166,6 +166,16 @@ def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[st
     out.print(table)
     out.print(measure.corpus_signature(shown_golds))
     return stats, reference
+
+
+def _sentence(
+    measure: TextMetric, path: str, line: int, text: bytes, gold: Sequence[bytes]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The statistics of a line."""
+    try:
+        return measure.stats([text], gold)
+    except DataError as error:
+        raise DataError(error.message, path=stream_name(path), line=line) from None
 
 
 def _measured(measure: Metric, key: str, value: float) -> str:

@@ -9,10 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.errors import DataError
 from rerank.metrics.base import metrics
 from rerank.metrics.ter_kernel import ter_rows, ter_space
 from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, transposed
 from rerank.metrics.words import words
+
+LARGEST = 1 << 26  # words of a text times words of its reference: two tables of so many distances, of 4 bytes each
 
 
 @metrics.add("ter")
@@ -49,12 +52,17 @@ class Ter(TextMetric):
 
         Raises
         ------
-        DataError: there is no reference.
+        DataError: there is no reference, or texts are too long.
         """
         check_references(references)
         tokens = words(self._prepared([*references, *texts]))
         reference, rows = np.empty(2), np.empty((len(texts), 1))
-        space = ter_space(int(np.diff(tokens.first).max()))
+        lengths = np.diff(tokens.first)
+        longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))
+        if longest * longest_reference > LARGEST:
+            message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
+            raise DataError(f"{message} {LARGEST:,} pairs of words at most: a sentence a line")
+        space = ter_space(longest, longest_reference)
         ter_rows(tokens.first, tokens.hashes, len(references), space, reference, rows)
         return reference, rows
 

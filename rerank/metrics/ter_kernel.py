@@ -20,19 +20,20 @@ FAR = 1 << 29  # a distance that is not reached
 
 
 class TerSpace(NamedTuple):
-    """Scratch for hypotheses and references of at most W words."""
+    """Scratch for hypotheses of at most H words and references of at most R; W is the larger number."""
 
     words: np.ndarray  # uint64 [3, W]: the hypothesis as it is now, a shift that is tried, the best shift
-    distances: np.ndarray  # int32 [2, W + 1, W + 1]: of the prefixes of words[0] and words[1] to those of the reference
+    distances: np.ndarray  # int32 [2, H + 1, R + 1]: of the prefixes of words[0] and words[1] to those of the reference
     aligned: np.ndarray  # int64 [W]: for a word of the reference, the last hypothesis word that goes with it, or -1
     wrong: np.ndarray  # bool [2, W]: words of the hypothesis, of the reference, that take an edit
 
 
-def ter_space(words: int) -> TerSpace:
-    """Scratch for texts of at most ``words`` words."""
+def ter_space(longest: int, longest_reference: int) -> TerSpace:
+    """Scratch for texts and references of at most so many words."""
+    words = max(longest, longest_reference)
     return TerSpace(
         np.empty((3, words), np.uint64),
-        np.empty((2, words + 1, words + 1), np.int32),
+        np.empty((2, longest + 1, longest_reference + 1), np.int32),
         np.empty(words, np.int64),
         np.empty((2, words), np.bool_),
     )

@@ -204,6 +204,8 @@ def _fields(records: list[bytes], line: int) -> dict[bytes, bytes]:
         kind = record[:1]
         if kind in found and kind in b"STDPA":
             raise ListError("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}", line)
+        if kind in b"HDPA" and b"\t" not in record:
+            raise ListError("record", f"found {excerpt(record)}; expected a tab behind the number", line)
         if b"\0" in record:
             raise ListError("nul", "a NUL byte; the file is damaged or not a text file", line)
         found[kind] = record.partition(b"\t")[2]

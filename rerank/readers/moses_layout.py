@@ -121,8 +121,9 @@ def find_columns(block: Block, entries: Entries, usable: np.ndarray, options: Op
     order = np.argsort(at)
     hashes, at, counts = hashes[order], at[order], counts[order]
     names = [entry_name(block.data, entries, entry).decode("utf-8", "surrogateescape") for entry in at.tolist()]
+    # A label with another number of values has other columns; of those of one name the first in the file counts.
+    place = {name: k for k, name in reversed(list(enumerate(names)))}
     if options.columns:
-        place = {name: k for k, name in enumerate(names)}
         known = [hashes[place[name]] if name in place else 0 for name in options.columns]
         return Columns(options.columns, np.array(known, np.uint64))
     inline, candidates = entries.inline[at], np.count_nonzero(usable)
@@ -132,7 +133,7 @@ def find_columns(block: Block, entries: Entries, usable: np.ndarray, options: Op
     elif not (inline.all() and shared.all()):
         plain = (entries.places[at] >= 0) | np.array(["_" not in name for name in names], np.bool_)
         shared = ~inline & (shared | (plain & (10 * counts >= 9 * candidates)))
-    kept = np.flatnonzero(shared)
+    kept = np.array([k for k in np.flatnonzero(shared).tolist() if place[names[k]] == k], np.int64)
     named = tuple(f"{TOTAL}_0" if names[k] == TOTAL else names[k] for k in kept.tolist())
     return Columns(named, np.ascontiguousarray(hashes[kept]))
 

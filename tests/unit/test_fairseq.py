@@ -127,6 +127,7 @@ BAD = {
     "NaN": ("infinite score", SEVEN.replace("-0.5	it", "nan	it"), 6, "NaN"),
     "an infinite word": ("infinite score", SEVEN.replace("-0.25", "-inf"), 3, "infinite"),
     "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "unlike the file's"),
+    "cut short": ("record", SEVEN.replace("D-7\t-0.35\tIt rains.\n", "D-7\n"), 3, "expected a tab behind the number"),
     "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "two records 'D'"),
     "no hypothesis above": ("record", SEVEN.replace("H-7	-0.35	it rains .\n", ""), 1, "before any 'H-7'"),
     "nul": ("nul", SEVEN.replace("rain .", "ra\0in ."), 6, "NUL"),

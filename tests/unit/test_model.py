@@ -191,7 +191,7 @@ def trained(spec: dict[str, Any]) -> Model:
     learner = build(learners, spec, "learner")
     ran = run(learner, CORPUS, 2)
     weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
-    recipe = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
+    recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
     votes = learner.votes(ran.log, CORPUS).arrays()
     return Model(recipe, about, HashedTable(4, ("Rule",), {}), weights, ran.state._asdict(), votes)
@@ -348,6 +348,10 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (header(about={"learner": "vrda"}), "its provenance lacks training_data and epochs"),
     (header(about={"epochs": -1}), "about.epochs: input should be greater than or equal to 0"),
     (header(settings={"name": "x"}), "its settings are no recipe of this program: task"),
+    (
+        header(settings={"name": "x", "task": "parse", "features": {"hash_bits": 5}, "learner": {"name": "vrda"}}),
+        "its settings have features.hash_bits: 5, its table has not",
+    ),
     (header(settings={"name": "x", "task": "parse", "lerner": 1}), "lerner: unknown setting; did you mean learner"),
     (header(base={"last": 1.0, "average": 10**400}), "base.average"),
     (header(files={"last.npy/../last.npy": "0" * 64}), "string should match pattern"),

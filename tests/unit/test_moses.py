@@ -215,6 +215,16 @@ def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
     assert [one.id for one in read(tmp_path, late) if isinstance(one, BadList)] == ["27"]
 
 
+def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
+    data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
+    for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
+        assert isinstance(found, BadList)
+        assert f"found no value of '{missing}'" in found.message
+    first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
+    assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
+    assert isinstance(bad, BadList)
+
+
 def test_a_label_score_is_not_the_total(tmp_path: Path) -> None:
     first = good(read(tmp_path, b"0 ||| a ||| score= -1 ||| -3\n")[0])
     assert (first.names, first.base.tolist()) == (("score_0", "score"), [-3])

@@ -38,7 +38,7 @@ def rows(metric, texts, references):
 def count(text, reference):
     """Our edits and sacrebleu's."""
     words = [np.array([hash(word) % (1 << 62) for word in words], np.uint64) for words in (text, reference)]
-    ours = edits(*words, ter_space(max(map(len, words))))
+    ours = edits(*words, ter_space(*map(len, words)))
     theirs = TER(case_sensitive=True).sentence_score(" ".join(map(str, text)), [" ".join(map(str, reference))])
     return ours, theirs.num_edits
 
@@ -123,7 +123,7 @@ def test_the_search_ends_after_so_many_shifts():
 
 def unlimited(text, reference):
     """Edits by the same steps, in Python and without the limit on the shifts that are tried."""
-    space, n, shifts = ter_space(max(text.size, reference.size)), text.size, 0
+    space, n, shifts = ter_space(text.size, reference.size), text.size, 0
     space.words[0, :n] = text
     while True:
         distance = ter_kernel.extend_distances(space.distances[0], space.words[0], n, reference, 0, ter_kernel.FAR)
@@ -222,6 +222,8 @@ def test_signatures():
 def test_errors():
     with pytest.raises(DataError, match="found no reference"):
         Ter().stats([b"a"], [])
+    with pytest.raises(DataError, match="a text of 8,193 words for a reference of 8,200; TER takes"):
+        Ter().stats([b"a", b"a " * 8193], [b"b", b"a " * 8200])
     with pytest.raises(DataError, match="found 1 texts and references for 2"):
         Ter().corpus(["a"], [("a",), ("b",)])
     assert Ter().corpus([], []) == {"ter": 0.0}
