@@ -2,104 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-import re
-from collections.abc import Hashable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from rerank.engine import EngineSettings
 from rerank.errors import RecipeError
+from rerank.recipe_yaml import as_yaml, read_yaml
 from rerank.registry import nearest
+from rerank.settings import Section, Settings, assign, changed, grid_points, literal, named, validate
 
-Settings = dict[str, Any]
 LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
-MOST_VALUES = 100_000  # of a recipe, aliases written out
-MOST_POINTS = 10_000  # of a grid
-R = TypeVar("R", bound="TaskRecipe")
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number, as everywhere else, and a key that stands twice is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """See ``yaml.SafeLoader``."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in seen:
-                    raise yaml.MarkedYAMLError(problem=f"{key.value!r} is set twice", problem_mark=key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes what ``_Loader`` reads: a text that looks like such a number is quoted, rare line ends are escaped."""
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        """See ``yaml.SafeDumper``; quoted otherwise, these line ends would be read as plain ones."""
-        style = '"' if any(end in data for end in "\x85\u2028\u2029") else None
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style)
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
-
-for _class in (_Loader, _Dumper):
-    _class.add_implicit_resolver(
-        "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-    )
-
-
-def _read_yaml(text: str) -> Any:
-    """The content of ``text``; a ValueError says what is wrong with it."""
-    try:
-        found = yaml.load(text, _Loader)
-        if _size(found, {}) > MOST_VALUES:
-            raise ValueError(f"aliases (*name) make more than {MOST_VALUES:,} values of it")
-    except RecursionError:
-        raise ValueError("nested too deep, or an alias stands within what it means") from None
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
-    return found
-
-
-def _size(value: Any, known: dict[int, int]) -> int:
-    """The number of values in ``value``, what aliases mean counted wherever they stand; ``known`` by identity."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in known:
-        inner = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_size(part, known) for part in inner)
-    return known[id(value)]
-
-
-def named(value: Any, name: str) -> Any:
-    """The settings of a part that name none are those of the default part."""
-    return {"name": name, **value} if isinstance(value, dict) else value
-
-
-def yaml_value(text: str, what: str) -> Any:
-    """The value that ``text`` holds as YAML; a RecipeError calls it ``what``."""
-    try:
-        return _read_yaml(text)
-    except ValueError as error:
-        raise RecipeError(f"the value of {what} is not valid YAML: {error}") from None
-
-
-class Section(BaseModel):
-    """A part of a recipe: no unknown keys, no change once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-def literal(path: str) -> str:
-    """A pattern in which there is nothing to fill in."""
-    return path.replace("{", "{{").replace("}", "}}")
 
 
 class SplitSettings(Section):
@@ -248,7 +163,7 @@ class TrainingSettings(Section):
     the directory of a model to go on from (its updates are not logged, so there is no voted predictor then);
     pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
     dense: train the weights of dense columns too (false: they stay 0, for MERT to set beside that of the base score).
-    checkpoint: seconds between two checkpoints, at least, from which an interrupted training is resumed.
+    checkpoint: seconds between two checkpoints, at least, from which an interrupted training, or voting, is resumed.
     mixing: train sections of the lists apart, by all workers of the engine; null: one after the other.
     """
 
@@ -261,7 +176,7 @@ class TrainingSettings(Section):
     warm_start: str | None = None
     pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})
     dense: bool = True
-    checkpoint: float = Field(default=10.0, ge=0)
+    checkpoint: float = Field(default=2.0, ge=0)
     mixing: MixingSettings | None = None
 
     @field_validator("pairs", mode="before")
@@ -321,7 +236,7 @@ class TaskRecipe(Section):
 
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
-        return yaml.dump(self.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        return as_yaml(self.model_dump(mode="json"))
 
 
 class ListRecipe(TaskRecipe):
@@ -399,19 +314,6 @@ TASKS = {
 }
 
 
-def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
-    """Every combination of one value for each key, the last key varying fastest; one empty point without keys.
-
-    Raises
-    ------
-    RecipeError: there are more than ``MOST_POINTS``.
-    """
-    count = math.prod(map(len, grid.values()))
-    if count > MOST_POINTS:
-        raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-
-
 def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRecipe:
     """Read a recipe and apply ``key.path=value`` overrides (values are YAML); its class is that of its task.
 
@@ -428,7 +330,7 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRec
     if len(data) > LARGEST:
         raise RecipeError(f"more than {LARGEST >> 20} MiB; expected a recipe, a YAML file of settings", path=str(path))
     try:
-        settings = _read_yaml(text)
+        settings = read_yaml(text)
     except ValueError as error:
         raise RecipeError(f"not valid YAML: {error}", path=str(path)) from None
     if not isinstance(settings, dict):
@@ -439,7 +341,7 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRec
         if not equals or not key:
             raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
         try:
-            _assign(settings, key.strip(), _read_yaml(value))
+            assign(settings, key.strip(), read_yaml(value))
         except ValueError as error:
             raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
     return validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
@@ -461,77 +363,3 @@ def read_settings(settings: Settings) -> TaskRecipe:
     RecipeError: no task, an unknown key or a value out of range.
     """
     return validate(_class_of(settings.get("task"), ""), settings)
-
-
-def validate(model: type[R], settings: Settings, path: str | None = None) -> R:
-    """The recipe that ``settings`` describe.
-
-    Raises
-    ------
-    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where they stand.
-    """
-    try:
-        return model.model_validate(settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(":"))  # a colon: a union's tag
-        if first["type"] == "extra_forbidden":
-            parent = _settings_at(model, first["loc"][:-1])
-            message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
-        elif first["type"] == "missing":
-            message = "is missing"
-        else:
-            message = f"found {_excerpt(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        raise RecipeError(message, key=key, path=path) from None
-
-
-def _excerpt(value: Any) -> str:
-    """The start of a value for a message."""
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def _settings_at(recipe: type[TaskRecipe], location: tuple[int | str, ...]) -> list[str]:
-    """The settings that exist at a place of the recipe."""
-    model: type[BaseModel] = recipe
-    for part in location:
-        if part in model.model_fields:
-            model = _section_in(model.model_fields[str(part)].annotation) or model
-    return list(model.model_fields)
-
-
-def _section_in(annotation: Any) -> type[BaseModel] | None:
-    """The class of settings in a type such as ``dict[str, Settings] | None``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
-
-
-def changed(settings: Settings, changes: Settings) -> Settings:
-    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values."""
-    copy: Settings = _copy(settings)
-    for key, value in changes.items():
-        _assign(copy, key, value)
-    return copy
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(entry) for key, entry in value.items()}
-    return value
-
-
-def _assign(settings: Settings, key: str, value: Any) -> None:
-    """Set a dotted key; a change of a part's ``name`` drops the parameters of the part it replaces."""
-    *parents, last = key.split(".")
-    node = settings
-    for part in parents:
-        child = node.setdefault(part, {})
-        if child is None:
-            child = node[part] = {}
-        if not isinstance(child, dict):
-            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
-        node = child
-    if last == "name" and parents and node.get("name") not in (None, value):
-        node.clear()
-    node[last] = value

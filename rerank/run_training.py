@@ -24,9 +24,10 @@ from rerank.model import Model
 from rerank.oracle import corpus_oracle, oracles, with_corpus_gains
 from rerank.predict import corpus_score
 from rerank.progress import counting
-from rerank.recipe import ListRecipe, SelectSettings, Settings
+from rerank.recipe import ListRecipe, SelectSettings
 from rerank.registry import build, nearest
 from rerank.runs import Run, checkpoint_of
+from rerank.settings import Settings
 from rerank.shards import Lists, parts
 
 log = logging.getLogger("rerank")

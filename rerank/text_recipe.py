@@ -7,7 +7,8 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rerank.readers.several import file_count, make_reader, split_paths
-from rerank.recipe import ListRecipe, Section, Settings, SplitSettings, TemplateSettings, literal, named
+from rerank.recipe import ListRecipe, SplitSettings, TemplateSettings
+from rerank.settings import Section, Settings, literal, named
 
 # What a task measures, and looks at, unless its recipe says so.
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}

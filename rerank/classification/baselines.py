@@ -11,8 +11,8 @@ import scipy.sparse
 from rerank.classification.scikit import scikit
 from rerank.errors import DataError, RecipeError
 from rerank.labelled import Labelled
-from rerank.recipe import Settings
 from rerank.registry import nearest
+from rerank.settings import Settings
 
 # Name → module, class, fixed settings.
 BASELINES: dict[str, tuple[str, str, dict[str, Any]]] = {

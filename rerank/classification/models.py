@@ -14,7 +14,7 @@ from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
 from rerank.model import Model
 from rerank.provenance import provenance
-from rerank.recipe import Settings
+from rerank.settings import Settings
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:

@@ -8,7 +8,8 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.errors import RecipeError
 from rerank.recipe import MixingSettings as ListMixing
-from rerank.recipe import Section, Settings, TaskRecipe, changed, grid_points, named, validate
+from rerank.recipe import TaskRecipe
+from rerank.settings import Section, Settings, changed, grid_points, named, validate
 
 Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]
 Predictor = Literal["last", "average", "voted"]

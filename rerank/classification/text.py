@@ -12,8 +12,8 @@ from rerank.errors import DataError, RecipeError
 from rerank.labelled import Labelled, from_csr
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
-from rerank.recipe import Settings
 from rerank.registry import nearest
+from rerank.settings import Settings
 
 VECTORIZERS = {"count": "CountVectorizer", "tfidf": "TfidfVectorizer"}
 KEY = "data.vectorizer"

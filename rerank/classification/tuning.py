@@ -15,7 +15,7 @@ from rerank.classification.recipe import Spec
 from rerank.classification.splits import held_out
 from rerank.labelled import Labelled
 from rerank.learn.base import Weights
-from rerank.recipe import Settings, grid_points
+from rerank.settings import Settings, grid_points
 
 log = logging.getLogger("rerank")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

@@ -29,7 +29,7 @@ from rerank.readers.pairs import read_pairs
 from rerank.readers.references import read_lines, read_references
 from rerank.readers.streams import single_stdin, stream_name
 from rerank.readers.text_pairs import read_text_pairs
-from rerank.recipe import yaml_value
+from rerank.recipe_yaml import yaml_value
 from rerank.symbols import SymbolTable
 
 Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]

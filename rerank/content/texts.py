@@ -22,8 +22,9 @@ from rerank.metrics.text import TextMetric, decoded
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.text_list import TextList
 from rerank.readers.text_pairs import RawTextPair, read_raw_text_pairs, settle
-from rerank.recipe import Settings, SplitSettings
+from rerank.recipe import SplitSettings
 from rerank.registry import build
+from rerank.settings import Settings
 from rerank.text_recipe import TextDataSettings, TextRecipe
 
 

@@ -17,8 +17,9 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
 from rerank.readers.trees import Trees, brackets
-from rerank.recipe import FeatureSettings, Recipe, Settings, SplitSettings
+from rerank.recipe import FeatureSettings, Recipe, SplitSettings
 from rerank.registry import build
+from rerank.settings import Settings
 from rerank.symbols import SymbolTable
 
 

@@ -27,9 +27,10 @@ from rerank.learn.trainer import train
 from rerank.model import Model
 from rerank.oracle import oracle
 from rerank.readers.base import SkipCount
-from rerank.recipe import ListRecipe, load_recipe, validate
+from rerank.recipe import ListRecipe, load_recipe
 from rerank.registry import build
 from rerank.reranker import Reranker
+from rerank.settings import validate
 from rerank.shards import Shards
 from rerank.weights_text import read_weights
 

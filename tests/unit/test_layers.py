@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "rerank"
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
     {"errors", "compile", "registry", "progress", "files", "outputs", "checkpoints", "engine", "engines", "__init__"}
-    | {"arrays", "strict_json", "interrupts", "kept_spool", "locks", "stages", "usage"},
+    | {"arrays", "strict_json", "interrupts", "kept_spool", "locks", "stages", "usage", "recipe_yaml", "settings"},
     {"symbols", "tokens"},
     {"corpus", "shards"},
     {"class_names", "labelled", "labelled_kernel"},

@@ -1,0 +1,121 @@
+"""What the settings of all recipes share: sections without unknown keys, changes of dotted keys, grids."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rerank.errors import RecipeError
+from rerank.registry import nearest
+
+Settings = dict[str, Any]
+MOST_POINTS = 10_000  # of a grid
+
+
+class Section(BaseModel):
+    """A part of a recipe: no unknown keys, no change once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+S = TypeVar("S", bound=Section)
+
+
+def named(value: Any, name: str) -> Any:
+    """The settings of a part that name none are those of the default part."""
+    return {"name": name, **value} if isinstance(value, dict) else value
+
+
+def literal(path: str) -> str:
+    """A pattern in which there is nothing to fill in."""
+    return path.replace("{", "{{").replace("}", "}}")
+
+
+def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
+    """Every combination of one value for each key, the last key varying fastest; one empty point without keys.
+
+    Raises
+    ------
+    RecipeError: there are more than ``MOST_POINTS``.
+    """
+    count = math.prod(map(len, grid.values()))
+    if count > MOST_POINTS:
+        raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
+    """The recipe that ``settings`` describe.
+
+    Raises
+    ------
+    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where they stand.
+    """
+    try:
+        return model.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(":"))  # a colon: a union's tag
+        if first["type"] == "extra_forbidden":
+            parent = _settings_at(model, first["loc"][:-1])
+            message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
+        elif first["type"] == "missing":
+            message = "is missing"
+        else:
+            message = f"found {_excerpt(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise RecipeError(message, key=key, path=path) from None
+
+
+def _excerpt(value: Any) -> str:
+    """The start of a value for a message."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _settings_at(recipe: type[Section], location: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist at a place of the recipe."""
+    model: type[BaseModel] = recipe
+    for part in location:
+        if part in model.model_fields:
+            model = _section_in(model.model_fields[str(part)].annotation) or model
+    return list(model.model_fields)
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:
+    """The class of settings in a type such as ``dict[str, Settings] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
+
+
+def changed(settings: Settings, changes: Settings) -> Settings:
+    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values."""
+    copy: Settings = _copy(settings)
+    for key, value in changes.items():
+        assign(copy, key, value)
+    return copy
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(entry) for key, entry in value.items()}
+    return value
+
+
+def assign(settings: Settings, key: str, value: Any) -> None:
+    """Set a dotted key; a change of a part's ``name`` drops the parameters of the part it replaces."""
+    *parents, last = key.split(".")
+    node = settings
+    for part in parents:
+        child = node.setdefault(part, {})
+        if child is None:
+            child = node[part] = {}
+        if not isinstance(child, dict):
+            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
+        node = child
+    if last == "name" and parents and node.get("name") not in (None, value):
+        node.clear()
+    node[last] = value
