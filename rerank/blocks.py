@@ -34,7 +34,7 @@ from rerank.readers.text_list import TextList
 from rerank.recipe import ListRecipe
 from rerank.symbols import SymbolTable
 
-BLOCK_LISTS, BLOCK_BYTES = 1 << 10, 1 << 22  # at most so many lists, and bytes of texts, in a block
+BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
 T = TypeVar("T")
 
 

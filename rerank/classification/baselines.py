@@ -30,7 +30,7 @@ def make_baseline(settings: Settings, key: str = "baseline") -> Any:
     RecipeError: an unknown name or parameter, or no scikit-learn.
     """
     name = settings.get("name")
-    if name not in BASELINES:
+    if not isinstance(name, str) or name not in BASELINES:
         raise RecipeError(f"found {name!r}; {nearest(str(name), BASELINES)}", key=f"{key}.name")
     module, cls, fixed = BASELINES[name]
     made = getattr(scikit(module, key), cls)(**fixed)

@@ -96,7 +96,7 @@ def _vectorizer(settings: Settings) -> Any:
     """The vectoriser that the settings describe; lists stand for tuples, which YAML has not."""
     text = scikit("feature_extraction.text", KEY)
     name = settings.get("name", "count")
-    if name not in VECTORIZERS:
+    if not isinstance(name, str) or name not in VECTORIZERS:
         raise RecipeError(f"found {name!r}; {nearest(str(name), VECTORIZERS)}", key=f"{KEY}.name")
     cls = getattr(text, VECTORIZERS[name])
     options = {key: value for key, value in settings.items() if key != "name"}

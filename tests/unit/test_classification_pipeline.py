@@ -12,7 +12,7 @@ import pytest
 import small_classes
 
 from rerank.classification import pipeline
-from rerank.classification.baselines import fit_baseline
+from rerank.classification.baselines import fit_baseline, make_baseline
 from rerank.classification.curves import trace
 from rerank.classification.data import load_set, load_sets
 from rerank.classification.experiment import run_spec
@@ -233,6 +233,12 @@ def test_baselines(root: Path, tmp_path: Path) -> None:
     found = carried_out(root, tmp_path, runs=runs)
     assert all(run["mean"] < 0.2 for run in found["runs"])
     assert found["runs"][1]["tuned"]["baseline.C"] in (0.1, 1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"name": "bayes"}, {"name": {"svm": 1}}, {"name": ["svm"]}])
+def test_baselines_that_there_are_not(settings: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError, match=r"baseline\.name: found .*; (did you mean|known)"):
+        make_baseline(settings)
 
 
 def test_a_stopped_recipe_goes_on(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

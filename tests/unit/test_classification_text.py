@@ -65,6 +65,7 @@ def test_lines_that_are_no_documents(texts: Path, text: str, message: str) -> No
     ("settings", "message"),
     [
         ({"name": "bow"}, "data.vectorizer.name: found 'bow'"),
+        ({"name": {"bow": 1}}, "data.vectorizer.name: found {'bow': 1}"),
         ({"name": "count", "ngram_rang": 2}, "CountVectorizer has no 'ngram_rang' here; did you mean ngram_range"),
         ({"name": "count", "dtype": "int8"}, "has no 'dtype' here"),
     ],
