@@ -7,12 +7,16 @@ import random
 import shlex
 import signal
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import faults
+import psutil
 import pytest
 import small
 import small_classes
@@ -96,6 +100,59 @@ def test_killed_at_a_moment(lists, tmp_path):
         place.mkdir()
         faults.rerank("run", lists.recipe, "-o", place / "out", below=place, seconds=1.2 * rng.random())
         finish(lists, place)
+
+
+@pytest.fixture(scope="module")
+def mixed(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A recipe whose training is by three sections, done by this process."""
+    training = {"epochs": 4, "checkpoint": 0, "mixing": {"shards": 3}}
+    settings = small.settings(small_data, training=training, learner={"name": "perceptron"})
+    return uninterrupted(tmp_path_factory.mktemp("mixed"), settings)
+
+
+@contextmanager
+def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The recipe run by two worker processes, the first of which has been killed at work."""
+    command = [sys.executable, "-m", "rerank", "run", whole.recipe, "-o", place / "out", *options]
+    command += ["--engine", "processes", "--workers", "2"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    begun = set[psutil.Process]()
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as running:
+        try:
+            while running.poll() is None and not begun:
+                begun |= workers_of(running.pid)
+                time.sleep(0.05)
+            assert begun
+            time.sleep(0.5)
+            next(iter(begun)).kill()
+            yield running
+        finally:
+            begun |= workers_of(running.pid)
+            running.kill()
+            for worker in begun:  # the others look for work until they notice that nobody has any
+                with suppress(psutil.NoSuchProcess):
+                    worker.kill()
+
+
+def workers_of(process: int) -> set[psutil.Process]:
+    """The processes that loky has started for one."""
+    found = set()
+    with suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process).children(recursive=True):
+            with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+                if any("popen_loky" in word for word in child.cmdline()):
+                    found.add(child)
+    return found
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0])
+def test_a_worker_and_then_the_run_killed(mixed, tmp_path, seconds):
+    with with_workers(mixed, tmp_path) as running, suppress(subprocess.TimeoutExpired):
+        running.wait(seconds)  # then it is killed, wherever it is
+    with with_workers(mixed, tmp_path, "--resume") as running:
+        _, said = running.communicate(timeout=300)
+        assert running.returncode == 0, said.decode()
+    assert faults.artefacts(tmp_path / "out") == mixed.artefacts
 
 
 def test_killed_between_train_and_test(lists, tmp_path):
