@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
 
 from rerank.classification.recipe import FigureSettings
 from rerank.classification.results import Result
 from rerank.classification.tables import Cell
 from rerank.report.canvas import DASHES, MARKERS, MUTED, SERIES, new_axes, styled, to_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDE, SQUARE = (6.4, 4.2), (4.6, 4.6)  # inches
 NAMES = {
@@ -99,7 +100,7 @@ def draw_lines(name: str, title: str, lines: Sequence[Line], x: str, y: str, *, 
         if logarithmic:
             axes.set_xscale("log")
         else:
-            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         return _finished(figure, axes, name, title, x, y)
 
 

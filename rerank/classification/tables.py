@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.results import Result, Spread
@@ -120,6 +119,8 @@ def _grid(
 def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     """By noise level and run: the rank of its mean error among the runs (1: the lowest, equals share), averaged over
     the sets."""
+    from scipy.stats import rankdata  # it takes a second to load
+
     runs = list(dict.fromkeys(cell.run for cell in cells))
     found: dict[float, dict[str, float]] = {}
     for noise in dict.fromkeys(cell.noise for cell in cells):

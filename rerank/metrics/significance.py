@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats as distributions
 
 from rerank.errors import DataError, RecipeError
 from rerank.metrics.base import Metric
@@ -146,7 +145,9 @@ def _paired_t(
     if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, one constant gap all
         certain = gaps.size > 1 and mean != 0
         return Significance("paired_t", mean, 0.0 if certain else 1.0, mean, mean)
-    result = distributions.ttest_1samp(gaps, 0.0)
+    from scipy.stats import ttest_1samp  # it takes a second to load, and most tests have no need of it
+
+    result = ttest_1samp(gaps, 0.0)
     interval = result.confidence_interval(confidence)
     return Significance("paired_t", mean, float(result.pvalue), float(interval.low), float(interval.high))
 
@@ -160,8 +161,10 @@ def _mcnemar(
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L
-    p = float(distributions.binomtest(only_a, apart, 0.5).pvalue) if apart else 1.0
-    z = float(distributions.norm.ppf(0.5 + confidence / 2))
+    from scipy.stats import binomtest, norm  # see _paired_t
+
+    p = float(binomtest(only_a, apart, 0.5).pvalue) if apart else 1.0
+    z = float(norm.ppf(0.5 + confidence / 2))
     width = z * np.sqrt(apart - (only_a - only_b) ** 2 / L) / L
     return Significance("mcnemar", difference, p, float(difference - width), float(difference + width))
 

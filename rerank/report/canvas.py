@@ -1,4 +1,7 @@
-"""What all figures share: a style, colours that the page may set, and SVG that can stand in a page."""
+"""What all figures share: a style, colours that the page may set, and SVG that can stand in a page.
+
+matplotlib takes a second to load: it is imported when something is drawn, which most commands never do.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 SIZE = (4.1, 2.8)  # inches; the page scales figures to its columns
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0")  # after Okabe & Ito 2008
@@ -52,14 +55,34 @@ _STYLE: dict[Any, Any] = {
 
 def new_axes(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
     """An empty figure of one plot; ``size`` in inches. Only within ``styled``."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasSVG(figure)
     return figure, figure.add_subplot()
 
 
+def round_ticks(axis: Axis, integer: bool = False) -> None:
+    """A few ticks at round numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=integer))
+
+
+def plain_counts(axis: Axis) -> None:
+    """Numbers as 10k or 3M, none at minor ticks."""
+    from matplotlib.ticker import EngFormatter, NullFormatter
+
+    axis.set_major_formatter(EngFormatter(sep=""))
+    axis.set_minor_formatter(NullFormatter())
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Within it, matplotlib draws in this module's style, whatever the user's settings are."""
+    import matplotlib
+
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)

@@ -10,15 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullFormatter
-
-from rerank.report.canvas import DASHES, MARKERS, MUTED, PALETTE, SERIES, new_axes, styled, to_svg
+from rerank.report.canvas import (
+    DASHES,
+    MARKERS,
+    MUTED,
+    PALETTE,
+    SERIES,
+    new_axes,
+    plain_counts,
+    round_ticks,
+    styled,
+    to_svg,
+)
 from rerank.report.data import Curve
 from rerank.report.measures import Measure, number, primary_of
 from rerank.report.rows import Group, base_on_dev, dev_of, groups_of, splits_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POINTS = 400  # of a curve at most
 BARS = 50  # of a histogram at most
@@ -86,14 +97,14 @@ def ranks_figure(ranks: Sequence[int], number: int = 1) -> str:
         if above and max(above) > 20 * median(above):
             axes.set_yscale("log")
             axes.set_ylim(bottom=0.7)
-            _plain_counts(axes)
+            plain_counts(axes.yaxis)
             axes.set_ylabel("lists (log scale)")
         else:
             axes.set_ylabel("lists")
-            axes.yaxis.set_major_locator(_round_ticks(integer=True))
+            round_ticks(axes.yaxis, integer=True)
         axes.grid(visible=False, axis="x")
         axes.set_xlim(0.5, max(len(ranks), 1) + 0.5)
-        axes.xaxis.set_major_locator(_round_ticks(integer=True))
+        round_ticks(axes.xaxis, integer=True)
         axes.set_xlabel(f"rank of the oracle by base score{f' (bars of {width} ranks)' if width > 1 else ''}")
         return to_svg(figure, f"ranks{number}", "Histogram of the oracle's rank by base score")
 
@@ -147,8 +158,7 @@ def sweep_figure(metrics: Mapping[str, Any], predictor: str) -> str | None:
         base = base_on_dev(metrics) if split == dev else on_test
         _base_line(axes, None if base is None else measure.scale * base)
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        plain_counts(axes.xaxis)
         axes.margins(0.08, 0.15)
         axes.set_xlabel("nonzero weights (log scale)")
         axes.set_ylabel(measure.name)
@@ -198,11 +208,11 @@ def _lines(
                 markersize=3.5,
             )
         _base_line(axes, base)
-        axes.xaxis.set_major_locator(_round_ticks())
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.yaxis.set_major_locator(_round_ticks())
+        round_ticks(axes.xaxis)
+        plain_counts(axes.xaxis)
+        round_ticks(axes.yaxis)
         if not marks:
-            axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+            plain_counts(axes.yaxis)
             axes.set_ylim(bottom=0)
         axes.set_xlim(left=0)
         axes.set_xlabel("lists processed in training")
@@ -222,15 +232,6 @@ def _base_line(axes: Axes, base: float | None) -> None:
             ha="right",
             fontsize=8,
         )
-
-
-def _round_ticks(integer: bool = False) -> MaxNLocator:
-    return MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=integer)
-
-
-def _plain_counts(axes: Axes) -> None:
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _thinned(size: int) -> list[int]:
