@@ -25,6 +25,7 @@ import numpy as np
 
 import rerank.learn  # noqa: F401 - registers the learners
 from rerank.corpus import Corpus
+from rerank.data import Data
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import score_rows
@@ -32,7 +33,6 @@ from rerank.learn.trainer import epoch_order
 from rerank.learn.voting import vote
 from rerank.model import Model
 from rerank.oracle import oracle
-from rerank.pipeline import Data
 from rerank.recipe import ListRecipe, Recipe
 from rerank.registry import build
 from rerank.shards import whole

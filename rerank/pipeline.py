@@ -5,104 +5,39 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import platform
 import time
-from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank import __version__
-from rerank.content import content_of, metric_of, recipe_of
+from rerank.content import content_of, metric_of
 from rerank.content.base import make_reader
+from rerank.data import Data, same_columns
 from rerank.engine import Engine, LocalEngine
-from rerank.errors import DataError, ModelError, RecipeError
-from rerank.examples import make_examples
-from rerank.extraction import CorpusCache, Extracted, file_digest
-from rerank.features.table import FeatureTable, HashedTable, Table
-from rerank.files import remove, remove_leftovers, write_text
+from rerank.errors import DataError, RecipeError
+from rerank.extraction import file_digest
+from rerank.features.table import Table
+from rerank.files import remove, write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.model import Model
-from rerank.oracle import ListStatistics
 from rerank.outputs import finished, output_directory
-from rerank.progress import track
 from rerank.provenance import provenance
-from rerank.readers.base import SkipCount
-from rerank.readers.streams import open_output, open_stream
+from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
 from rerank.registry import build
-from rerank.report.data import Report
-from rerank.report.html import write_report
-from rerank.reranker import Reranker, write_ranked
+from rerank.results import RUNS, Metrics, evaluate_runs, save_selections, write_page, write_predictions
 from rerank.run_training import check_mixing, check_pairs, train_run
 from rerank.runs import Run
-from rerank.shards import Lists, first_candidates
+from rerank.shards import Lists
 from rerank.stages import Stages
 from rerank.standard import raw_weights
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
 
 log = logging.getLogger("rerank")
-Metrics = dict[str, Any]
-RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what a new run starts without
-
-
-def cache_of(directory: Path) -> CorpusCache:
-    """The cache that runs below one directory share."""
-    return CorpusCache(directory.absolute().parent / ".cache")
-
-
-@dataclasses.dataclass
-class Data:
-    """The corpora of a recipe: its training split, table, and the other splits by name."""
-
-    training: Extracted
-    table: Table
-    key: str
-    others: dict[str, Extracted]
-
-    @staticmethod
-    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...], engine: Engine | None = None) -> Data:
-        """Extract, by ``engine``, or take from the cache, the training split and ``splits``."""
-        store = cache_of(directory)
-        remove_leftovers(store.directory)
-        training, table, key = store.training(recipe, engine)
-        others = {
-            split: training if split == recipe.data.train else store.split(recipe, split, table, key, engine)
-            for split in splits
-        }
-        return Data(training, table, key, others)
-
-    def size(self) -> dict[str, int]:
-        """Lists, candidates and nonzeros of all splits together, and the columns of all."""
-        corpora = [extracted.corpus for extracted in {"": self.training, **self.others}.values()]
-        return {
-            "lists": sum(corpus.list_count for corpus in corpora),
-            "candidates": sum(corpus.candidate_count for corpus in corpora),
-            "nonzeros": sum(corpus.nonzeros for corpus in corpora),
-            "columns": self.training.corpus.width,
-        }
-
-    def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
-        """What metrics.json says of every split."""
-        found = {}
-        for split, extracted in {recipe.data.train: self.training, **self.others}.items():
-            corpus = extracted.corpus
-            found[split] = {
-                "lists": corpus.list_count,
-                "candidates": corpus.candidate_count,
-                "nonzeros": corpus.nonzeros,
-                "columns": corpus.width,
-                "seconds": extracted.about["seconds"],
-                "skipped": extracted.about["skipped"],
-                "duplicates": extracted.about["duplicates"],
-                "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
-            }
-        return found
 
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
@@ -171,13 +106,13 @@ def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[
         model = _model(recipe, chosen, data, metric)
         model.save(directory / "model")
     with work.stage("evaluate", splits=len(tests)):
-        metrics = _metrics(recipe, directory, data, metric, runs, chosen, tests)
+        metrics = evaluate_runs(recipe, directory, data, metric, runs, chosen, tests)
     if "test" in stages:
         with work.stage("predict", splits=len(tests)):
-            _write_predictions(recipe, directory, data, model, tests)
-            _save_selections(directory, chosen, tests)
+            write_predictions(recipe, directory, data, model, tests)
+            save_selections(directory, chosen, tests)
         with work.stage("report"):
-            _write_report(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
+            write_page(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
     return metrics
 
 
@@ -210,13 +145,6 @@ def check(recipe: ListRecipe) -> None:
                 if path == "-":
                     raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
                 open_stream(path).close()
-
-
-def same_columns(a: Table, b: Table) -> bool:
-    """Do the columns of both tables mean the same features?"""
-    if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
-        return np.array_equal(a.hashes, b.hashes)
-    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
 
 
 def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
@@ -318,132 +246,3 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model
     votes = chosen.votes(data.training.corpus)
     weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
     return Model(settings, about, data.table, weights, chosen.state, votes.arrays() if votes else {})
-
-
-def _metrics(
-    recipe: ListRecipe,
-    directory: Path,
-    data: Data,
-    metric: Metric,
-    runs: list[Run],
-    chosen: Run,
-    tests: tuple[str, ...],
-) -> Metrics:
-    """The content of metrics.json; evaluates every run on the test splits."""
-    for number, each in enumerate(runs):
-        unfinished = directory.absolute() / RUNS / f"{number:04d}.votes"
-        for split in tests:
-            each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
-        each.forget_votes()
-    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
-    entries = [each.entry() for each in runs]
-    own = chosen.entry()
-    return {
-        "schema": 1,
-        "task": recipe.task,
-        "name": recipe.name,
-        "seed": chosen.recipe.seed,
-        "version": __version__,
-        "metric": metric.signature,
-        "measure": metric.primary,
-        "signatures": signatures,
-        "corpora": data.counts(recipe, metric),
-        "features": {key: value for key, value in data.table.about.items() if key != "templates"},
-        "dev_split": recipe.data.dev,
-        "reported": recipe.reported.model_dump() if recipe.reported else None,
-        "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
-        "predictor": recipe.predictor,
-        "training": own["training"],
-        "splits": own["splits"],
-        "significance": own["significance"],
-        "runs": entries,
-    }
-
-
-def _describe(recipe: ListRecipe, split: str, corpus: Lists, chosen: Run) -> dict[str, str]:
-    """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
-    first = first_candidates(corpus)
-    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    found = content_of(recipe).describe(recipe.data, split, places)
-    for name, measures in found.reports.items():
-        chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
-    return found.signatures
-
-
-def _save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
-    for split in tests:
-        chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
-
-
-def _write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
-    """Every test split in the input's own format, candidates in the model's order."""
-    for split in tests:
-        reranker = Reranker(model, recipe.predictor)
-        files = recipe.data.files(split)
-        target = directory / "predictions" / f"{split}.nbest.gz"
-        target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
-        with open_output(target) as out:
-            sources = files["sources"][0] if "sources" in files else None
-            lists = reranker.read(
-                reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
-            )
-            total = data.others[split].corpus.list_count
-            write_ranked(out, reranker.reader, track(reranker.rank(lists), f"predict {split}", total=total))
-
-
-def _write_report(
-    recipe: ListRecipe,
-    directory: Path,
-    data: Data,
-    model: Model,
-    runs: list[Run],
-    chosen: Run,
-    metrics: Metrics,
-    seconds: float,
-) -> None:
-    examples = []
-    for split in recipe.data.tests:
-        choices = chosen.choices[split]
-        extracted = data.others[split]
-        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.predictor])
-    write_report(
-        directory / "report.html",
-        Report(
-            metrics=metrics,
-            recipe=recipe.as_yaml(),
-            date=datetime.now().astimezone(),
-            seconds=seconds,
-            curves=[each.curve() for each in runs],
-            examples=examples,
-            environment=environment(),
-        ),
-    )
-
-
-def environment() -> list[str]:
-    """Lines on machine, Python and libraries."""
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
-    return [
-        f"rerank {__version__}",
-        f"Python {platform.python_version()}, {libraries}",
-        f"{platform.system()} {platform.machine()}",
-    ]
-
-
-def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
-    """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
-
-    Its dense columns are standardised: see ``standard_weights``.
-
-    Raises
-    ------
-    RecipeError: it had none.
-    ModelError: the model is of something else than lists, or its training data have changed.
-    """
-    recipe = recipe_of(model)
-    if recipe.data.dev is None:
-        raise RecipeError("the model was trained without a dev split", key="data.dev")
-    data = Data.load(recipe, directory, (recipe.data.dev,))
-    if not same_columns(data.table, model.table):
-        raise ModelError("the training data have changed since the model was trained")
-    return data.others[recipe.data.dev].corpus, metric_of(recipe)

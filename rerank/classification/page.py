@@ -17,9 +17,9 @@ from rerank.classification.figures import Drawing
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.tables import Table
 from rerank.files import write_text
-from rerank.pipeline import environment
 from rerank.report.html import fill
 from rerank.report.measures import count, duration, p_value, signed
+from rerank.results import environment
 
 
 @dataclass

@@ -10,8 +10,8 @@ import typer
 import yaml
 from rich.table import Table as RichTable
 
-from rerank import pipeline
 from rerank.cli.application import Predictor, app, out
+from rerank.data import dev_corpus
 from rerank.errors import DataError, RecipeError
 from rerank.inspection import ablate as ablation
 from rerank.inspection import find_features, part_sizes, provenance_rows, shares
@@ -81,7 +81,7 @@ def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablat
     whole, percent = 0.0, 100.0
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
-        corpus, metric = pipeline.dev_corpus(model, directory.parent)
+        corpus, metric = dev_corpus(model, directory.parent)
         whole, without = ablation(model, predictor, corpus, metric)
         heads += ["dev without", "lost"]
         percent = metric.percent

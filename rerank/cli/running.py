@@ -26,6 +26,7 @@ from rerank.readers.base import readers
 from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
 from rerank.report.summary import signatures
 from rerank.report.table import plain_text, results_table
+from rerank.results import Metrics
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
 Output = Annotated[
@@ -168,7 +169,7 @@ def _print_tables(outcome: Outcome) -> None:
         out.print(f"{table.note}\n")
 
 
-def _print_results(recipe: ListRecipe, result: pipeline.Metrics) -> None:
+def _print_results(recipe: ListRecipe, result: Metrics) -> None:
     for split in dict.fromkeys(recipe.data.tests):
         table = results_table(result, split)
         out.print(table if out.is_terminal else plain_text(table))

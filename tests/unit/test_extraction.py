@@ -13,6 +13,7 @@ import small
 
 from rerank import extraction, pipeline
 from rerank.content.trees import make_extractor, make_parseval
+from rerank.data import cache_of
 from rerank.errors import DataError, RecipeError
 from rerank.extraction import CorpusCache, Extracted, extract_split, extract_training
 from rerank.features.table import HashedTable
@@ -186,7 +187,7 @@ def test_hashed_columns_end_to_end(data, tmp_path):
     metrics = pipeline.run(recipe, tmp_path / "runs" / "hashed")
     assert metrics["corpora"]["train"]["columns"] == 1024
     assert 0 < metrics["features"]["kept"] <= 1024
-    store = pipeline.cache_of(tmp_path / "runs" / "hashed")
+    store = cache_of(tmp_path / "runs" / "hashed")
     training, table, _ = store.training(recipe)
     assert isinstance(table, HashedTable)
     assert table.width == training.corpus.width == 1024
@@ -202,10 +203,10 @@ def test_a_users_template_end_to_end(data, tmp_path, monkeypatch):
     metrics = pipeline.run(recipe, tmp_path / "runs" / "user")
     assert metrics["corpora"]["train"]["columns"] == 1
     assert metrics["training"]["nonzero_weights"] == 1
-    _, table, key = pipeline.cache_of(tmp_path / "runs" / "user").training(recipe)
+    _, table, key = cache_of(tmp_path / "runs" / "user").training(recipe)
     assert table.name(0) == "own|parens"
     module.write_text("def length(candidate):\n    return {'parens': 2 * candidate.text.count('(')}\n")
-    assert pipeline.cache_of(tmp_path / "runs" / "user").training(recipe)[2] != key
+    assert cache_of(tmp_path / "runs" / "user").training(recipe)[2] != key
 
 
 @pytest.mark.parametrize(

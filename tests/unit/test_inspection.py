@@ -10,6 +10,7 @@ import pytest
 import small
 
 from rerank import pipeline
+from rerank.data import dev_corpus
 from rerank.inspection import ablate, find_features, shares
 from rerank.learn.base import Weights
 from rerank.learn.scoring import best, scores
@@ -62,7 +63,7 @@ def test_find_features(model):
 
 
 def test_ablation_is_the_score_with_weights_set_to_zero(model, small_run):
-    lists, metric = pipeline.dev_corpus(model, small_run)
+    lists, metric = dev_corpus(model, small_run)
     corpus = lists.part(0)
     whole, without = ablate(model, "average", lists, metric)
     assert set(without) == set(small.TEMPLATES)
@@ -84,7 +85,7 @@ def test_a_hashed_model_is_one_group(small_data, workspace):
     (entry,) = shares(model, "average", 1)
     assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
     assert entry.strongest[0][0].startswith("hashed|#")
-    lists, metric = pipeline.dev_corpus(model, workspace / "hashed")
+    lists, metric = dev_corpus(model, workspace / "hashed")
     corpus = lists.part(0)
     whole, without = ablate(model, "average", lists, metric)
     base = chosen_rows(corpus.stats, best(corpus, corpus.base * model.weights["average"].base)).sum(axis=0)

@@ -14,6 +14,7 @@ import small
 from rerank import pipeline
 from rerank.content import metric_of
 from rerank.corpus import Corpus
+from rerank.data import Data, dev_corpus
 from rerank.errors import DataError, ModelError, RecipeError, RunError
 from rerank.evaluation import Selections, compare_runs
 from rerank.learn.scoring import best, scores
@@ -97,7 +98,7 @@ def test_history_has_a_line_an_epoch(small_run):
 
 def corpus_of(run: Path, split: str) -> tuple[Recipe, Corpus]:
     recipe = load_recipe(run / "recipe.yaml")
-    return recipe, pipeline.Data.load(recipe, run, (split,)).others[split].corpus.part(0)
+    return recipe, Data.load(recipe, run, (split,)).others[split].corpus.part(0)
 
 
 @pytest.mark.parametrize("predictor", ["last", "average", "voted"])
@@ -274,7 +275,7 @@ def test_corpus_oracles_and_free_ties(small_data, workspace):
     assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
     recipe = small.recipe(small_data, oracle={"level": "corpus"})
     climbed = pipeline.run(recipe, workspace / "corpus")
-    training, metric = pipeline.Data.load(recipe, workspace / "corpus", ()).training.corpus.part(0), metric_of(recipe)
+    training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus.part(0), metric_of(recipe)
     report = metric.report(
         chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
     )
@@ -289,7 +290,7 @@ def test_no_dev_split(small_data, workspace):
     assert [run["dev"] for run in metrics["runs"]] == [None, None]
     assert metrics["training"]["epochs"] == 3  # and the last epoch
     with pytest.raises(RecipeError, match="without a dev split"):
-        pipeline.dev_corpus(Model.load(workspace / "no dev" / "model"), workspace / "no dev")
+        dev_corpus(Model.load(workspace / "no dev" / "model"), workspace / "no dev")
 
 
 def test_a_test_split_given_twice_counts_once(small_data, workspace):
@@ -453,7 +454,7 @@ def test_damaged_selections(small_run, tmp_path, cut):
 
 def test_the_dev_corpus_of_a_model(small_run, small_data, workspace, tmp_path):
     model = Model.load(small_run / "model")
-    corpus, _ = pipeline.dev_corpus(model, small_run)
+    corpus, _ = dev_corpus(model, small_run)
     assert corpus.list_count == 40
     data = tmp_path / "data"
     shutil.copytree(small_data, data)
@@ -463,4 +464,4 @@ def test_the_dev_corpus_of_a_model(small_run, small_data, workspace, tmp_path):
     small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[75:])
     assert metrics["corpora"]["train"]["lists"] == 150
     with pytest.raises(ModelError, match="training data have changed"):
-        pipeline.dev_corpus(Model.load(workspace / "changing" / "model"), workspace / "changing")
+        dev_corpus(Model.load(workspace / "changing" / "model"), workspace / "changing")

@@ -14,6 +14,7 @@ import small
 
 from rerank import pipeline
 from rerank.corpus import Corpus
+from rerank.data import Data
 from rerank.errors import DataError, ModelError
 from rerank.learn.scoring import scores
 from rerank.model import Model
@@ -33,9 +34,7 @@ def model(small_run: Path) -> Model:
 
 @pytest.fixture(scope="module")
 def corpus(small_run: Path) -> Corpus:
-    return (
-        pipeline.Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
-    )
+    return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
 
 
 def ranked(reranker: Reranker, path: Path, policy: str = "error") -> list[Ranked | BadList]:

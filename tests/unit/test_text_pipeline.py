@@ -17,6 +17,7 @@ from twins.perceptron import perceptron as perceptron_twin
 
 from rerank import pipeline
 from rerank.content import metric_of
+from rerank.data import Data
 from rerank.errors import RecipeError
 from rerank.learn.base import learners
 from rerank.learn.scoring import best, scores
@@ -53,8 +54,8 @@ def run(root: Path, workspace: Path, name: str, **changes: Any) -> dict[str, Any
     return pipeline.run(small_texts.recipe(root, **changes), workspace / "texts" / name)
 
 
-def corpora(root: Path, workspace: Path, *splits: str, **changes: Any) -> pipeline.Data:
-    return pipeline.Data.load(small_texts.recipe(root, **changes), workspace / "texts" / "any", splits)
+def corpora(root: Path, workspace: Path, *splits: str, **changes: Any) -> Data:
+    return Data.load(small_texts.recipe(root, **changes), workspace / "texts" / "any", splits)
 
 
 def test_metrics_have_the_keys_of_the_contract(tuned: Path) -> None:

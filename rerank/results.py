@@ -1,0 +1,140 @@
+"""What a run leaves: metrics, predictions, selections, the report."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank import __version__
+from rerank.content import content_of
+from rerank.data import Data
+from rerank.examples import make_examples
+from rerank.metrics.base import Metric
+from rerank.model import Model
+from rerank.progress import track
+from rerank.readers.base import SkipCount
+from rerank.readers.streams import open_output
+from rerank.recipe import ListRecipe
+from rerank.report.data import Report
+from rerank.report.html import write_report
+from rerank.reranker import Reranker, write_ranked
+from rerank.runs import Run
+from rerank.shards import Lists, first_candidates
+
+Metrics = dict[str, Any]
+RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
+
+
+def evaluate_runs(
+    recipe: ListRecipe,
+    directory: Path,
+    data: Data,
+    metric: Metric,
+    runs: list[Run],
+    chosen: Run,
+    tests: tuple[str, ...],
+) -> Metrics:
+    """The content of metrics.json; evaluates every run on the test splits."""
+    for number, each in enumerate(runs):
+        unfinished = directory.absolute() / RUNS / f"{number:04d}.votes"
+        for split in tests:
+            each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
+        each.forget_votes()
+    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
+    entries = [each.entry() for each in runs]
+    own = chosen.entry()
+    return {
+        "schema": 1,
+        "task": recipe.task,
+        "name": recipe.name,
+        "seed": chosen.recipe.seed,
+        "version": __version__,
+        "metric": metric.signature,
+        "measure": metric.primary,
+        "signatures": signatures,
+        "corpora": data.counts(recipe, metric),
+        "features": {key: value for key, value in data.table.about.items() if key != "templates"},
+        "dev_split": recipe.data.dev,
+        "reported": recipe.reported.model_dump() if recipe.reported else None,
+        "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
+        "predictor": recipe.predictor,
+        "training": own["training"],
+        "splits": own["splits"],
+        "significance": own["significance"],
+        "runs": entries,
+    }
+
+
+def _describe(recipe: ListRecipe, split: str, corpus: Lists, chosen: Run) -> dict[str, str]:
+    """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
+    first = first_candidates(corpus)
+    places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
+    found = content_of(recipe).describe(recipe.data, split, places)
+    for name, measures in found.reports.items():
+        chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
+    return found.signatures
+
+
+def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
+    for split in tests:
+        chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
+
+
+def write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
+    """Every test split in the input's own format, candidates in the model's order."""
+    for split in tests:
+        reranker = Reranker(model, recipe.predictor)
+        files = recipe.data.files(split)
+        target = directory / "predictions" / f"{split}.nbest.gz"
+        target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
+        with open_output(target) as out:
+            sources = files["sources"][0] if "sources" in files else None
+            lists = reranker.read(
+                reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
+            )
+            total = data.others[split].corpus.list_count
+            write_ranked(out, reranker.reader, track(reranker.rank(lists), f"predict {split}", total=total))
+
+
+def write_page(
+    recipe: ListRecipe,
+    directory: Path,
+    data: Data,
+    model: Model,
+    runs: list[Run],
+    chosen: Run,
+    metrics: Metrics,
+    seconds: float,
+) -> None:
+    examples = []
+    for split in recipe.data.tests:
+        choices = chosen.choices[split]
+        extracted = data.others[split]
+        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.predictor])
+    write_report(
+        directory / "report.html",
+        Report(
+            metrics=metrics,
+            recipe=recipe.as_yaml(),
+            date=datetime.now().astimezone(),
+            seconds=seconds,
+            curves=[each.curve() for each in runs],
+            examples=examples,
+            environment=environment(),
+        ),
+    )
+
+
+def environment() -> list[str]:
+    """Lines on machine, Python and libraries."""
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
+    return [
+        f"rerank {__version__}",
+        f"Python {platform.python_version()}, {libraries}",
+        f"{platform.system()} {platform.machine()}",
+    ]
