@@ -48,6 +48,9 @@ from rerank.shards import Lists, Shards, ShardWriter, part_directory, part_of, p
 log = logging.getLogger("rerank")
 
 
+LONG = 8  # an extraction that was interrupted after so many blocks takes long, and that is known
+
+
 @dataclass(frozen=True)
 class Extracted:
     """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took.
@@ -88,6 +91,8 @@ class Extraction:
         ------
         DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
         """
+        if self._job.spool.noted(LONG) is not None:
+            self._engine.expect_long()
         failure: list[RerankError] = []
         blocks = cut(self._content.read(self._recipe.data, self._split), failure)
         for _ in track(self._summaries(blocks), f"extract {self._split}"):

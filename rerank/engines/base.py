@@ -51,6 +51,9 @@ class Engine(ABC):
         RunError: workers die again and again, or cannot be reached. What ``function`` raises is raised in its place.
         """
 
+    def expect_long(self) -> None:  # noqa: B027 - most engines do not wait to see
+        """The work to come is known to be long."""
+
     def close(self) -> None:  # noqa: B027 - there may be nothing to free
         """Free the workers."""
 

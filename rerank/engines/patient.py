@@ -17,6 +17,8 @@ Result = TypeVar("Result")
 class PatientEngine(Engine):
     """Carries out tasks in this process for some seconds and hands what is left then to all cores of the machine.
 
+    Once there are workers, they have all tasks.
+
     ``workers`` is 1: the runs of a recipe are trained one after the other, in the memory that one needs.
     """
 
@@ -35,6 +37,9 @@ class PatientEngine(Engine):
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """See ``Engine``. The time that counts is that of ``function``."""
         rest, taken = iter(tasks), 0.0
+        if self._processes is not None and (self._processes.started or self._patience <= 0):
+            yield from self._processes.map(function, rest)
+            return
         for task in rest:
             start = time.monotonic()
             result = function(task)
@@ -43,6 +48,10 @@ class PatientEngine(Engine):
             if self._processes is not None and taken > self._patience:
                 yield from self._processes.map(function, rest)
                 return
+
+    def expect_long(self) -> None:
+        """See ``Engine``: nothing is waited for."""
+        self._patience = 0.0
 
     def close(self) -> None:
         """See ``Engine``."""

@@ -31,6 +31,11 @@ class ProcessEngine(WorkerEngine[Attempt]):
         super().__init__(workers)
         self._pool: Any = None
 
+    @property
+    def started(self) -> bool:
+        """Are there workers?"""
+        return self._pool is not None
+
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
         """See ``WorkerEngine``."""
         return Attempt(function, task, self._start(function, task))

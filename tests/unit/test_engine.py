@@ -109,9 +109,15 @@ def test_work_that_turns_out_to_be_long_goes_to_workers() -> None:
 
     own = os.getpid()
     assert set(processes(2, 1e9)) == set(processes(1, 0)) == {own}
-    first, *others = processes(2, 0)
+    first, *others = processes(2, 1e-9)
     assert first == own
     assert own not in others
+    with PatientEngine(2, 1e-9) as engine:
+        assert len(list(engine.map(own_id, range(3)))) == 3
+        assert own not in {process for process, _ in engine.map(own_id, range(2))}  # there are workers now
+    with PatientEngine(2, 1e9) as engine:
+        engine.expect_long()
+        assert own not in {process for process, _ in engine.map(own_id, range(2))}
 
 
 @pytest.mark.parametrize("name", ["dask", "ray"])
