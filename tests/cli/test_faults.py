@@ -112,7 +112,7 @@ def mixed(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 @contextmanager
 def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The recipe run by two worker processes, the first of which has been killed at work."""
+    """The recipe run by two worker processes, one of which has been killed at work."""
     command = [sys.executable, "-m", "rerank", "run", whole.recipe, "-o", place / "out", *options]
     command += ["--engine", "processes", "--workers", "2"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -122,9 +122,10 @@ def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subproces
             while running.poll() is None and not begun:
                 begun |= workers_of(running.pid)
                 time.sleep(0.05)
-            assert begun
+            assert begun or options  # what is left to resume may need no workers
             time.sleep(0.5)
-            next(iter(begun)).kill()
+            for worker in list(begun)[:1]:
+                worker.kill()
             yield running
         finally:
             begun |= workers_of(running.pid)
@@ -145,7 +146,7 @@ def workers_of(process: int) -> set[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("seconds", [0.5, 3.0])
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
 def test_a_worker_and_then_the_run_killed(mixed, tmp_path, seconds):
     with with_workers(mixed, tmp_path) as running, suppress(subprocess.TimeoutExpired):
         running.wait(seconds)  # then it is killed, wherever it is
