@@ -1,4 +1,4 @@
-"""Checkpoints: where a training stands, on disk, so that what was done before an interruption is not done again."""
+"""Checkpoints: where training or voting stands, on disk: what was done before an interruption is not done again."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SHARE = 20.0  # the time between two checkpoints is at least so many times what 
 
 
 class Checkpoint:
-    """A directory that holds where one training stands; absent until the first ``save``.
+    """A directory that holds where one piece of work stands; absent until the first ``save``.
 
     Parameters
     ----------
     directory: it appears, and is replaced, as a whole.
-    key: what the training is of (digests of data and settings); a checkpoint of something else is not gone on from.
-    seconds: how long to train between two checkpoints, at least; 0: save at every opportunity.
+    key: what the work is of (digests of data and settings); a checkpoint of something else is not gone on from.
+    seconds: how long to work between two checkpoints, at least; 0: save at every opportunity.
     """
 
     def __init__(self, directory: Path, key: str, seconds: float) -> None:
@@ -58,7 +58,7 @@ class Checkpoint:
         self._took = self._last - start
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """What was saved last; None where there is nothing of this training, or nothing that can be read."""
+        """What was saved last; None where there is nothing of this work, or nothing that can be read."""
         if not self._directory.exists():
             return None
         try:
@@ -68,9 +68,9 @@ class Checkpoint:
             arrays = {name: read_array(self._directory / f"{name}.npy") for name in stored["arrays"]}
             return dict(stored["header"]), arrays
         except DAMAGE as error:
-            log.warning("the checkpoint in %s cannot be read (%s): training starts anew", self._directory, error)
+            log.warning("the checkpoint in %s cannot be read (%s): what it is of starts anew", self._directory, error)
             return None
 
     def remove(self) -> None:
-        """Forget it: the training is done."""
+        """Forget it: the work is done."""
         remove(self._directory)

@@ -84,8 +84,6 @@ class Corpus:
             object.__setattr__(self, name, array)
         self._check_shapes()
         code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
-        if not trusted and not code and not all(map(_finite, (self.values, self.base, self.gain, self.weight))):
-            code = 4
         if code:
             raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
 
@@ -215,7 +213,10 @@ class Corpus:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
             arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in _DTYPES.items()}
             width, free = int(header["width"]), int(header.get("free", 0))
-            return Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
+            found = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
+            if not trusted and not all(map(_finite, (found.values, found.base, found.gain, found.weight))):
+                raise DataError("a corpus holds numbers that are not finite; build it again (rerank extract)")
+            return found
         except DataError as error:
             raise DataError(error.message, path=str(source)) from None
         except DAMAGE as error:
@@ -275,7 +276,6 @@ _DISORDER = {
     1: "list or row offsets that decrease or lie outside",
     2: "a column outside of its width",
     3: "a row whose columns are not sorted and unique",
-    4: "numbers that are not finite",
 }
 
 

@@ -91,7 +91,7 @@ class Extraction:
         ------
         DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
         """
-        if self._job.spool.noted(LONG) is not None:
+        if self._job.spool.path(LONG - 1).with_suffix(".json").exists():
             self._engine.expect_long()
         failure: list[RerankError] = []
         blocks = cut(self._content.read(self._recipe.data, self._split), failure)

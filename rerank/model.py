@@ -192,8 +192,9 @@ def _check_settings(model: Model) -> None:
             raise ValueError(f"its settings are no recipe of this program: {error}") from None
         features = model.settings.get("features")
         bits = features.get("hash_bits") if isinstance(features, dict) else None
-        if bits != (model.table.bits if isinstance(model.table, HashedTable) else None):
-            raise ValueError(f"its settings have features.hash_bits: {bits}, its table has not")
+        own = model.table.bits if isinstance(model.table, HashedTable) else None
+        if bits != own:
+            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {own}")
         named = model.settings.get("learner")
         if not isinstance(named, dict) or not isinstance(named.get("name"), str):
             raise ValueError("its settings name no learner")

@@ -27,7 +27,7 @@ from rerank.provenance import provenance
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
 from rerank.registry import build
-from rerank.results import RUNS, Metrics, evaluate_runs, save_selections, write_page, write_predictions
+from rerank.results import RUNS, Metrics, evaluate_runs, forget_votes, save_selections, write_page, write_predictions
 from rerank.run_training import check_mixing, check_pairs, train_run
 from rerank.runs import Run
 from rerank.shards import Lists
@@ -81,6 +81,8 @@ def run(
             log.info("%s: finished already; run it without --resume to do it again", directory)
         if "train" in stages and "test" in stages:
             remove(directory / RUNS)
+        else:
+            forget_votes(directory)
     return done
 
 

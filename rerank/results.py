@@ -14,6 +14,7 @@ from rerank import __version__
 from rerank.content import content_of
 from rerank.data import Data
 from rerank.examples import make_examples
+from rerank.files import remove
 from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.progress import track
@@ -28,6 +29,7 @@ from rerank.shards import Lists, first_candidates
 
 Metrics = dict[str, Any]
 RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
+VOTES = ".votes"  # the end of a directory beside a run: how far its votes have come, until they are evaluated
 
 
 def evaluate_runs(
@@ -41,7 +43,7 @@ def evaluate_runs(
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
     for number, each in enumerate(runs):
-        unfinished = directory.absolute() / RUNS / f"{number:04d}.votes"
+        unfinished = directory.absolute() / RUNS / f"{number:04d}{VOTES}"
         for split in tests:
             each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
         each.forget_votes()
@@ -80,7 +82,14 @@ def _describe(recipe: ListRecipe, split: str, corpus: Lists, chosen: Run) -> dic
     return found.signatures
 
 
+def forget_votes(directory: Path) -> None:
+    """Remove what voting has left beside the runs in an output directory: it is done."""
+    for place in (directory / RUNS).glob(f"*{VOTES}"):
+        remove(place)
+
+
 def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
+    """The statistics of what the chosen run selects, for `rerank compare`."""
     for split in tests:
         chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
 
@@ -111,6 +120,7 @@ def write_page(
     metrics: Metrics,
     seconds: float,
 ) -> None:
+    """The report, with examples of every test split."""
     examples = []
     for split in recipe.data.tests:
         choices = chosen.choices[split]

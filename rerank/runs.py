@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank import __version__
 from rerank.arrays import DAMAGE, read_array
 from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
@@ -84,7 +85,7 @@ class Run:
     ) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base.
 
-        ``unfinished``: where voting leaves how far it has come, and what it goes on from.
+        ``unfinished``: where voting leaves how far it has come, and what it goes on from, for splits of a cache.
         """
         corpus = extracted.corpus
         choices = {
@@ -114,7 +115,7 @@ class Run:
 
             def winners(part: Corpus) -> np.ndarray:
                 stage = f"{extracted.key}-{next(numbers)}"
-                kept = checkpoint_of(self.recipe, stage, self.data, unfinished)
+                kept = checkpoint_of(self.recipe, stage, self.data, unfinished if extracted.key else None)
                 return best(part, vote(votes, part, checkpoint=kept, on_block=shown.advance))
 
             return selected(extracted.corpus, winners)
@@ -195,9 +196,9 @@ class Run:
 
 
 def checkpoint_of(recipe: ListRecipe, stage: str, data: str, unfinished: Path | None) -> Checkpoint | None:
-    """Where a stage of a run leaves how far it has come; ``data``: the digests of the lists that it is of."""
+    """Where a stage of a run leaves how far it has come; ``data``: the digest of the lists that it is trained on."""
     if unfinished is None:
         return None
-    text = json.dumps([stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
+    text = json.dumps([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
     key = hashlib.sha256(text.encode()).hexdigest()
     return Checkpoint(unfinished / stage, key, recipe.training.checkpoint)

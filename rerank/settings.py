@@ -48,7 +48,7 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
 
 
 def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
-    """The recipe that ``settings`` describe.
+    """The recipe, or section of one, that ``settings`` describe.
 
     Raises
     ------
@@ -75,9 +75,9 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _settings_at(recipe: type[Section], location: tuple[int | str, ...]) -> list[str]:
-    """The settings that exist at a place of the recipe."""
-    model: type[BaseModel] = recipe
+def _settings_at(section: type[Section], location: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist at a place of a section."""
+    model: type[BaseModel] = section
     for part in location:
         if part in model.model_fields:
             model = _section_in(model.model_fields[str(part)].annotation) or model

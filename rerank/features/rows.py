@@ -11,6 +11,8 @@ from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.features.extract import ListFeatures
 
+LARGEST = np.finfo(np.float32).max
+
 
 class ListRows(NamedTuple):
     """L lists, until the columns of their features are known, in the smallest types that hold them; read-only.
@@ -79,6 +81,14 @@ def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scal
             if columns[p] >= scale.shape[0]:
                 break
             values[p] *= scale[columns[p]]
+
+
+@kernel
+def limit_values(values: np.ndarray) -> None:
+    """Bring values (float32) that have become too large for their type back to its largest number."""
+    for p in range(values.shape[0]):
+        if abs(values[p]) > LARGEST:
+            values[p] = LARGEST if values[p] > 0.0 else -LARGEST
 
 
 class RowBuilder:
@@ -164,6 +174,7 @@ def make_corpus(pieces: Iterable[Piece], width: int, about: dict[str, Any], scal
         before += int(piece.rows.lists[piece.last] - piece.rows.lists[piece.first])
     if scale is not None and scale.size:
         scale_values(rows, columns, values, scale)
+    limit_values(values)
     base, gain, stats, reference = map(np.concatenate, zip(*dense, strict=True))
     lists = _offsets(np.concatenate(sizes))
     return Corpus(

@@ -133,7 +133,8 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
     margins, norms = np.zeros(M), np.zeros(M)
     sums = prefix_sums(rule, M) if voted else np.zeros((5, 1))
-    s, since = np.zeros(lists.width), np.zeros(lists.width, np.int64)
+    D = lists.width if voted else 0
+    s, since = np.zeros(D), np.zeros(D, np.int64)
     psi, at = 0.0, 0
     for own, part in stretches(log, lists):
         z = expand(own, part, rate)

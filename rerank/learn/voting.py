@@ -249,7 +249,7 @@ def vote_block(
 class Standing(NamedTuple):
     """How far voting has come: all that going on depends on."""
 
-    predictors: int  # so many have voted
+    predictors: int  # so many, at most, have voted: whole blocks
     counted: np.ndarray  # float64 [N]: votes
     U: np.ndarray  # float64 [N], or [0] when all predictors have voted: U and V under the last of them
     V: np.ndarray
@@ -338,7 +338,7 @@ def vote(
     tell = on_block or _nothing
     N = corpus.candidate_count
     state = Standing(0, np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(0))
-    if checkpoint is not None and (stored := checkpoint.load()) is not None:
+    if checkpoint is not None and (stored := checkpoint.load()) is not None and stored[1]["counted"].size == N:
         state = Standing(stored[0]["predictors"], **stored[1])
     for _ in range(0, state.predictors, T):
         tell()

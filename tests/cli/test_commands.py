@@ -107,6 +107,7 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     whole = rerank("run", recipe, "--output", workspace / "at once")
     assert tested.code == whole.code == 0
     assert tested.out.replace("staged", "at once") == whole.out
+    assert not list((output / ".runs").glob("*.votes"))
     assert small.results(output) == small.results(workspace / "at once")
     failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run of other settings")
     failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")

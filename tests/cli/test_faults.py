@@ -112,7 +112,7 @@ def mixed(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 @contextmanager
 def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The recipe run by two worker processes, one of which has been killed at work."""
+    """The recipe run by two worker processes, one of which has been killed, where there is work for them."""
     command = [sys.executable, "-m", "rerank", "run", whole.recipe, "-o", place / "out", *options]
     command += ["--engine", "processes", "--workers", "2"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -122,10 +122,11 @@ def with_workers(whole: Whole, place: Path, *options: str) -> Iterator[subproces
             while running.poll() is None and not begun:
                 begun |= workers_of(running.pid)
                 time.sleep(0.05)
-            assert begun or options  # what is left to resume may need no workers
             time.sleep(0.5)
             for worker in list(begun)[:1]:
+                assert options or running.poll() is None  # the first attempt is at work
                 worker.kill()
+            assert begun or options  # what is left to resume may need no workers
             yield running
         finally:
             begun |= workers_of(running.pid)

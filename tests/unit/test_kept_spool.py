@@ -9,10 +9,20 @@ import pytest
 import small
 
 from rerank import blocks, extraction
+from rerank.engine import LocalEngine
 from rerank.errors import DataError, RunError
 from rerank.extraction import CorpusCache
 from rerank.kept_spool import drop_spool, kept_spool
 from rerank.recipe import Recipe
+
+
+class Told(LocalEngine):
+    """An engine that notes whether it was told that the work is long."""
+
+    told = False
+
+    def expect_long(self) -> None:
+        self.told = True
 
 
 def names(directory: Path) -> list[str]:
@@ -92,12 +102,16 @@ def test_only_what_is_missing_is_extracted(small_data, tmp_path, monkeypatch):
 
     true = blocks._extract
     monkeypatch.setattr(blocks, "_extract", extract)
+    monkeypatch.setattr(extraction, "LONG", 3)
+    engine = Told()
     with pytest.raises(KeyboardInterrupt):
-        CorpusCache(tmp_path / "stopped").training(recipe)
+        CorpusCache(tmp_path / "stopped").training(recipe, engine)
     assert done == [0, 1, 2]
+    assert not engine.told
     assert [name[-6:] for name in names(tmp_path / "stopped")] == [".spool"]
     monkeypatch.setattr(blocks, "_extract", lambda job, block: (done.append(block.number), true(job, block))[1])
-    CorpusCache(tmp_path / "stopped").training(recipe)
+    CorpusCache(tmp_path / "stopped").training(recipe, engine)
+    assert engine.told
     assert done == list(range(8))
     found, expected = (small.files_of(tmp_path / name) for name in ("stopped", "whole"))
     headers = {name for name in expected if name.endswith("split.json")}  # they say how long it took

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rerank.corpus import Corpus
 from rerank.features.extract import ListFeatures
-from rerank.features.rows import RowBuilder
+from rerank.features.rows import RowBuilder, limit_values
 
 WIDTH = 9
 
@@ -141,3 +141,10 @@ def test_what_was_added_may_change_later() -> None:
     corpus = rows.finish(np.array([3], np.int32), WIDTH, {})
     features.value[:] = 9
     assert corpus.values.tolist() == [0.5, 1.0]
+
+
+def test_values_too_large_for_their_type() -> None:
+    values = np.array([np.inf, -np.inf, 3e38, -1.5, 0.0], np.float32)
+    limit_values(values)
+    most = np.finfo(np.float32).max
+    assert values.tolist() == [most, -most, np.float32(3e38), -1.5, 0.0]

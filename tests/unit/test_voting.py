@@ -256,3 +256,6 @@ def test_going_on_from_a_checkpoint(
     assert len(rest) == blocks
     monkeypatch.setattr(voting, "MoveFinder", None)  # the result is there: nothing is replayed
     assert vote(votes, corpus, checkpoint=kept).tobytes() == expected.tobytes()
+    monkeypatch.undo()
+    other = corpus.slice(0, 7)  # of another size: not what was interrupted
+    assert vote(votes, other, checkpoint=kept).tobytes() == vote(votes, other).tobytes()
