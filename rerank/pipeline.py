@@ -163,7 +163,7 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
 class Pending:
     """A run that is to be trained: a task. The lists, and where the run is stored, are on a disk that workers share.
 
-    tuned: the lists of MERT; table: what it needs of the columns.
+    tuned: the lists of MERT; table: what it needs of the columns; digests: of all these lists, those of training first.
     """
 
     name: str
@@ -172,7 +172,7 @@ class Pending:
     dev: Lists | None
     tuned: Lists | None
     table: Table | None
-    key: str
+    digests: tuple[str, ...]
     stored: Path
 
 
@@ -180,7 +180,7 @@ def train_pending(task: Pending, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     single, metric = task.recipe, metric_of(task.recipe)
     unfinished = task.stored.with_name(f"{task.stored.name}.unfinished")
-    run_ = train_run(task.name, single, task.training, task.dev, metric, task.key, unfinished, engine)
+    run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, unfinished, engine)
     if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
         tune_run(run_, single, task.tuned, task.dev, metric, task.table)
     run_.save(task.stored)
@@ -200,7 +200,7 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
         mert = single.mert if isinstance(single, TextRecipe) else None
         tuned = data.others[mert.split].corpus if mert is not None else None
         table = data.table if mert is not None else None
-        pending.append(Pending(name, single, data.training.corpus, dev, tuned, table, data.key, stored))
+        pending.append(Pending(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored))
         shown.append(f"run {number + 1} of {len(expanded)}: {name}, seed {single.seed}")
     if len(pending) > 1 and engine.workers > 1 and all(each.recipe.training.mixing is None for each in pending):
         log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
@@ -212,6 +212,13 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
         train_pending(each, engine)
 
 
+def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
+    """Those of the lists that a run depends on: of training, of dev, and of MERT."""
+    mert = single.mert if isinstance(single, TextRecipe) else None
+    splits = [single.data.dev, mert.split if mert is not None else None]
+    return data.key, *(data.others[split].key for split in splits if split)
+
+
 def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> list[Run]:
     """All runs of the recipe, from disk."""
     runs = []
@@ -219,7 +226,7 @@ def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> 
         stored = directory / RUNS / f"{number:04d}"
         if not stored.exists():
             raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
-        run_ = Run.load(stored, name, single, data.key)
+        run_ = Run.load(stored, name, single, _digests(data, single))
         work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
         runs.append(run_)
     return runs

@@ -39,15 +39,16 @@ def train_run(
     corpus: Lists,
     dev: Lists | None,
     metric: Metric,
-    data: str = "",
+    data: tuple[str, ...] = ("",),
     unfinished: Path | None = None,
     engine: Engine | None = None,
 ) -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
-    ``data`` is the digest of ``corpus``. A run that goes on from another model has neither bounds nor votes: both are
-    about all updates from the first, and only its own are logged. ``unfinished``: where checkpoints go, and what to go
-    on from; whoever stores the run removes them. ``engine``: whose workers train sections, where there is mixing.
+    ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that goes on from
+    another model has neither bounds nor votes: both are about all updates from the first, and only its own are logged.
+    ``unfinished``: where checkpoints go, and what to go on from; whoever stores the run removes them. ``engine``: whose
+    workers train sections, where there is mixing.
     """
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
@@ -59,7 +60,7 @@ def train_run(
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
     checkpoint = checkpoint_of(recipe, "training", data, unfinished)
-    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data, checkpoint, engine)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
     updates = training.log.arrays() if training.log is not None else {}
     about = _about(recipe, training, corpus) | chosen
     warm = recipe.training.warm_start is not None
@@ -214,7 +215,7 @@ def _select(
     corpus: Lists,
     dev: Lists | None,
     metric: Metric,
-    data: str,
+    data: tuple[str, ...],
     unfinished: Path | None,
     engine: Engine | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:

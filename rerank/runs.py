@@ -49,7 +49,7 @@ class Run:
     training: dict[str, Any]
     history: list[dict[str, Any]]
     points: dict[str, list[int]]
-    data: str  # digest of the training corpus
+    data: tuple[str, ...]  # digests of the lists that it depends on, those of training first
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
@@ -171,8 +171,8 @@ class Run:
             (new / "run.json").write_text(json.dumps(header))
 
     @staticmethod
-    def load(directory: Path, name: str, recipe: ListRecipe, data: str) -> Run:
-        """Read what ``save`` wrote; ``data`` is the digest of the training corpus that it must have been trained on.
+    def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
+        """Read what ``save`` wrote; ``data`` are the digests of the lists that it must have been trained with.
 
         Raises
         ------
@@ -180,8 +180,8 @@ class Run:
         """
         try:
             header = json.loads((directory / "run.json").read_text())
-            if header["data"] != data:
-                message = "trained before the training files or the program changed; train again without --resume"
+            if tuple(header["data"]) != data:
+                message = "trained before the files of its lists or the program changed; train again without --resume"
                 raise DataError(message, path=str(directory))
             arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
@@ -195,8 +195,8 @@ class Run:
             ) from None
 
 
-def checkpoint_of(recipe: ListRecipe, stage: str, data: str, unfinished: Path | None) -> Checkpoint | None:
-    """Where a stage of a run leaves how far it has come; ``data``: the digest of the lists that it is trained on."""
+def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:
+    """Where a stage of a run leaves how far it has come; ``data``: the digests of the lists that it depends on."""
     if unfinished is None:
         return None
     text = json.dumps([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])

@@ -196,19 +196,21 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monk
     assert not (directory / "metrics.json").exists()
 
 
-def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp_path):
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp_path, split):
     data = tmp_path / "data"
     shutil.copytree(small_data, data)
-    recipe, directory = small.recipe(data), workspace / "changed"
+    recipe, directory = small.recipe(data), workspace / f"changed {split}"
     pipeline.run(recipe, directory, stages=("train",))
     before = small.files_of(directory)
     for change in ({"training": {"epochs": 3}}, {"seed": 2}):
         with pytest.raises(RecipeError, match="holds a run of other settings"):
             pipeline.run(small.recipe(data, **change), directory, resume=True)
     assert small.files_of(directory) == before
-    small.write_lists(data / "train.nbest.gz", small.lists_of(data / "train.nbest.gz")[:100])
-    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:100])
-    with pytest.raises(DataError, match="before the training files or the program changed"):
+    fewer = small.lists_of(data / f"{split}.nbest.gz")[:-20]
+    small.write_lists(data / f"{split}.nbest.gz", fewer)
+    small.write_golds(data / f"{split}.gold.gz", small.golds_of(data / f"{split}.gold.gz")[: len(fewer)])
+    with pytest.raises(DataError, match="before the files of its lists or the program changed"):
         pipeline.run(recipe, directory, resume=True)
 
 
