@@ -59,7 +59,7 @@ def saved(name: str, lists: Lists, directory: Path) -> str:
     assert training.log is not None
     votes = training.learner.votes(training.log, whole(lists)).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    settings = small.recipe(Path("data"), learner=spec).model_dump(mode="json")
+    settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
     about = {"learner": name, "epochs": training.epoch, "training_data": "random"}
     model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
     model.save(directory / name)
