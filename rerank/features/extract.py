@@ -168,7 +168,7 @@ class FeatureExtractor:
         self.free = tuple(template.name for template in templates if template.free)
         if len(set(self.names)) != len(self.names):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
-            raise RecipeError(f"template {twice[0]} is named twice; every template can be used once")
+            raise RecipeError(f"template {twice[0]} is named twice; every template can be used once", key="features")
         for template in templates:
             if template.content != self.content:
                 raise RecipeError(
