@@ -111,6 +111,7 @@ def compare_selections(
     for name, selections in ((name_a, a), (name_b, b)):
         if name not in selections.rows:
             message = f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}"
+            message += " (run it with training.vote: true)" if name == "voted" else ""
             raise DataError(message, path=selections.path)
     return compare(metric, a.rows[name_a], b.rows[name_b], a.reference, test=test, samples=samples, seed=seed).as_dict()
 

@@ -171,7 +171,7 @@ class TrainingSettings(Section):
     shuffle: bool = True
     patience: int | None = Field(default=None, ge=1)
     predictor: Literal["last", "average"] = "average"
-    vote: bool = True
+    vote: bool = False
     select: SelectSettings | None = None
     warm_start: str | None = None
     pairs: Settings = Field(default_factory=lambda: {"name": "oracle"})

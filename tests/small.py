@@ -50,7 +50,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "data": {"root": str(root)},
         "features": {"set": None, "templates": TEMPLATES, "min_lists": 2},
         "learner": {"name": "perceptron"},
-        "training": {"epochs": 2},
+        "training": {"epochs": 2, "vote": True},
         "significance": {"samples": 200},
         "examples": 1,
     }

@@ -47,7 +47,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "task": "classification",
         "data": {"root": str(root), "sets": ["marked"]},
         "learner": {"name": "perceptron"},
-        "training": {"epochs": 2, "workers": 1},
+        "training": {"epochs": 2, "workers": 1, "vote": True},
     }
     for key, value in changes.items():
         extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"

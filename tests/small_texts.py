@@ -64,7 +64,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "data": {"root": str(root)},
         "features": {"set": "dptm", "min_lists": 2},
         "learner": {"name": "vrda", "loss": "hinge"},
-        "training": {"epochs": 3},
+        "training": {"epochs": 3, "vote": True},
         "significance": {"samples": 200},
         "examples": 3,
     }

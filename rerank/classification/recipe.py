@@ -168,7 +168,7 @@ class TrainingSettings(Section):
     epochs: int = Field(default=5, ge=1)
     shuffle: bool = True
     predictor: Predictor = "average"
-    vote: bool = True
+    vote: bool = False
     workers: int | None = Field(default=None, ge=1)
     mixing: MixingSettings | None = None
 

@@ -52,7 +52,7 @@ def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
 
 
 def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
-    options = ("--set", files[0], "--set", files[1])
+    options = ("--set", files[0], "--set", files[1], "--set", "training.vote=true")
     for name in ("perceptron", "pa"):
         done = rerank("run", RECIPE, *options, "--set", f"learner.name={name}", "-o", tmp_path / name)
         assert done.code == 0, done.err

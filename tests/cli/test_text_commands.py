@@ -78,7 +78,7 @@ def test_the_recipes_over_example_data(
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
     output = workspace / "commands" / name
-    assert rerank("run", f"recipes/{name}.yaml", "-o", output, "--set", "training.vote=false").code == 0
+    assert rerank("run", f"recipes/{name}.yaml", "-o", output).code == 0
     found = json.loads((output / "metrics.json").read_text())
     systems = found["splits"]["test"]
     assert better * (systems["average"][key] - systems["base"][key]) > gap

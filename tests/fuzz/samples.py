@@ -190,7 +190,7 @@ def recipes() -> list[bytes]:
         "data": {"tests": ["test"], "reader": {"name": "charniak", "score": 0, "duplicates": "drop"}},
         "features": {"set": "minimal", "hash_bits": 12, "heads": {"syntactic": {"NML": ["> NN NNS", "> *"]}}},
         "metric": {"name": "parseval"}, "significance": {"test": "paired_t", "samples": 500},
-        "training": {"epochs": 2, "patience": 1, "vote": False, "select": {"learner": {"name": "pa"}, "keep": 0.5}},
+        "training": {"epochs": 2, "patience": 1, "vote": True, "select": {"learner": {"name": "pa"}, "keep": 0.5}},
     }  # fmt: skip
     return [path.read_bytes() for path in sorted((REPOSITORY / "recipes").rglob("*.yaml"))] + [
         json.dumps(every).encode()

@@ -429,7 +429,7 @@ def test_runs_that_cannot_be_compared(small_run, small_data, workspace, tmp_path
         ("shorter", "average", "do not have the same test lists"),
         ("on dev", "average", "share no test split"),
         ("measured", "average", "scored differently"),
-        ("no votes", "voted", "no predictor 'voted'"),
+        ("no votes", "voted", "no predictor 'voted'.*training.vote: true"),
         ("nowhere", "average", "no results of a run here"),
     ):
         with pytest.raises(DataError, match=hint):

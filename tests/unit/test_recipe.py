@@ -40,7 +40,7 @@ def test_defaults(load):
     assert recipe.metric == {"name": "parseval"}
     assert recipe.learner == {"name": "vrda"}
     assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("cj2005", 5, None)
-    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", True)
+    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", False)
 
 
 def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
