@@ -137,7 +137,8 @@ def compare_runs(
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
         result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
         scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
-        found = {"measure": metric.primary, "percent": metric.percent, "a": scores_of[0], "b": scores_of[1]}
+        found = {"measure": metric.primary, "percent": metric.percent, "lower_is_better": metric.lower_is_better}
+        found |= {"a": scores_of[0], "b": scores_of[1]}
         found["signature"] = own.signature
         results.append((split, found | result))
     return results

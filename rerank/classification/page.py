@@ -18,7 +18,8 @@ from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.tables import Table
 from rerank.files import write_text
 from rerank.report.html import fill
-from rerank.report.measures import count, duration, p_value, signed
+from rerank.report.measures import count, duration, signed
+from rerank.report.verdict import verdict
 from rerank.results import environment
 
 
@@ -131,11 +132,11 @@ def significance_tables(metrics: Mapping[str, Any]) -> list[Table]:
                 found["test"].replace("_", " ").replace("mcnemar", "McNemar"),
                 signed(100 * found["difference"]),
                 " to ".join(signed(100 * end) for end in found["interval"]),
-                p_value(found["p"]),
+                verdict(found, lower_is_better=True),
             ]
             for pair, found in pairs.items()
         ]
-        tables.append(Table(place, ["runs", "test", "difference (points)", "interval", "p"], rows, texts=2))
+        tables.append(Table(place, ["runs", "test", "difference (points)", "interval", "the first is"], rows, texts=2))
     return tables
 
 

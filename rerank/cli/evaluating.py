@@ -30,6 +30,7 @@ from rerank.readers.references import read_lines, read_references
 from rerank.readers.streams import single_stdin, stream_name
 from rerank.readers.text_pairs import read_text_pairs
 from rerank.recipe_yaml import yaml_value
+from rerank.report.verdict import verdict
 from rerank.symbols import SymbolTable
 
 Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]
@@ -184,12 +185,13 @@ def _measured(measure: Metric, key: str, value: float) -> str:
 
 
 def _print_significance(measure: Metric, names: list[str], stats: list[np.ndarray], reference: np.ndarray) -> None:
-    table = RichTable("against the first", "difference", "95 % interval", "p")
+    table = RichTable("system", "difference", "95 % interval", "against the first")
     for path, own in zip(names, stats[1:], strict=True):
         test = compare(measure, own, stats[0], reference)
         low, high = measure.percent * test.low, measure.percent * test.high
         difference = f"{measure.percent * test.difference:+.2f}"
-        table.add_row(Path(path).name, difference, f"[{low:+.2f}, {high:+.2f}]", f"{test.p:.4f}")
+        found = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
+        table.add_row(Path(path).name, difference, f"[{low:+.2f}, {high:+.2f}]", found)
     out.print(table)
 
 

@@ -24,8 +24,9 @@ from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
 from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
-from rerank.report.summary import signatures
+from rerank.report.summary import signatures, summary
 from rerank.report.table import plain_text, results_table
+from rerank.report.verdict import verdict
 from rerank.results import Metrics
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
@@ -171,10 +172,13 @@ def _print_tables(outcome: Outcome) -> None:
 
 def _print_results(recipe: ListRecipe, result: Metrics) -> None:
     for split in dict.fromkeys(recipe.data.tests):
-        table = results_table(result, split)
+        table = results_table(result, split, wide=not out.is_terminal)
         out.print(table if out.is_terminal else plain_text(table))
     for name, text in signatures(result):
         out.print(f"{name}: {text}")
+    headline = summary(result)
+    if headline is not None:
+        out.print(headline["sentence"])
     if recipe.reported is not None:
         measures = list(dict.fromkeys(key for row in recipe.reported.rows.values() for key in row))
         table = RichTable("reported", *measures, title=recipe.reported.source)
@@ -206,13 +210,14 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling tests.")] = 1,
 ) -> None:
     """Paired significance between two runs, on every test split that both have."""
-    table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "p")
+    table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "A against B")
     signature = ""
     for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed):
         low, high = (found["percent"] * end for end in found["interval"])
         shown = [f"{found['percent'] * found[key]:.2f}" for key in ("a", "b")]
         shown.append(f"{found['percent'] * found['difference']:+.2f}")
-        table.add_row(split, found["measure"], *shown, f"[{low:+.2f}, {high:+.2f}]", f"{found['p']:.4f}")
+        said = verdict(found, lower_is_better=found["lower_is_better"])
+        table.add_row(split, found["measure"], *shown, f"[{low:+.2f}, {high:+.2f}]", said)
         signature = found["signature"]
     out.print(table)
     out.print(signature)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from rerank.report.measures import Measure, primary_of
+from rerank.report.measures import Measure, p_value, primary_of
+from rerank.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 
 PREDICTORS = ("average", "voted", "mert")
-_TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,21 @@ class Group:
 class Comparison:
     """A test of a predictor against the base on one split; over several seeds: the largest p, the widest interval.
 
-    ``interval`` is that of the difference in the primary measure; None for tests of something else, as McNemar's is.
+    ``difference`` is the tests' own, the mean over the seeds, and 0 where these disagree about its sign. ``interval``
+    is that of the difference in the primary measure; None for tests of something else, as McNemar's is.
     """
 
     names: tuple[str, ...]
+    difference: float
     p: float
     interval: tuple[float, float] | None
+
+    def verdict(self, measure: Measure, amount: str = "", than: str = "") -> str:
+        """What it says of the predictor; see ``verdict``."""
+        if self.difference == 0 and self.p < LEVEL:
+            return f"the seeds disagree, p {p_value(self.p)}"
+        test = {"test": self.names[0], "difference": self.difference, "p": self.p}
+        return verdict(test, lower_is_better=measure.lower_is_better, amount=amount, than=than)
 
 
 @dataclass(frozen=True)
@@ -200,9 +209,12 @@ def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: 
         return None
     names = tuple(dict.fromkeys(str(test.get("test", "")) for test in tests))
     intervals = [test["interval"] for test in tests]
-    of_measure = all(name in _TESTS_OF_MEASURE for name in names)
+    of_measure = all(name in TESTS_OF_MEASURE for name in names)
+    differences = [float(test["difference"]) for test in tests]
+    agree = min(differences) * max(differences) > 0 or len(tests) == 1
     return Comparison(
         names=names,
+        difference=fmean(differences) if agree else 0.0,
         p=max(test["p"] for test in tests),
         interval=(min(low for low, _ in intervals), max(high for _, high in intervals)) if of_measure else None,
     )

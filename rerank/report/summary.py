@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rerank.report.measures import MEASURES, Measure, count, measures_of, p_value, primary_of
+from rerank.report.measures import MEASURES, Measure, count, measures_of, primary_of
 from rerank.report.rows import (
     PREDICTORS,
     Comparison,
@@ -50,8 +50,10 @@ def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     picked = f", the best of {len(runs_of(metrics))} runs on {dev_of(metrics)}," if len(runs_of(metrics)) > 1 else ""
     sentence = (
         f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
-        f"with its {predictor} predictor; the base has {measure.text(base)}."
+        f"with its {predictor} predictor; the base has {measure.text(base)}"
     )
+    amount = f"{measure.text(abs(score - base))} {measure.heading}"
+    sentence += f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
     return {"tiles": tiles, "sentence": sentence}
 
 
@@ -83,7 +85,7 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
         found.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if any(row.seeds > 1 for row in rows) else ""
-        found.append(f"Δ, interval and p compare a predictor with the base ({', '.join(tests)}).{seeds}")
+        found.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
     return found
 
 
@@ -109,7 +111,7 @@ def _result(row: Row, measures: Sequence[Measure], primary: Measure) -> dict[str
         "scores": [_spread(row.scores.get(measure.key), measure.text) for measure in measures],
         "difference": "" if row.difference is None else primary.signed(row.difference),
         "interval": _interval(row.test, primary),
-        "p": p_value(row.test.p) if row.test else "",
+        "verdict": row.test.verdict(primary) if row.test else "",
     }
 
 
@@ -126,6 +128,5 @@ def _interval(test: Comparison | None, measure: Measure) -> str:
 def _certainty(test: Comparison | None, measure: Measure) -> str:
     if test is None:
         return "not tested"
-    text, interval = p_value(test.p), _interval(test, measure)
-    p = f"p {text if text[0] in '<>' else f'= {text}'}".replace(" ", "\u00a0")
-    return f"interval {interval}, {p}" if interval else p
+    interval, found = _interval(test, measure), test.verdict(measure)
+    return f"{found}; interval {interval}" if interval else found

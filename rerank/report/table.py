@@ -12,18 +12,20 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from rerank.report.measures import NONE, Measure, count, measures_of, p_value
+from rerank.report.measures import NONE, Measure, count, measures_of, primary_of
 from rerank.report.rows import Row, Spread, result_rows
 
-_WHOLE = ("nonzero weights", "p vs base")
-_NAME = 20  # columns of a terminal for names; with them, a table of four measures needs 80
+_AGAINST = "against base"
+_WHOLE = ("nonzero weights", _AGAINST)
+_NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
-def results_table(metrics: Mapping[str, Any], split: str) -> Table:
+def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
     """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
 
-    Scores of several seeds are means with standard deviations; p is that of the difference to the base, the largest
-    one of all seeds. Where the terminal is too narrow, cells break between a mean and its deviation.
+    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
+    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
+    deviation. A ``wide`` table has no need to.
     """
     table = Table(title=Text(split), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left")
     rows = result_rows(metrics, split)
@@ -34,10 +36,12 @@ def results_table(metrics: Mapping[str, Any], split: str) -> Table:
             justify="left" if position < 2 else "right",
             no_wrap=position == 1 or heading in _WHOLE,  # the others may break: a score before its deviation
             overflow="fold",
-            width=min(max(map(len, names), default=0), _NAME) if position == 0 else None,
+            width=min(max(map(len, names), default=0), _WIDE_NAME if wide else _NAME) if position == 0 else None,
         )
     for row in rows:
-        cells = ["" if cell == NONE else cell for cell in _cells(row, measures_of(metrics))]
+        cells = ["" if cell == NONE else cell for cell in _cells(row, measures_of(metrics), primary_of(metrics))]
+        if not wide:
+            cells[-1] = cells[-1].replace("not ", "not\n").replace(", ", ",\n")
         table.add_row(*(Text(cell) for cell in cells), style="bold" if row.chosen else None)
     return table
 
@@ -55,7 +59,8 @@ def plain_text(table: Table) -> str:
 def markdown_table(metrics: Mapping[str, Any], split: str) -> str:
     """The results on ``split`` as a Markdown table, with the columns of ``results_table``."""
     headings = _headings(metrics)
-    rows = [[_escape(cell) for cell in _cells(row, measures_of(metrics))] for row in result_rows(metrics, split)]
+    measures, primary = measures_of(metrics), primary_of(metrics)
+    rows = [[_escape(cell) for cell in _cells(row, measures, primary)] for row in result_rows(metrics, split)]
     rules = ["---" if position < 2 else "---:" for position in range(len(headings))]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in [headings, rules, *rows])
 
@@ -76,13 +81,13 @@ def _name(row: Row) -> str:
     return row.name if row.seeds == 1 else f"{row.name} ({row.seeds} seeds)"
 
 
-def _cells(row: Row, measures: Sequence[Measure]) -> list[str]:
+def _cells(row: Row, measures: Sequence[Measure], primary: Measure) -> list[str]:
     return [
         _name(row) if row.first else "",
         row.predictor,
         *(spread_text(row.scores.get(measure.key), measure) for measure in measures),
         (count(row.nonzero.mean) if row.nonzero else NONE) if row.first else "",
-        p_value(row.test.p) if row.test else NONE,
+        row.test.verdict(primary) if row.test else NONE,
     ]
 
 

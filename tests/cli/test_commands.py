@@ -72,6 +72,11 @@ def test_run(rerank, recipe, workspace):
     assert (metrics["training"]["learner"], metrics["seed"]) == ("vrda", 3)
     for name in ("base", "oracle", "average"):
         assert f"{100 * metrics['splits']['test'][name]['f1']:.2f}" in result.out
+    headline = result.out.splitlines()[-2]
+    assert headline.startswith("On test, vrda (seed 3) reaches F ")
+    gain = metrics["splits"]["test"]["average"]["f1"] - metrics["splits"]["test"]["base"]["f1"]
+    significant = metrics["significance"]["test"]["average_vs_base"]["p"] < 0.05
+    assert headline.split(": ")[1].startswith(f"{100 * gain:.2f} F better than base" if significant else "not signif")
     assert "epoch 2" in result.err
     assert "epoch" not in result.out
     assert "epoch 2" in (workspace / "run" / "log.txt").read_text()
@@ -310,7 +315,7 @@ def test_compare(rerank, small_run, recipe, workspace):
     same = rerank("compare", small_run, small_run)
     assert same.code == 0
     row = [cell.strip() for cell in same.out.splitlines()[3].split("│")]
-    assert (row[1], row[5], row[7]) == ("test", "+0.00", "1.0000")
+    assert (row[1], row[5], row[7]) == ("test", "+0.00", "not significant, p > .999")
     rerank("run", recipe, "-o", workspace / "other tests", "--set", "data.tests=[dev]")
     failed(rerank("compare", small_run, workspace / "other tests"), 2, "share no test split")
     failed(rerank("compare", small_run, workspace), 2, "no results of a run here")

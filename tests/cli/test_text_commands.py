@@ -163,9 +163,7 @@ def test_evaluate(metric: str, data: Path, best_file: Path, base_file: Path, rer
         score = scorer.corpus_score(best_file.read_text().splitlines(), references).score
         assert f"{score:.2f}" == numbers[2]
         assert str(scorer.get_signature()) in result.out.replace("\n", "")
-    p = re.search(r"best.txt +│.*│ +([\d.]+)", result.out.partition("against the first")[2])
-    assert p
-    assert float(p[1]) < 0.05
+    assert re.search(r"best.txt +│.*│ better, p ", result.out.partition("against the first")[2]), result.out
 
 
 def test_forms_of_references_agree(data: Path, base_file: Path, tmp_path: Path, rerank: Command) -> None:
@@ -237,6 +235,8 @@ def test_compare(tuned: Path, data: Path, workspace: Path, rerank: Command) -> N
     assert row[1] == f"{expected:.2f}"
     assert float(row[1]) > float(row[2])
     assert "bleu|case:mixed" in result.out
+    assert "│ better, p " in result.out
+    assert "│ worse, p " in rerank("compare", other, tuned).out
     refused(rerank("compare", tuned, other, "--predictor", "mert"), "test.selections.npz: no predictor 'mert'")
 
 

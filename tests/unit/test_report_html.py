@@ -107,7 +107,8 @@ class TestPage:
 
     def test_results(self, page):
         assert "On test, voted RDA (seed 2), the best of 6 runs on dev, reaches F 83.88 with its voted" in page.text
-        assert "interval +1.01 to +2.10, p < .001" in page.text.replace("\u00a0", " ")
+        assert "better, p < .001; interval +1.01 to +2.10" in page.text
+        assert "the base has 82.32: 1.56 F better than base, p < .001." in page.text
         assert "17 % of the way from base to oracle" in page.text  # (83.88 - 82.32) / (91.35 - 82.32)
         cells = [cell.strip() for cell in page.cells]
         place = cells.index("voted RDA 2 seeds chosen")
@@ -117,7 +118,7 @@ class TestPage:
         ]
         assert cells[place + 10 : place + 18] == [
             *("average", "83.89 ±0.04", "83.75 ±0.04", "83.81 ±0.04", "37.10 ±0.00"),
-            *("+1.49", "+0.92 to +2.06", "< .001"),
+            *("+1.49", "+0.92 to +2.06", "better, p < .001"),
         ]
         assert f"Metric: {SIGNATURE}" in page.text
 

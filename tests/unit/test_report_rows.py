@@ -109,6 +109,16 @@ class TestComparison:
         ]
         found = compare_with_base(self.runs(*tests), "test", "average")
         assert (found.p, found.interval, found.names) == (0.02, (0.001, 0.05), ("paired_bootstrap",))
+        assert found.difference == pytest.approx(0.015)
+        assert found.verdict(MEASURES[2], "1.50 F", "base") == "1.50 F better than base, p .020"
+
+    def test_seeds_that_disagree_decide_nothing(self):
+        tests = [
+            {"test": "paired_bootstrap", "difference": sign * 0.01, "p": 0.01, "interval": [-0.02, 0.02]}
+            for sign in (1, -1)
+        ]
+        found = compare_with_base(self.runs(*tests), "test", "average")
+        assert found.verdict(MEASURES[2]) == "the seeds disagree, p .010"
 
     @pytest.mark.parametrize("name", ["mcnemar", "paired_t"])
     def test_an_interval_of_something_else_is_not_shown(self, name):

@@ -1,6 +1,7 @@
 """Results tables for terminals, pipes and Markdown."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -21,7 +22,7 @@ def single(name="only", **more):
 
 def lines(metrics, split="test"):
     """Cells of the plain text's lines, by first cell."""
-    return plain_text(results_table(metrics, split)).splitlines()
+    return plain_text(results_table(metrics, split, wide=True)).splitlines()
 
 
 def test_numbers_of_base_and_oracle(metrics):
@@ -35,7 +36,7 @@ def test_numbers_of_several_seeds(metrics):
     line = next(line for line in lines(metrics) if "perceptron" in line)
     assert "perceptron (2 seeds)" in line
     assert "83.67 ±0.05" in line  # (83.63 + 83.70) / 2 = 83.665, 0.07 / √2 = 0.0495
-    assert line.split()[-3:] == ["300,813", "<", ".001"]
+    assert line.split()[-5:] == ["300,813", "better,", "p", "<", ".001"]
 
 
 def test_one_seed_has_no_deviation():
@@ -64,7 +65,8 @@ def test_eighty_columns_are_enough(metrics):
         console.print(results_table(metrics, "test"))
     text = captured.get()
     assert "…" not in text
-    assert "300,813   < .001" in text
+    assert re.search(r"300,813 +better,", text)
+    assert re.search(r"±0.00 +p < .001", text)
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
@@ -74,11 +76,11 @@ def test_names_are_not_taken_for_markup():
 
 def test_markdown():
     table = markdown_table(single("a|b *c*"), "test").splitlines()
-    assert table[0] == "| run | predictor | P | R | F | exact match | nonzero weights | p vs base |"
+    assert table[0] == "| run | predictor | P | R | F | exact match | nonzero weights | against base |"
     assert table[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     assert table[2] == "| base |  | 82.39 | 82.25 | 82.32 | 34.60 | – | – |"
-    assert table[4] == r"| a\|b \*c\* | average | 83.86 | 83.72 | 83.79 | 37.10 | 1,234 | \< .001 |"
-    assert table[5] == r"|  | voted | 83.90 | 83.76 | 83.83 | 37.20 |  | \< .001 |"
+    assert table[4] == r"| a\|b \*c\* | average | 83.86 | 83.72 | 83.79 | 37.10 | 1,234 | better, p \< .001 |"
+    assert table[5] == r"|  | voted | 83.90 | 83.76 | 83.83 | 37.20 |  | better, p \< .001 |"
 
 
 def test_no_results():
