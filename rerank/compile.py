@@ -1,16 +1,15 @@
 """``kernel``: the decorator of all compiled code, numba's ``njit`` with an on-disk cache that can be trusted.
 
-numba's own cache notices edits in the file of a kernel only. Kernels here call leaves in other files, so the
-cache directory is keyed by a digest of every source file that holds kernels; a changed leaf means a new
-directory. The directory lies in the user's cache, so a read-only installation works too.
+numba's own cache notices edits in the file of a kernel only. Kernels call leaves in other files, so the cache directory
+is keyed by a digest of sources: of every file of this program that holds kernels, and, for a kernel of the user's, of
+its module and what that imports. A changed leaf means a new directory.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -21,15 +20,19 @@ from numba.core import config as _config
 from numba.core import types
 from numba.extending import intrinsic
 
+from rerank.kernel_cache import state_directory
+from rerank.sources import PACKAGE, module_digest, name_of
+
 F = TypeVar("F", bound=Callable[..., Any])
 cgutils: Any = _cgutils  # it has no types
 config: Any = _config  # numba fills the module's attributes at run time
 
 
+@cache
 def _kernel_digest() -> str:
-    """Digest of all sources of the package that define kernels."""
+    """Digest of all sources of the package that define kernels, 16 hexadecimal digits."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
         if b"@kernel" in source:
             digest.update(path.name.encode())
@@ -37,19 +40,15 @@ def _kernel_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _cache_directory() -> str:
-    """Where compiled kernels are kept: $NUMBA_CACHE_DIR, else the user's cache, else a temporary directory."""
-    base = Path(config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    directory = base / "rerank-kernels" / _kernel_digest()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            return str(directory)
-    except OSError:
-        return str(Path(tempfile.gettempdir()) / f"rerank-kernels-{os.getuid()}" / directory.name)
-
-
-CACHE_DIRECTORY = _cache_directory()
+def _cache_directory(function: Callable[..., Any]) -> str | None:
+    """Where a compiled kernel is kept; None for one that was typed in: no file says what it calls."""
+    path = Path(function.__code__.co_filename).absolute()
+    if path.is_relative_to(PACKAGE):
+        return state_directory(_kernel_digest())
+    if not path.is_file():
+        return None
+    own = f"{_kernel_digest()} {module_digest(name_of(function.__module__), path)}"
+    return state_directory(hashlib.sha256(own.encode()).hexdigest()[:16])
 
 
 def kernel(function: F) -> F:
@@ -62,11 +61,14 @@ def kernel(function: F) -> F:
     written but not returned. numba's runtime is therefore switched off (``_nrt=False``; a kernel that allocates does
     not compile: "NRT required but not enabled"). Without it no references are counted, which makes leaves that take
     tuples of arrays some ten times faster.
+
+    Constants and leaves are frozen into the code: a kernel of one's own in a module is compiled again when that module,
+    or one that it imports from the same folder, has changed.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = CACHE_DIRECTORY
+    directory, before = _cache_directory(function), config.CACHE_DIR
+    config.CACHE_DIR = directory or before
     try:
-        options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+        options: dict[str, Any] = {"cache": directory is not None, "nogil": True, "error_model": "numpy", "_nrt": False}
         return cast(F, numba.njit(**options)(function))
     finally:
         config.CACHE_DIR = before

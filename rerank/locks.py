@@ -13,7 +13,7 @@ except ImportError:  # not a POSIX system: nothing is locked there
 
 
 class Lock:
-    """An exclusive lock (``flock``) on an existing file or directory, released by ``release`` or the process's end.
+    """A lock (``flock``) on an existing file or directory, released by ``release`` or the process's end.
 
     Where the system or the file system has no such locks, none is held and ``known`` is False: nobody can tell then
     whether the owner lives.
@@ -23,8 +23,10 @@ class Lock:
         self.descriptor, self.known = descriptor, known
 
     @staticmethod
-    def take(path: Path, *, wait: bool = False) -> Lock | None:
+    def take(path: Path, *, wait: bool = False, shared: bool = False) -> Lock | None:
         """Lock ``path``; None if another holds it (also another ``Lock`` of this process), unless told to wait.
+
+        Several may hold a shared lock, and no other one beside them.
 
         Raises
         ------
@@ -34,7 +36,8 @@ class Lock:
         if fcntl is None:
             return Lock(descriptor, False)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(descriptor, kind | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             os.close(descriptor)
             return None

@@ -7,12 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from rerank.sources import CLASSIFICATION, EXTRACTION, TRAINING
+
 PACKAGE = Path(__file__).parents[2] / "rerank"
 
 # From the ground up; a module may import its own layer (without cycles) and those before it.
 LAYERS = [
     {"errors", "compile", "registry", "progress", "files", "outputs", "checkpoints", "engine", "engines", "__init__"}
-    | {"arrays", "strict_json", "interrupts", "kept_spool", "locks", "stages", "usage", "recipe_yaml", "settings"},
+    | {
+        "arrays",
+        "strict_json",
+        "interrupts",
+        "kept_spool",
+        "kernel_cache",
+        "sources",
+        "locks",
+        "stages",
+        "usage",
+        "recipe_yaml",
+        "settings",
+    },
     {"symbols", "tokens"},
     {"corpus", "shards"},
     {"class_names", "labelled", "labelled_kernel"},
@@ -97,3 +111,33 @@ def test_kernels_know_nothing_of_files_or_printing() -> None:
             ):
                 calls = {n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
                 assert not calls & {"open", "print", "input"}, f"{name}.{node.name}"
+
+
+# What shows, stores, schedules or describes: no number depends on it.
+NEUTRAL = {
+    "arrays", "checkpoints", "engine", "engines", "errors", "evaluation", "files", "interrupts", "kept_spool",
+    "kernel_cache", "locks", "model", "progress", "provenance", "recipe", "recipe_yaml", "registry", "report",
+    "settings", "sources", "strict_json", "text_recipe",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("roots", "parts"),
+    [
+        (["rerank.extraction"], EXTRACTION),
+        (["rerank.run_training", "rerank.tuning"], TRAINING),
+        (["rerank.classification.experiment"], CLASSIFICATION),
+    ],
+)
+def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:
+    known, waiting, found = modules(), list(roots), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in found or top(name) in NEUTRAL:
+            continue
+        found.add(name)
+        waiting += GRAPH[name]
+        path = known[name].relative_to(PACKAGE).as_posix()
+        assert name == "rerank" or any(path == part or path.startswith(f"{part}/") for part in parts), name
+    for part in parts:
+        assert (PACKAGE / part).exists(), part
