@@ -6,10 +6,9 @@ import hashlib
 import json
 import logging
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +30,6 @@ from rerank.assembly import (
 )
 from rerank.blocks import Block, Clock, Job, cut, extract_block, timed
 from rerank.content import content_of, metric_of
-from rerank.content.base import user_templates
 from rerank.corpus import concatenate
 from rerank.engine import Engine, LocalEngine
 from rerank.errors import DataError, RerankError
@@ -42,8 +40,9 @@ from rerank.kept_spool import drop_spool, kept_spool
 from rerank.progress import track
 from rerank.readers.base import SkipCount
 from rerank.readers.streams import open_stream
-from rerank.recipe import ListRecipe, TemplateSettings
+from rerank.recipe import ListRecipe
 from rerank.shards import Lists, Shards, ShardWriter, part_directory, part_of, parts
+from rerank.sources import EXTRACTION, code_digest, user_digest
 
 log = logging.getLogger("rerank")
 
@@ -271,41 +270,6 @@ def _load_table(entry: Path) -> Table:
         raise DataError(f"the cached table is damaged ({error}); remove it and run again", path=str(entry)) from None
 
 
-@cache
-def code_digest() -> str:
-    """Digest of the sources that decide what a corpus holds."""
-    package = Path(__file__).parent
-    sources = [
-        package / name
-        for name in (
-            "assembly.py",
-            "blocks.py",
-            "corpus.py",
-            "extraction.py",
-            "shards.py",
-            "symbols.py",
-            "tokens.py",
-        )
-    ]
-    for part in ("readers", "features", "metrics", "content"):
-        sources += sorted((package / part).rglob("*.py"))
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
-
-
-def user_digest(settings: TemplateSettings) -> dict[str, str]:
-    """Digest of the source files that hold users' templates, by name of the template."""
-    found = {}
-    for name, path in settings.user.items():
-        function = user_templates.get(path)
-        file = getattr(sys.modules.get(getattr(function, "__module__", "")), "__file__", None)
-        source = Path(file).read_bytes() if file else b""
-        found[name] = hashlib.sha256(source).hexdigest()
-    return found
-
-
 def file_digest(path: str) -> str:
     """SHA-256 of a file's contents after decompression."""
     digest = hashlib.sha256()
@@ -319,8 +283,8 @@ def _digest(recipe: ListRecipe, split: str, training: str | None) -> str:
     """The key of a split in the cache."""
     data = recipe.data
     parts = {
-        "code": code_digest(),
-        "user": user_digest(recipe.features),
+        "code": code_digest(EXTRACTION),
+        "user": user_digest(data.reader, recipe.features.model_dump(), recipe.metric),
         "files": {kind: [file_digest(path) for path in paths] for kind, paths in data.files(split).items()},
         "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "tests", "nbest"}),
         "features": recipe.features.model_dump(mode="json"),

@@ -21,7 +21,7 @@ from rerank.features.table import Table
 from rerank.files import remove, write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
-from rerank.model import Model
+from rerank.model import HEADER, Model
 from rerank.outputs import finished, output_directory
 from rerank.provenance import provenance
 from rerank.readers.streams import open_stream
@@ -29,8 +29,9 @@ from rerank.recipe import ListRecipe
 from rerank.registry import build
 from rerank.results import RUNS, Metrics, evaluate_runs, forget_votes, save_selections, write_page, write_predictions
 from rerank.run_training import check_mixing, check_pairs, train_run
-from rerank.runs import Run
+from rerank.runs import Run, check_stored
 from rerank.shards import Lists
+from rerank.sources import TRAINING, code_digest, user_digest
 from rerank.stages import Stages
 from rerank.standard import raw_weights
 from rerank.text_recipe import TextRecipe
@@ -163,7 +164,8 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
 class Pending:
     """A run that is to be trained: a task. The lists, and where the run is stored, are on a disk that workers share.
 
-    tuned: the lists of MERT; table: what it needs of the columns; digests: of all these lists, those of training first.
+    tuned: the lists of MERT; table: what it needs of the columns; digests: of all that the run depends on, the lists of
+    training first.
     """
 
     name: str
@@ -194,6 +196,7 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
     for number, (name, single) in enumerate(expanded):
         stored = directory.absolute() / RUNS / f"{number:04d}"
         if stored.exists():
+            check_stored(stored, _digests(data, single))  # before others are trained in vain
             continue
         _check_warm_start(single, data.table)
         dev = data.others[single.data.dev].corpus if single.data.dev else None
@@ -213,10 +216,14 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
-    """Those of the lists that a run depends on: of training, of dev, and of MERT."""
+    """Of what a run depends on: the lists of training, of dev and of MERT, the code that trains, and the model that it
+    goes on from."""
     mert = single.mert if isinstance(single, TextRecipe) else None
     splits = [single.data.dev, mert.split if mert is not None else None]
-    return data.key, *(data.others[split].key for split in splits if split)
+    lists = [data.others[split].key for split in splits if split]
+    code = code_digest(TRAINING), user_digest(single.model_dump())
+    warm = single.training.warm_start
+    return data.key, *lists, *code, *([] if warm is None else [file_digest(str(Path(warm) / HEADER))])
 
 
 def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> list[Run]:

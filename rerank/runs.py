@@ -49,7 +49,7 @@ class Run:
     training: dict[str, Any]
     history: list[dict[str, Any]]
     points: dict[str, list[int]]
-    data: tuple[str, ...]  # digests of the lists that it depends on, those of training first
+    data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
     splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
@@ -172,17 +172,14 @@ class Run:
 
     @staticmethod
     def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
-        """Read what ``save`` wrote; ``data`` are the digests of the lists that it must have been trained with.
+        """Read what ``save`` wrote; ``data``: see ``check_stored``.
 
         Raises
         ------
-        DataError: damaged, or trained on something else.
+        DataError: damaged, or trained on something else or by other code.
         """
+        header = check_stored(directory, data)
         try:
-            header = json.loads((directory / "run.json").read_text())
-            if tuple(header["data"]) != data:
-                message = "trained before the files of its lists or the program changed; train again without --resume"
-                raise DataError(message, path=str(directory))
             arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
@@ -190,13 +187,33 @@ class Run:
             training, history, points = (header[key] for key in ("training", "history", "points"))
             return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
         except DAMAGE as error:
-            raise DataError(
-                f"a stored run is damaged ({error}); run again without --resume", path=str(directory)
-            ) from None
+            raise _damaged(directory, error) from None
+
+
+def check_stored(directory: Path, data: tuple[str, ...]) -> dict[str, Any]:
+    """The header of a stored run; ``data`` are the digests of the lists and the code that must have made it.
+
+    Raises
+    ------
+    DataError: damaged, or trained on something else or by other code.
+    """
+    try:
+        header: dict[str, Any] = json.loads((directory / "run.json").read_text())
+        same = tuple(header["data"]) == data
+    except DAMAGE as error:
+        raise _damaged(directory, error) from None
+    if not same:
+        message = "trained before the files of its lists, the program or a module of yours changed"
+        raise DataError(f"{message}; train again without --resume", path=str(directory))
+    return header
+
+
+def _damaged(directory: Path, error: Exception) -> DataError:
+    return DataError(f"a stored run is damaged ({error}); remove it and go on with --resume", path=str(directory))
 
 
 def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:
-    """Where a stage of a run leaves how far it has come; ``data``: the digests of the lists that it depends on."""
+    """Where a stage of a run leaves how far it has come; ``data``: digests of the lists and the code of the run."""
     if unfinished is None:
         return None
     text = json.dumps([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])

@@ -16,18 +16,21 @@ from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
 from rerank.files import write_text
+from rerank.sources import CLASSIFICATION, code_digest, user_digest
 
 PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
 
 
 def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
-    """What a result follows from, as a short text: the run, the noise, and the examples themselves."""
+    """What a result follows from, as a short text: the run, the noise, the examples themselves, and the code."""
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is looked at once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    text = json.dumps([__version__, examples.name, noise, spec.model_dump(mode="json"), sums])
+    settings = spec.model_dump(mode="json")
+    code = code_digest(CLASSIFICATION), user_digest(settings)
+    text = json.dumps([__version__, code, examples.name, noise, settings, sums])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

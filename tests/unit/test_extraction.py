@@ -124,7 +124,7 @@ def test_compression_is_no_change(data, tmp_path):
 def test_changed_code_is_a_new_entry(data, tmp_path, monkeypatch):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     *_, key = store.training(recipe)
-    monkeypatch.setattr(extraction, "code_digest", lambda: "another program")
+    monkeypatch.setattr(extraction, "code_digest", lambda _: "another program")
     assert store.training(recipe)[2] != key
 
 

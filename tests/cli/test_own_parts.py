@@ -1,0 +1,168 @@
+"""A user's own parts between two runs: an edit, there or in what they import, is never overlooked."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import faults
+import numpy as np
+import pytest
+import small
+import small_classes
+import yaml
+
+from rerank.arrays import read_array
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+TEMPLATE = """
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from rerank.compile import kernel
+from rerank.features.forest import Forest
+from rerank.features.places import INSIDE, Places
+from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.template import Template
+from leaf_own import chosen
+
+@kernel
+def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
+    for p in range(places.node.shape[0]):
+        i = places.node[p]
+        if f.word[i] < 0:
+            for v in range(ids.shape[0]):
+                emit(sink, put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[chosen(i)]]), places, p)
+
+@dataclass(frozen=True)
+class Label(Template):
+    kind: ClassVar[str] = "Label"
+    fire = staticmethod(_fire)
+
+    @property
+    def scope(self) -> int:
+        return INSIDE
+
+    def options(self) -> tuple[int, ...]:
+        return (0,)
+"""
+LEAF = "from rerank.compile import kernel\n@kernel\ndef chosen(i):\n    return i + {}\n"
+LEARNER = """
+from dataclasses import dataclass
+from typing import ClassVar
+from rerank.learn.perceptron import Perceptron
+from rate_own import BASE
+
+@dataclass(frozen=True)
+class Mine(Perceptron):
+    base: float = BASE
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that modules are imported from, in children only: this process never does."""
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def run(command: str, folder: Path, name: str, *options: str, **how: object) -> faults.Ended:
+    place = folder / name
+    place.mkdir(exist_ok=True)
+    return faults.rerank(command, folder / "own.yaml", "-o", place / "out", *options, below=place, **how)  # type: ignore[arg-type]
+
+
+def columns(folder: Path, name: str) -> set[str]:
+    """The columns of all training splits in the cache, as their hashes."""
+    found = (folder / name / ".cache").glob("train-*/table/table_hashes.npy")
+    return {read_array(path).tobytes().hex() for path in found}
+
+
+def test_a_template_whose_leaf_was_edited_is_extracted_anew(small_data: Path, small_run: Path, folder: Path) -> None:
+    assert small_run.exists()  # the other kernels are compiled there
+    recipe = small.settings(small_data, features={"templates": ["tpl_own:Label"], "min_lists": 1})
+    (folder / "own.yaml").write_text(yaml.safe_dump(recipe))
+    (folder / "tpl_own.py").write_text(TEMPLATE)
+    found = []
+    for step in (0, 0, 1):
+        (folder / "leaf_own.py").write_text(LEAF.format(step))
+        ended = run("extract", folder, "edited")
+        assert ended.code == 0, ended.err
+        found.append(columns(folder, "edited"))
+    assert found[0] == found[1]
+    assert len(found[2]) == 2  # other columns, beside those of before
+    assert run("extract", folder, "fresh").code == 0
+    assert columns(folder, "fresh") < found[2]
+
+
+def learner_recipe(folder: Path, small_data: Path, **changes: object) -> None:
+    training = {"epochs": 3, "checkpoint": 0, "vote": False}
+    recipe = small.settings(small_data, learner={"name": "learner_own:Mine"}, training=training, **changes)
+    (folder / "own.yaml").write_text(yaml.safe_dump(recipe))
+    (folder / "learner_own.py").write_text(LEARNER)
+    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+
+
+def weights(folder: Path, name: str) -> np.ndarray:
+    return read_array(folder / name / "out" / "model" / "average.npy")
+
+
+def test_a_run_of_code_that_was_edited_is_not_gone_on_from(small_data: Path, small_run: Path, folder: Path) -> None:
+    assert small_run.exists()
+    learner_recipe(folder, small_data)
+    assert run("train", folder, "edited").code == 0
+    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    for command, options in (("test", ()), ("run", ("--resume",))):
+        ended = run(command, folder, "edited", *options)
+        assert ended.code == 2, ended.err
+        assert "a module of yours changed; train again without --resume" in ended.err
+    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+    assert run("run", folder, "edited", "--resume").code == 0
+
+
+def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
+    small_data: Path, small_run: Path, folder: Path
+) -> None:
+    assert small_run.exists()
+    learner_recipe(folder, small_data)
+    whole = run("run", folder, "first")
+    assert whole.code == 0, whole.err
+
+    def kill(_event: str, _number: int) -> None:
+        """Once a checkpoint is complete."""
+        if list((folder / "edited").glob("out/.runs/0000.unfinished/training")):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert run("run", folder, "edited", fault=kill).code == -signal.SIGKILL
+    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    for name in ("edited", "fresh"):
+        ended = run("run", folder, name, *(["--resume"] if name == "edited" else []))
+        assert ended.code == 0, ended.err
+    assert np.array_equal(weights(folder, "edited"), weights(folder, "fresh"))
+    assert not np.array_equal(weights(folder, "fresh"), weights(folder, "first"))
+
+
+def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None:
+    settings = small_classes.settings(small_classes.write_set(folder), learner={"name": "learner_own:Mine"})
+    (folder / "own.yaml").write_text(yaml.safe_dump(settings | {"runs": [{"name": "a"}, {"name": "b"}]}))
+    (folder / "learner_own.py").write_text(LEARNER)
+    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+
+    def kill(_event: str, _number: int) -> None:
+        if list((folder / "edited").glob("out/.runs/*.json")):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    ended = run("run", folder, "edited", fault=kill)
+    assert ended.code == -signal.SIGKILL, ended.err
+    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+
+    def look(_event: str, _number: int) -> None:
+        """The results are made again, under another key."""
+        if len(list((folder / "edited").glob("out/.runs/*.json"))) == 3:
+            (folder / "seen").touch()
+
+    ended = run("run", folder, "edited", "--resume", fault=look)
+    assert ended.code == 0, ended.err
+    assert (folder / "seen").exists()
