@@ -5,10 +5,12 @@ BIN = $(VENV)/bin
 OUTPUT ?= runs/quickstart
 DATA ?= data/binary
 COUNT ?= 100000
-SEED ?= 1
+EXAMPLES ?= 1
+WORKERS ?= auto
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
 
-.PHONY: help install quickstart papers-classification test fuzz check format bench clean
+.PHONY: help install quickstart papers-classification test test-quick test-random fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,11 +41,18 @@ papers-classification: $(BIN)/.installed-classification  ## the tables of the Wi
 		$(BIN)/rerank run recipes/papers/$$name.yaml --set data.root=$(DATA) --output runs/$$name || status=$$?; \
 	done; exit $$status
 
-test: $(BIN)/.installed-dev  ## run the tests
-	@$(BIN)/python -m pytest
+test: $(BIN)/.installed-dev  ## run the tests (WORKERS=)
+	@$(PYTEST)
+
+test-quick: $(BIN)/.installed-dev  ## run one instance of every test
+	@$(PYTEST) --quick
+
+test-random: $(BIN)/.installed-dev  ## run the tests with other generated examples (SEED=, EXAMPLES= times as many)
+	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(EXAMPLES)"; \
+		$(PYTEST) --hypothesis-profile random --hypothesis-seed $$seed --examples $(EXAMPLES) $(TESTS)
 
 fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
-	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(SEED)
+	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(or $(SEED),1)
 
 check: $(BIN)/.installed-dev  ## format check, lint, types
 	@$(BIN)/ruff format --check .

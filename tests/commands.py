@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import NamedTuple
+
+from rerank.interrupts import Interrupted
 
 
 class Result(NamedTuple):
@@ -15,6 +18,14 @@ class Result(NamedTuple):
 
 
 Command = Callable[..., Result]
+
+
+def pass_on(ended: BaseException | None) -> None:
+    """A signal that a command in this process took for its own was meant for the tests."""
+    while ended is not None:
+        if isinstance(ended, Interrupted):
+            signal.raise_signal(ended.number)
+        ended = ended.__context__
 
 
 def failed(result: Result, code: int, *parts: str) -> None:

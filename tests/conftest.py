@@ -1,24 +1,62 @@
-"""Settings of all tests: no deadline, as an example may wait for a compilation; in CI the same examples each time."""
+"""Settings of all tests: no deadline, as an example may wait for a compilation; what several of them share."""
 
 from __future__ import annotations
 
-import os
+import io
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import small
+from commands import Command, Result, pass_on
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from instances import first_instances, multiply_examples
 
-from rerank import pipeline
+from rerank import cli, interrupts, pipeline
 
 # Where the tests run in the background of a shell, SIGINT is ignored, and so it would be by every process they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")
+# The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that
+# happen to be imported into its examples, which would make them depend on the selection of tests.
+settings.register_profile("fixed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("random", settings.get_profile("fixed"), derandomize=False, print_blob=True)
+settings.load_profile("fixed")
+providers.is_local_module_file = lambda _: False
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
+    parser.addoption("--examples", type=float, default=1.0, help="so many times the generated examples of each test")
+    parser.addoption("--quick", action="store_true", help="each test with its first parameters alone, few examples")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the instances of tests and how many examples each tries."""
+    factor = config.getoption("examples")
+    if config.getoption("quick"):
+        kept = first_instances(items)
+        config.hook.pytest_deselected(items=list({*items}.difference(kept)))
+        items[:] = kept
+        factor *= 0.1
+    multiply_examples([item.obj for item in items if isinstance(item, pytest.Function)], factor)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_they_were() -> Iterator[None]:
+    """Whatever a test calls leaves the handlers of signals and their mask as it found them."""
+    before = signal_state()
+    yield
+    assert signal_state() == before
+
+
+def signal_state() -> list[object]:
+    """Who handles the signals that end a process, and which are held back."""
+    return [*map(signal.getsignal, interrupts.SIGNALS), signal.pthread_sigmask(signal.SIG_BLOCK, [])]
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +81,22 @@ def small_run(small_data: Path, workspace: Path) -> Path:
     runs = [{"name": "RDA", "set": {"learner": {"name": "vrda"}}}, {"name": "perceptron"}]
     pipeline.run(small.recipe(small_data, runs=runs, training={"epochs": 3}), workspace / "finished")
     return workspace / "finished"
+
+
+@pytest.fixture
+def rerank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "argv", ["rerank", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        pass_on(ended.value)
+        sys.stdout.flush()
+        code = ended.value.code
+        assert isinstance(code, int | None)
+        return Result(code or 0, *capsys.readouterr())
+
+    return run

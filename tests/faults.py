@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import small
+from programs import PATIENCE
 
 from rerank import cli, files
 from rerank.report import html
@@ -83,7 +84,7 @@ def rerank(
         _in_child([str(part) for part in arguments], below, fault, largest, said)
     os.close(said)
     end = None if seconds is None else time.monotonic() + seconds
-    latest = time.monotonic() + 120
+    latest = time.monotonic() + PATIENCE
     while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
         if (end is not None and time.monotonic() >= end) or time.monotonic() > latest:
             os.kill(child, signal.SIGKILL)

@@ -19,6 +19,7 @@ import pytest
 import small
 import yaml
 from commands import Result, failed
+from programs import PATIENCE
 
 from rerank import __version__, cli, pipeline
 from rerank.learn.base import learners
@@ -141,7 +142,7 @@ def test_the_users_recipe_is_not_replaced(rerank, recipe, tmp_path):
 def test_a_users_template_beside_the_recipe(recipe, tmp_path):
     (tmp_path / "own_for_tests.py").write_text("def f(candidate):\n    return {'n': len(candidate.tokens)}\n")
     with process("extract", recipe, "--set", "features.user={own: 'own_for_tests:f'}", cwd=tmp_path) as running:
-        _, err = running.communicate(timeout=300)
+        _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err
 
 
@@ -583,7 +584,7 @@ def test_failures_of_the_process(tmp_path, small_data, model):
         (1, ["rerank", model, small_data / "test.nbest.gz", "-o", tmp_path / "none" / "out"]),
     ):
         with process(*arguments) as running:
-            out, err = running.communicate(timeout=300)
+            out, err = running.communicate(timeout=PATIENCE)
         assert running.returncode == code, err
         assert b"Traceback" not in err
         assert out == b""
@@ -591,7 +592,7 @@ def test_failures_of_the_process(tmp_path, small_data, model):
 
 def test_a_pipe(model, small_data):
     with process("rerank", model) as running:
-        out, err = running.communicate((small_data / "test.nbest.gz").read_bytes(), timeout=300)
+        out, err = running.communicate((small_data / "test.nbest.gz").read_bytes(), timeout=PATIENCE)
     assert running.returncode == 0, err
     assert out.decode().splitlines() == best_texts(model)
 
@@ -605,7 +606,7 @@ def test_a_reader_that_has_had_enough(model, small_data, command):
         running.stdout.read(10)
         running.stdout.close()
         err = running.stderr.read()
-    assert running.wait(300) in (0, 1)
+    assert running.wait(PATIENCE) in (0, 1)
     assert b"Traceback" not in err
     assert b"Exception ignored" not in err
     assert b"error:" not in err
@@ -617,7 +618,7 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     recipe.write_text(yaml.safe_dump(settings))
     output = workspace / "ctrl c"
     with process("run", recipe, "-o", output) as running:
-        watchdog = threading.Timer(300, running.kill)  # it would train for days
+        watchdog = threading.Timer(PATIENCE, running.kill)  # it would train for days
         watchdog.daemon = True
         watchdog.start()
         assert running.stderr is not None
@@ -632,7 +633,7 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read()
         watchdog.cancel()
-    assert running.wait(300) == 130
+    assert running.wait(PATIENCE) == 130
     assert b"Traceback" not in rest
     assert rest.count(b"error:") == 1
     assert b"rerank run " in rest

@@ -8,15 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from programs import PATIENCE, program
 from small import settings, write_slices
 from typer.testing import CliRunner
 
 from rerank.cli.running import app
+from rerank.engines import dask
 from rerank.errors import RecipeError
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2, "mixing": {"shards": 3}}}
@@ -61,32 +64,28 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     directory = tmp_path_factory.mktemp("scheduler")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    log = (directory / "log").open("w")
-    port_file, command = directory / "scheduler.json", [sys.executable, "-m"]
-    start: dict[str, Any] = {"env": environment, "cwd": directory, "stdout": log, "stderr": log}
+    port_file, log = directory / "scheduler.json", directory / "log"
+    with ExitStack() as programs, log.open("w") as out:
 
-    def program(name: str, *options: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, f"distributed.cli.dask_{name}", *options], **start)
+        def start(name: str, *options: object) -> subprocess.Popen[bytes]:
+            command = (sys.executable, "-m", f"distributed.cli.dask_{name}", "--no-dashboard", *options)
+            common: dict[str, Any] = {"env": environment, "cwd": directory, "stdout": out, "stderr": out}
+            return programs.enter_context(program(*command, "--scheduler-file", port_file, **common))
 
-    common = ["--scheduler-file", str(port_file)]
-    programs = [program("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *common)]
-    try:
+        started = start("scheduler", "--host", "127.0.0.1", "--port", "0")
         while not port_file.exists():
-            assert programs[0].poll() is None, (directory / "log").read_text()
+            assert started.poll() is None, log.read_text()
             time.sleep(0.1)
-        programs += [program("worker", "--nthreads", "1", "--no-nanny", "--no-dashboard", *common) for _ in range(2)]
-        address = yaml.safe_load(port_file.read_text())["address"]
-        yield address
-    finally:
-        for each in reversed(programs):
-            each.terminate()
-        for each in programs:
-            each.wait(20)
-        log.close()
+        for _ in range(2):
+            start("worker", "--nthreads", "1", "--no-nanny")
+        yield yaml.safe_load(port_file.read_text())["address"]
 
 
-def test_a_running_scheduler_trains_the_same_model(root: Path, plain: dict[str, bytes], scheduler: str) -> None:
+def test_a_running_scheduler_trains_the_same_model(
+    root: Path, plain: dict[str, bytes], scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its address stands in the recipe, and is not kept with the results."""
+    monkeypatch.setattr(dask, "SECONDS", PATIENCE)  # its workers have only just been started
     made = settings(root, **CHANGES, engine={"name": "dask", "address": scheduler})
     (root / "cluster.yaml").write_text(yaml.safe_dump(made))
     found = train(root, "address", recipe="cluster.yaml")

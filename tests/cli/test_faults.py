@@ -21,6 +21,7 @@ import pytest
 import small
 import small_classes
 import yaml
+from programs import PATIENCE
 
 from rerank.outputs import sole_run
 
@@ -152,7 +153,7 @@ def test_a_worker_and_then_the_run_killed(mixed, tmp_path, seconds):
     with with_workers(mixed, tmp_path) as running, suppress(subprocess.TimeoutExpired):
         running.wait(seconds)  # then it is killed, wherever it is
     with with_workers(mixed, tmp_path, "--resume") as running:
-        _, said = running.communicate(timeout=300)
+        _, said = running.communicate(timeout=PATIENCE)
         assert running.returncode == 0, said.decode()
     assert faults.artefacts(tmp_path / "out") == mixed.artefacts
 

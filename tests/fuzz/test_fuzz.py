@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import PATIENCE
 
 from rerank.errors import DataError, RecipeError, RerankError, RunError
 
@@ -23,7 +24,7 @@ COUNT = 700
 
 
 def test_sample(tmp_path: Path) -> None:
-    summary = Campaign(seed=0, count=COUNT, output=tmp_path, checked="none").run()
+    summary = Campaign(seed=0, count=COUNT, output=tmp_path, checked="none", seconds=PATIENCE).run()
     shown = [f"input {number}, {tried.target}: {tried.outcome}" for number, tried in summary.failures]
     assert not shown, "\n".join(shown)
     assert summary.total == COUNT
@@ -81,13 +82,15 @@ def _misbehave(_: int, number: int, only: str | None, __: Path) -> Tried:
     if number == 1:
         ctypes.string_at(0)
     if number == 2:
-        time.sleep(60)
+        time.sleep(PATIENCE)
     return Tried(only or "moses", Outcome("read"), 0.0, 0)
 
 
 def test_crashes_and_hangs_are_outcomes_and_another_process_goes_on(tmp_path: Path) -> None:
     worker = Worker(tmp_path, try_one=_misbehave)
-    kinds = [worker.run(0, number, "moses", seconds=20 if number != 2 else 0.5).outcome.kind for number in range(4)]
+    kinds = [
+        worker.run(0, number, "moses", seconds=PATIENCE if number != 2 else 0.5).outcome.kind for number in range(4)
+    ]
     worker.stop()
     assert kinds == ["read", "crash", "hang", "read"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import small
 import small_texts
+from commands import pass_on
 
 from rerank import cli, pipeline
 from rerank.classification import pipeline as classification
@@ -222,6 +223,7 @@ def command(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
             try:
                 cli.main()
             except SystemExit as ended:
+                pass_on(ended)
                 code = ended.code or 0
     finally:
         sys.argv, sys.stdin = before

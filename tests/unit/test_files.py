@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import PATIENCE
 
 from rerank.errors import DataError, RunError
 from rerank.files import new_directory, new_file, remove, remove_leftovers, scratch_directory, write_text
@@ -169,7 +170,7 @@ with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_direct
 
     def test_of_the_dead_and_of_the_living(self, tmp_path):
         with self.start(tmp_path, "die") as dead:
-            assert dead.wait(60) == -9
+            assert dead.wait(PATIENCE) == -9
         killed = set(names(tmp_path))
         assert len(killed) == 4
         with self.start(tmp_path, "live") as living:
@@ -179,7 +180,7 @@ with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_direct
             rest = set(names(tmp_path))
             assert not rest & killed
             assert len(rest) == 6
-            living.communicate(b"", timeout=60)
+            living.communicate(b"", timeout=PATIENCE)
         assert living.returncode == 0
         assert names(tmp_path) == [".mine", ".mine.abc.partial", "d", "f", "o.gz"]
 

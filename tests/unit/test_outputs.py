@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import small
+from programs import PATIENCE
 
 from rerank import outputs
 from rerank.errors import RecipeError, RunError
@@ -57,7 +58,7 @@ class TestOneRunAtATime:
                 sole_run(tmp_path).__enter__()
             if end == "killed":
                 other.send_signal(signal.SIGKILL)
-            other.communicate(b"", timeout=60)
+            other.communicate(b"", timeout=PATIENCE)
         assert (tmp_path / ".lock").exists() == (end == "killed")
         with sole_run(tmp_path):
             assert str(os.getpid()) in (tmp_path / ".lock").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import PATIENCE
 
 from rerank.errors import DataError, RunError
 from rerank.stages import Stages, epoch_lines, stage_lines
@@ -110,7 +111,7 @@ def test_other_processes_count():
             pass
         usage._look_for_workers()
         usage._look_at_memory()
-        worker.communicate(b"\n", timeout=60)
+        worker.communicate(b"\n", timeout=PATIENCE)
     assert usage.cpu_seconds >= 0.5
     assert usage.peak_memory_bytes >= before.peak_memory_bytes + 140_000_000
     assert later.cpu_seconds < 0.3  # what a worker has done before does not count

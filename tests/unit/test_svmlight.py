@@ -299,7 +299,9 @@ def test_long_unsorted_rows_and_many_labels(place) -> None:
 
 
 @pytest.mark.parametrize(
-    "compress", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress], ids=str
+    "compress",
+    [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress],
+    ids=["gz", "bz2", "xz", "zst"],
 )
 def test_archives_are_read_and_cut_ones_refused(place, compress) -> None:
     text = b"".join(b"%d %d:1 %d:2.5\n" % (i % 2, i + 1, i + 2) for i in range(5000))

@@ -1,0 +1,27 @@
+"""Which instances of the tests are run, and how many examples they try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+from hypothesis import settings
+
+SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis and its pytest plugin keep those of a test
+
+
+def first_instances(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Of tests with parameters, the first instance."""
+    found: dict[str, pytest.Item] = {}
+    for item in items:
+        found.setdefault(item.nodeid.partition("[")[0], item)
+    return list(found.values())
+
+
+def multiply_examples(tests: Iterable[Callable[..., object]], factor: float) -> None:
+    """Have each of ``tests`` that generates examples try ``factor`` times as many; parameters share a function."""
+    functions = {getattr(test, "__func__", test) for test in tests}
+    for function in functions:
+        own = getattr(function, SETTINGS, None)
+        if own is not None and factor != 1:
+            setattr(function, SETTINGS, settings(own, max_examples=max(1, round(factor * own.max_examples))))
