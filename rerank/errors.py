@@ -17,7 +17,7 @@ def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
     return start if len(text) <= longest else f"{start}..."
 
 
-def _placed(place: str, message: str) -> str:
+def placed(place: str, message: str) -> str:
     """A message behind its place."""
     message = _shown(message, LONGEST_MESSAGE, kept="\n\t")
     return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
@@ -47,7 +47,7 @@ class DataError(RerankError):
         place = ":".join(str(part) for part in (path, line) if part is not None)
         if list_id is not None:
             place = f"{place}: list {_shown(list_id)}" if place else f"list {_shown(list_id)}"
-        super().__init__(_placed(place, message))
+        super().__init__(placed(place, message))
 
 
 class RecipeError(RerankError):
@@ -56,7 +56,7 @@ class RecipeError(RerankError):
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
         place = ": ".join(part for part in (path, _shown(key or "")) if part)
-        super().__init__(_placed(place, message))
+        super().__init__(placed(place, message))
 
 
 class ModelError(RerankError):
@@ -64,7 +64,7 @@ class ModelError(RerankError):
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         self.message, self.path = message, path
-        super().__init__(_placed(path or "", message))
+        super().__init__(placed(path or "", message))
 
 
 class RunError(RerankError):

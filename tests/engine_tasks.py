@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+from programs import PATIENCE
+
 from rerank.errors import DataError
 
 logger = logging.getLogger("rerank")
@@ -20,6 +22,25 @@ def square(number: int) -> int:
     if number == 5:
         raise DataError("five", path="numbers", line=5)
     return number * number
+
+
+class StrangeError(Exception):
+    """An exception that cannot be pickled, and says nothing."""
+
+    def __init__(self, *_: object, needed: object) -> None:
+        super().__init__(needed)
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def break_down(kind: str) -> str:
+    """A task that ends as nobody foresaw."""
+    if kind == "StrangeError":
+        raise StrangeError(needed=lambda: None)
+    if kind:
+        raise {"KeyError": KeyError, "MemoryError": MemoryError, "SystemExit": SystemExit}[kind]()
+    return kind
 
 
 def warn(number: int) -> int:
@@ -55,7 +76,7 @@ def meet(task: tuple[Path, int]) -> tuple[int, str]:
     """``own_id``, as soon as two processes are at work."""
     directory, _ = task
     (directory / str(os.getpid())).touch()
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while len(list(directory.iterdir())) < 2 and time.monotonic() < end:
         time.sleep(0.01)
     return own_id(0)

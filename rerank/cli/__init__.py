@@ -13,6 +13,7 @@ import sys
 from rich.markup import escape
 
 from rerank.cli.application import app
+from rerank.cli.ending import unforeseen
 from rerank.errors import RerankError
 from rerank.interrupts import Interrupted, handled
 from rerank.progress import console
@@ -21,13 +22,13 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run the command line; every error of the user's making is one message without a traceback."""
-    if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
-        sys.path.append(os.getcwd())
+    """Run the command line; whatever goes wrong is one message without a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are no text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with handled():
+            if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
+                sys.path.append(os.getcwd())
             # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
             from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401
 
@@ -43,11 +44,9 @@ def main() -> None:
         # The reader of our output has gone: nothing more to say, and nothing must be flushed at exit.
         _drop_output()
         sys.exit(1)
-    except MemoryError:
-        _fail("out of memory; fewer lists, examples or features (features.min_lists: a larger cut) need less", 1)
-    except OSError as error:
+    except Exception as error:  # before a command has started, or when its output is flushed
         _drop_output()
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error), 1)
+        _fail(str(unforeseen(error)), 1)
 
 
 def _drop_output() -> None:

@@ -6,7 +6,6 @@ import logging
 import shlex
 import signal
 import sys
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -15,27 +14,47 @@ from rich.logging import RichHandler
 from typer.core import TyperGroup
 
 from rerank import __version__
-from rerank.errors import StoppedError
+from rerank.cli.ending import Command, command_line, unforeseen
+from rerank.errors import RerankError, StoppedError
 from rerank.interrupts import Interrupted
 from rerank.progress import console
+from rerank.unforeseen import UnforeseenError
+
+# Wrong usage, in the terms of click, which typer may bring itself.
+UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 class Commands(TyperGroup):
-    """The group of all commands; an interrupt is reported like any other end of a run."""
+    """The group of all commands. Whatever ends one is a ``RerankError``: an interrupt too, and what nobody foresaw."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
+        Command.output = None
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
             raise StoppedError(f"interrupted{_going_on(ctx)}", code) from None
+        except (Exception, SystemExit) as error:
+            if _foreseen(error):
+                raise
+            raise unforeseen(error) from error
+
+
+def _foreseen(error: BaseException) -> bool:
+    """Is ``error`` one that a command ends with: an error of the user's, or stdout that nobody reads any more?"""
+    if isinstance(error, BrokenPipeError):
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return True
+    own = RerankError, UsageError, typer.Exit, typer.Abort
+    return isinstance(error, own) and not isinstance(error, UnforeseenError)
 
 
 def _going_on(ctx: typer.Context) -> str:
     """How the interrupted command can be gone on with, where it can."""
-    program = Path(sys.argv[0])
-    words = [*(["python", "-m", "rerank"] if program.name == "__main__.py" else [program.name]), *sys.argv[1:]]
+    words = command_line()
     if ctx.invoked_subcommand in ("run", "train"):
         resumed = words if "--resume" in words else [*words, "--resume"]
         return f"; what is done so far is kept. Go on with:\n  {shlex.join(resumed)}"

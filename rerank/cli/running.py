@@ -14,6 +14,7 @@ from rerank.classification import pipeline as classification
 from rerank.classification.page import Outcome, rich_table, sets_table
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
+from rerank.cli.ending import Command
 from rerank.engine import Engine, EngineSettings, open_engine
 from rerank.errors import RecipeError
 from rerank.evaluation import compare_runs
@@ -63,6 +64,7 @@ def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Ta
     stored = directory / "recipe.yaml"
     if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
         raise RecipeError("the results' own recipe.yaml would replace this file; use another --output", path=str(path))
+    Command.output = directory
     return recipe, directory
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from rerank.errors import RerankError
 from rerank.progress import console
+from rerank.unforeseen import UnforeseenError
 
 WATCH_SECONDS = 1.0
 
@@ -48,14 +50,24 @@ _keep = _Keep()
 
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
-    """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks."""
+    """``function(task)`` with the warnings that it logs: the run's own process shows them, in the order of tasks.
+
+    Raises
+    ------
+    UnforeseenError: for all that is no RerankError: what a user's part raises may not be known, or pickled, elsewhere.
+    """
     if _keep not in logger.handlers:
         logger.handlers, logger.propagate = [_keep], False
         logger.setLevel(logging.WARNING)
         console.quiet = True  # progress is shown where the run is
     kept: Warnings = []
     _keep.own.kept = kept
-    return Done(function(task), kept)
+    try:
+        return Done(function(task), kept)
+    except RerankError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UnforeseenError.of(error) from None
 
 
 def result_of(done: Done) -> Any:

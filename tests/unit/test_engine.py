@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine_tasks import die, die_once, meet, own_id, square, warn
+from engine_tasks import break_down, die, die_once, meet, own_id, square, warn
 
 from rerank.engine import Engine, EngineSettings, LocalEngine, open_engine
 from rerank.engines.patient import PatientEngine
 from rerank.errors import DataError, RecipeError, RunError
+from rerank.unforeseen import UnforeseenError
 
 PACKAGES = {"dask": "distributed", "ray": "ray"}
 
@@ -57,6 +58,19 @@ def test_an_error_comes_in_its_place(engine: Engine) -> None:
     with pytest.raises(DataError, match=r"^numbers:5: five$") as caught:
         next(results)
     assert (caught.value.path, caught.value.line) == ("numbers", 5)
+    assert list(engine.map(square, [1, 2])) == [1, 4]  # it goes on
+
+
+@pytest.mark.parametrize("kind", ["KeyError", "MemoryError", "SystemExit", "StrangeError"])
+def test_what_nobody_foresaw_keeps_its_traceback(engine: Engine, kind: str) -> None:
+    """Whatever a worker meets, exceptions that cannot be pickled too."""
+    with pytest.raises((Exception, SystemExit)) as caught:
+        list(engine.map(break_down, ["", kind, ""]))
+    found = UnforeseenError.of(caught.value)
+    assert (caught.value is found) == (engine.name != "local")
+    assert ("out of memory" if kind == "MemoryError" else f"unexpected {kind}") in str(found)
+    assert "in break_down" in found.traceback
+    assert kind in found.traceback.splitlines()[-1]
     assert list(engine.map(square, [1, 2])) == [1, 4]  # it goes on
 
 

@@ -26,6 +26,7 @@ LAYERS = [
         "usage",
         "recipe_yaml",
         "settings",
+        "unforeseen",
     },
     {"symbols", "tokens"},
     {"corpus", "shards"},

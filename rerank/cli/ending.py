@@ -1,0 +1,55 @@
+"""How a command ends that nobody foresaw the end of: one message, and the traceback in a file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+from rerank.errors import RunError
+from rerank.unforeseen import UnforeseenError
+
+DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
+
+
+class Command:
+    """The command under way. output: the directory of its results, where it has one."""
+
+    output: Path | None = None
+
+
+def command_line() -> list[str]:
+    """The words that started this process, as a user would type them."""
+    program = Path(sys.argv[0])
+    return [*(["python", "-m", "rerank"] if program.name == "__main__.py" else [program.name]), *sys.argv[1:]]
+
+
+def unforeseen(error: BaseException) -> RunError:
+    """What is said of ``error``: what happened, in which command, over which file, and where its traceback is.
+
+    The traceback is added to log.txt of the output directory, or has a file of its own where temporary ones are.
+    """
+    if os.environ.get(DEVELOPER):
+        raise error
+    found = UnforeseenError.of(error)
+    command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
+    kept = _kept(f"{command}\n{found.traceback}".encode("utf-8", "backslashreplace"))
+    return RunError(f"{found}\nThis ended `{command}`; {kept}, or is shown with {DEVELOPER}=1.")
+
+
+def _kept(text: bytes) -> str:
+    """Where the traceback is."""
+    try:
+        log = None if Command.output is None else Command.output / "log.txt"
+        if log is not None and log.is_file():
+            with log.open("ab") as out:
+                out.write(text)
+            return f"the traceback is in {log}"
+        number, name = tempfile.mkstemp(prefix="rerank-traceback-", suffix=".txt")
+        with os.fdopen(number, "wb") as out:
+            out.write(text)
+        return f"the traceback is in {name}"
+    except OSError as error:
+        return f"the traceback cannot be written ({error.strerror})"
