@@ -6,7 +6,8 @@
 "language model" of this script answers right or wrong, in one of several wordings, and with planted faults: it refuses,
 breaks off, leaves out the unit, repeats itself, hedges. Wrong answers hedge more often, and right ones agree with each
 other. Its log probability falls with the length and knows little of the faults, so the most probable answer is often a
-refusal or a broken-off sentence.
+refusal or a broken-off sentence. A reward model and a model that judges steps score every answer, and
+know its grade in part.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def make_splits(seed: int, sizes: dict[str, int]) -> dict[str, list[List]]:
             seen.add(task.prompt)
             unit = f" {task.unit}" if task.unit else ""
             item = {"id": f"{split}-{number}", "source": task.prompt, "reference": f"{task.answer}{unit} ."}
-            splits[split].append({**item, "candidates": answers(task, draw)})
+            found = answers(task, draw)
+            rate(found, Draw(f"{seed}/{split}/{number}/rated"))
+            splits[split].append({**item, "candidates": found})
     return splits
 
 
@@ -74,6 +77,19 @@ def answers(task: Task, draw: Draw) -> list[dict[str, Any]]:
         logprob = round(-0.45 * len(text.split()) - draw.about(2.0, 1.0), 2)
         found.append({"text": text, "logprob": logprob, "gain": grade(task, text)})
     return sorted(found, key=lambda one: -float(one["logprob"]))
+
+
+def rate(found: list[dict[str, Any]], draw: Draw) -> None:
+    """Give every answer the scores of a reward model, on a scale of the question's own, and of a model of its steps.
+
+    Both know the grade in part; the gain stays the last.
+    """
+    level = draw.about(0.0, 2.0)
+    for answer in found:
+        gain = answer.pop("gain")
+        answer["reward"] = round(level + 2.0 * gain + draw.about(0.0, 1.0), 2)
+        answer["process"] = round(min(1.0, max(0.0, 0.4 + 0.3 * gain + draw.about(0.0, 0.2))), 2)
+        answer["gain"] = gain
 
 
 def main(arguments: list[str] | None = None) -> None:

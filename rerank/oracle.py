@@ -51,6 +51,16 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
     return _best(lists, base, base, 1.0)
 
 
+def two_valued(lists: Lists) -> bool:
+    """Have the gains of all candidates no more than two values, as right and wrong have?"""
+    found = np.empty(0)
+    for _, part in parts(lists):
+        found = np.union1d(found, part.gain)
+        if found.size > 2:
+            return False
+    return True
+
+
 def oracles(lists: Lists) -> np.ndarray:
     """The ``oracle`` of all lists, as candidates of all: int64 [L]."""
     return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))

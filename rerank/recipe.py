@@ -121,12 +121,13 @@ class FeatureSettings(TemplateSettings):
 
 
 class OracleSettings(Section):
-    """ties: is the oracle the candidate with the best base score among the best, or "any" of them?
+    """ties: is the oracle the candidate with the best base score among the best, or "any" of them? auto: any where
+    several are equally right, in rankings and where the gains of the training lists have no more than two values.
     level: best gain list by list, or the selection that climbs to the best corpus score.
     corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains where the
     candidate takes the place of its list's; the rest is the metric of its sentence."""
 
-    ties: Literal["base", "any"] = "base"
+    ties: Literal["auto", "base", "any"] = "auto"
     level: Literal["sentence", "corpus"] = "sentence"
     corpus_share: float = Field(default=0.0, ge=0, le=1)
 

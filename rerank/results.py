@@ -13,6 +13,7 @@ import numpy as np
 from rerank import __version__
 from rerank.content import content_of
 from rerank.data import Data
+from rerank.dense_line import NAME, dense_line
 from rerank.examples import make_examples
 from rerank.files import remove
 from rerank.metrics.base import Metric
@@ -47,6 +48,10 @@ def evaluate_runs(
         for split in tests:
             each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
         each.forget_votes()
+    line = dense_line(data.training.corpus, data.table) if tests else None
+    if line is not None:
+        for split in tests:
+            chosen.evaluate_beside(split, NAME, line.weights, data.others[split], metric)
     signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
     entries = [each.entry() for each in runs]
     own = chosen.entry()
@@ -65,6 +70,7 @@ def evaluate_runs(
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
         "predictor": recipe.predictor,
+        NAME: line.about if line is not None else None,
         "training": own["training"],
         "splits": own["splits"],
         "significance": own["significance"],

@@ -21,7 +21,7 @@ from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.model import Model
-from rerank.oracle import corpus_oracle, oracles, with_corpus_gains
+from rerank.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.predict import corpus_score
 from rerank.progress import counting
 from rerank.recipe import ListRecipe, SelectSettings
@@ -62,7 +62,7 @@ def train_run(
     checkpoint = checkpoint_of(recipe, "training", data, unfinished)
     training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
     updates = training.log.arrays() if training.log is not None else {}
-    about = _about(recipe, training, corpus) | chosen
+    about = _about(recipe, training, corpus) | chosen | {"ties": "any" if any_ties(recipe, corpus) else "base"}
     warm = recipe.training.warm_start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
@@ -138,6 +138,17 @@ def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
     return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
 
 
+def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
+    """Does every candidate with the oracle's gain count as right, by ``oracle.ties`` and the training lists?
+
+    Where some candidates are right and all others wrong, the one with the best base score is no better than the rest of
+    the right ones, and to push these away from it is to unlearn.
+    """
+    if recipe.oracle.ties == "auto":
+        return recipe.task == "ranking" or two_valued(corpus)
+    return recipe.oracle.ties == "any"
+
+
 def _train(
     recipe: ListRecipe,
     learner: Settings,
@@ -163,7 +174,9 @@ def _train(
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
         )  # fmt: skip
 
-    targets = _targets(recipe, corpus, metric)
+    targets, several = _targets(recipe, corpus, metric), any_ties(recipe, corpus)
+    if recipe.oracle.ties == "auto":
+        log.info("oracle.ties: %s", "any of the best candidates" if several else "the best one by the base score")
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
     warm = _warm(settings.warm_start, learner, corpus, data)
@@ -173,7 +186,7 @@ def _train(
             "epochs": epochs,
             "seed": recipe.seed,
             "shuffle": settings.shuffle,
-            "any_ties": recipe.oracle.ties == "any",
+            "any_ties": several,
             "predictor": settings.predictor,
             "patience": settings.patience,
             "evaluate_train": lambda weights: sign * corpus_score(corpus, weights, metric),

@@ -107,6 +107,16 @@ class Run:
             metric, pairs, settings.test, settings.samples, self.recipe.seed
         )
 
+    def evaluate_beside(self, split: str, name: str, weights: Weights, extracted: Extracted, metric: Metric) -> None:
+        """Score other ``weights`` over the same columns on an evaluated split, and test them against the base."""
+        chosen = choices_of(extracted.corpus, weights)
+        both = {"base": self.choices[split]["base"], name: chosen}
+        found, settings = Selections.of(extracted.corpus, extracted.ids, metric, both), self.recipe.significance
+        tested = found.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
+        self.choices[split][name], self.selections[split].rows[name] = chosen, found.rows[name]
+        self.splits[split][name] = found.reports(metric)[name]
+        self.significance[split] |= tested
+
     def _voted(self, split: str, extracted: Extracted, votes: Votes, unfinished: Path | None) -> np.ndarray:
         """The candidates (int64 [L]) that win the vote."""
         numbers = count()  # parts come in order

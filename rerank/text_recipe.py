@@ -60,7 +60,7 @@ class TextDataSettings(SplitSettings):
 
 
 class TextFeatureSettings(TemplateSettings):
-    """Templates of texts: the sets are dptm, translation, text and speech."""
+    """Templates of texts: the sets are dense, dptm, translation, text and speech."""
 
     set: str | None = "dptm"
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.corpus import Corpus
 from rerank.errors import RecipeError
+from rerank.features.dense import free_values
 from rerank.features.table import Table
 from rerank.learn.base import Weights
 from rerank.learn.mert import MertSettings, mert
@@ -31,24 +31,12 @@ log = logging.getLogger("rerank")
 PREDICTOR = "mert"
 
 
-@kernel
-def gather_dense(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> None:
-    """The first columns of every row as a matrix: to ``dense`` (float64 [N, F], zeroed)."""
-    for y in range(dense.shape[0]):
-        for p in range(rows[y], rows[y + 1]):
-            if columns[p] >= dense.shape[1]:
-                break
-            dense[y, columns[p]] = values[p]
-
-
 def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
     """float64 [N, 2 + F]: base score, the score of all columns but the free ones, and the F free columns."""
-    dense = np.zeros((corpus.candidate_count, corpus.free))
-    gather_dense(corpus.rows, corpus.columns, corpus.values, dense)
     w = np.array(weights.w)
     w[: corpus.free] = 0.0
     sparse = scores(corpus, Weights(w, 0.0))
-    return np.column_stack([corpus.base, sparse, dense])
+    return np.column_stack([corpus.base, sparse, free_values(corpus)])
 
 
 class _Dense(NamedTuple):

@@ -50,6 +50,23 @@ def add_squares(
                 squares[j] += (size - present[j]) * (total[j] / size) ** 2
 
 
+@kernel
+def gather_dense(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> None:
+    """The first columns of every row as a matrix: to ``dense`` (float64 [N, F], zeroed)."""
+    for y in range(dense.shape[0]):
+        for p in range(rows[y], rows[y + 1]):
+            if columns[p] >= dense.shape[1]:
+                break
+            dense[y, columns[p]] = values[p]
+
+
+def free_values(corpus: Corpus) -> np.ndarray:
+    """float64 [N, F]: the free columns of every candidate."""
+    dense = np.zeros((corpus.candidate_count, corpus.free))
+    gather_dense(corpus.rows, corpus.columns, corpus.values, dense)
+    return dense
+
+
 class Spread:
     """The spread of free columns within lists, added up corpus by corpus: the sums are those of all lists in a row."""
 

@@ -69,6 +69,7 @@ SETS["extended"] = [
 
 _NGRAMS = ["TargetNGram", "TargetNGram(n=2)", "TargetNGram(n=3)"]
 SETS |= {
+    "dense": ["Dense", "Length(binned=False)"],
     "dptm": ["Dense", "PhrasePair"],
     "translation": [
         "Dense",

@@ -1,4 +1,4 @@
-"""The results of a run as rows: base and oracle, then every run of the recipe with each of its predictors.
+"""The results of a run as rows: what stands beside the runs, then each of these with each of its predictors.
 
 Runs that differ in nothing but the seed are one group, and their numbers one mean with a standard deviation.
 """
@@ -15,6 +15,8 @@ from rerank.report.measures import Measure, p_value, primary_of
 from rerank.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 
 PREDICTORS = ("average", "voted", "mert")
+# What stands beside the runs: how it is called, and by which predictor.
+BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def splits_of(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
-    """The lines of the results on ``split``: base, oracle, and each group's ``predictors`` where it has them.
+    """The lines of the results on ``split``: what is BESIDE, and each group's ``predictors`` where it has them.
 
     By default these are all but the last, and the last one where the recipe is about that.
     """
@@ -165,9 +167,12 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
         predictors = (*(["last"] if metrics.get("predictor") == "last" else []), *PREDICTORS)
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
-    for name in ("base", "oracle"):
+    for name, (label, by) in BESIDE.items():
         if name in systems:
-            rows.append(Row(name, "", {key: Spread.of([value]) for key, value in systems[name].items()}))
+            scores = {key: Spread.of([value]) for key, value in systems[name].items()}
+            test = compare_with_base([metrics], split, name)
+            difference = systems[name][primary] - base if test is not None and base is not None else None
+            rows.append(Row(label, by, scores, difference=difference, test=test))
     for group in groups_of(metrics):
         shown = [p for p in predictors if any(_get(run, "splits", split, p) is not None for run in group.runs)]
         for predictor in shown:

@@ -66,7 +66,7 @@ def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str) -> None:
 
 @pytest.mark.parametrize(("kind", "options"), [("asr", {}), ("llm", {"base": "logprob"})])
 def test_the_reader_takes_them(kind: str, options: dict[str, Any]) -> None:
-    names = {"asr": ("score", "acoustic", "lm"), "llm": ("logprob", "gain")}[kind]
+    names = {"asr": ("score", "acoustic", "lm"), "llm": ("logprob", "reward", "process", "gain")}[kind]
     for split in SPLITS:
         for nbest in read_lists(JsonlReader(**options), DATA / kind / f"{split}.jsonl.gz"):
             assert isinstance(nbest, TextList)

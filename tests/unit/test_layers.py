@@ -38,7 +38,7 @@ LAYERS = [
     {"text_recipe", "provenance"},
     {"model"},
     {"standard"},
-    {"predict", "content"},
+    {"predict", "content", "dense_line"},
     {"blocks", "assembly", "extraction", "evaluation", "report"},
     {"reranker", "inspection", "weights_text", "moses_weights"},
     {"examples", "data"},
