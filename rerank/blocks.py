@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -143,7 +142,7 @@ class Spool:
             said = json.loads(self.path(number).with_suffix(".json").read_text())
         except FileNotFoundError:
             return None
-        met = SkipCount(**said["met"] | {"reasons": Counter(said["met"]["reasons"])})
+        met = SkipCount(**said["met"])
         warnings = [(int(level), str(text)) for level, text in said["warnings"]]
         return Summary(said["ids"], met, said["features"], tuple(said["scores"]), warnings)
 

@@ -69,6 +69,7 @@ class Data:
                 "columns": corpus.width,
                 "seconds": extracted.about["seconds"],
                 "skipped": extracted.about["skipped"],
+                "skipped_candidates": extracted.about["skipped_candidates"],
                 "duplicates": extracted.about["duplicates"],
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }

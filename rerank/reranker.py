@@ -71,20 +71,19 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
-    form: str | None = None  # the variant of the format, known with the first list that is not bad
+    like: NBestList | None = None  # the first list that is not bad: bad ones before it take its form
     waiting: list[BadList] = []
 
     def write_bad() -> None:
         for bad in waiting:
-            empty = NBestList(bad.id, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form or "header")
-            reader.write(out, empty, [], np.zeros(0))
+            reader.write_bad(out, bad, like)
         waiting.clear()
 
     for ranked in lists:
         if isinstance(ranked, BadList):
             waiting.append(ranked)
         else:
-            form = ranked.nbest.form
+            like = ranked.nbest if like is None else like
             write_bad()
             reader.write(out, ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
     write_bad()
@@ -160,14 +159,14 @@ class Reranker:
         hold theirs.
         """
         for nbest in with_sources(reader.read(path), sources, path):
-            content = nbest if isinstance(nbest, BadList) else self.content.open(nbest)
-            if isinstance(content, BadList):
-                count.bad(content)
-                yield content
-            elif isinstance(nbest, NBestList):
-                count.good(nbest)
-                self.without_source += isinstance(nbest, TextList) and nbest.source is None
-                yield Opened(nbest, content)
+            found = nbest if isinstance(nbest, BadList) else self.content.open(nbest)
+            if isinstance(found, BadList):
+                count.bad(found)
+                yield found
+            else:
+                count.good(found[0])
+                self.without_source += isinstance(found[0], TextList) and found[0].source is None
+                yield Opened(*found)
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +33,8 @@ from rerank.readers.text_pairs import read_text_pairs
 from rerank.recipe_yaml import yaml_value
 from rerank.report.verdict import verdict
 from rerank.symbols import SymbolTable
+
+log = logging.getLogger("rerank")
 
 Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]
 Punctuation = Annotated[
@@ -273,8 +276,10 @@ def _print_statistics(found: ListStatistics, count: SkipCount, measure: Metric) 
     )
     out.print(
         f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
-        f"most {found.largest}; {count.duplicates:,} duplicates"
+        f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped"
     )
+    for line in str(count).splitlines()[1:]:
+        log.warning("%s", line)
     ranks = np.asarray(found.oracle_ranks)
     if ranks.sum():
         share = 100 * ranks[0] / ranks.sum()

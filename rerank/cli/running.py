@@ -106,13 +106,13 @@ def extract(
         table = rich_table(sets_table({"corpora": classification.extract(settings)}))
         out.print(table if out.is_terminal else plain_text(table))
         return
-    table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped")
+    table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     with _engine(settings, engine, workers, address) as opened:
         found = pipeline.extract(_of_lists(settings, "extract"), directory, opened)
     for split, counts in found.items():
-        skipped = sum(counts["skipped"].values())
         numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
-        table.add_row(split, *numbers, f"{skipped:,}")
+        skipped = [f"{sum(counts[key].values()):,}" for key in ("skipped", "skipped_candidates")]
+        table.add_row(split, *numbers, *skipped)
     out.print(table)
 
 

@@ -88,8 +88,8 @@ class Content(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def open(self, nbest: NBestList) -> T | BadList:
-        """What the candidates of a list without a reference are."""
+    def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
+        """A list without a reference, less the candidates that turn out to be bad, and what its candidates are."""
 
     @abstractmethod
     def features(self, nbest: NBestList, content: T) -> ListFeatures:

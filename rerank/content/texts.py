@@ -19,9 +19,9 @@ from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric, decoded
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import BadCandidate, BadList, NBestList, SkipCount
 from rerank.readers.text_list import TextList
-from rerank.readers.text_pairs import RawTextPair, read_raw_text_pairs, settle
+from rerank.readers.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle
 from rerank.recipe import SplitSettings
 from rerank.registry import build
 from rerank.settings import Settings
@@ -57,29 +57,43 @@ class TextContent(Content[TextView]):
     def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
         found = RawTextPair(cast(TextList, raw.nbest), *raw.beside)
-        pair = settle(found, count, needs_references=not isinstance(self.metric, Gain))
-        if pair is None:
+        nbest = complete(found, needs_references=not isinstance(self.metric, Gain))
+        opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=found.source or b""))
+        if isinstance(opened, BadList):
+            settle(found, opened, count)
             return None
-        nbest = replace(pair.nbest, source=pair.source)
-        content = self.open(nbest)
-        if isinstance(content, BadList):
-            count.withdraw(nbest)
-            count.bad(content)
-            return None
-        return Pair(nbest, content, pair.references)
+        settle(found, opened[0], count)
+        return Pair(*opened, found.references)
 
-    def open(self, nbest: NBestList) -> TextView | BadList:
+    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
         A score column that is what the metric measures is no feature: nobody has it where it counts.
         """
-        lists = without_column(cast(TextList, nbest), getattr(self.metric, "column", None))
+        texts = cast(TextList, nbest)
+        try:
+            return texts, self._view(texts)
+        except ViewError:
+            found = texts.without(self._unusable(texts))
+            return found if isinstance(found, BadList) else self.open(found)
+
+    def _view(self, nbest: TextList) -> TextView:
+        """What templates see of a list. Raises ViewError."""
+        lists = without_column(nbest, getattr(self.metric, "column", None))
         if lists.source is None:
             lists = replace(lists, segmentation=None, alignment=None)
-        try:
-            return make_view(lists, lists.source or b"", self.symbols)
-        except ViewError as error:
-            return BadList(nbest.id, nbest.path, error.line or nbest.line, error.reason, error.message)
+        return make_view(lists, lists.source or b"", self.symbols)
+
+    def _unusable(self, nbest: TextList) -> list[BadCandidate]:
+        """The candidates of a list whose derivations or scores cannot be used."""
+        found = []
+        for place in range(len(nbest)):
+            try:
+                self._view(nbest.some([place]))
+            except ViewError as error:
+                line = error.line or nbest.line
+                found.append(BadCandidate(nbest.id, nbest.path, line, error.reason, error.message, place))
+        return found
 
     def features(self, nbest: NBestList, content: TextView) -> ListFeatures:
         """See ``Content.features``."""

@@ -50,8 +50,8 @@ class TreeContent(Content[Trees]):
         count.good(pair[0])
         return Pair(*pair)
 
-    def open(self, nbest: NBestList) -> Trees | BadList:
-        """The trees of a list."""
+    def open(self, nbest: NBestList) -> tuple[NBestList, Trees] | BadList:
+        """See ``Content.open``."""
         return parse_list(nbest, self.symbols)
 
     def features(self, nbest: NBestList, content: Trees) -> ListFeatures:

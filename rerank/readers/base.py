@@ -8,19 +8,25 @@ the same candidate twice in a list               valid and counted; ``duplicates
 a header that is none                            bad list "header"
 fewer candidates than the header says            bad list "too few"
 more candidates than the header says             bad list "too many"
-another number of fields than the first lists    bad list "fields"
-an id that is none                               bad list "id"
 lines between the fairseq records of a list      bad list "record"
+records of a candidate that do not fit together  bad candidate "record"
+another number of fields than the first lists    bad candidate "fields"
+a line of a candidate whose id is none           bad candidate "id"
+a list whose id is none                          bad list "id"
 a line that is no JSON object, or has keys twice bad list "json"
-a text or a list of texts that is none           bad list "text"
-a score line that is not numbers                 bad list "score"
-NaN or an infinite score                         bad list "infinite score"
-not the same scores for all                      bad list "columns"
-spans of phrases that are none, or leave texts   bad list "segmentation"
-the same of a word alignment                     bad list "alignment"
-text that is no tree where one is expected       bad list "tree"
-unbalanced brackets, a word without preterminal  bad list "brackets"
-a NUL byte                                       bad list "nul"
+a text that is none                              bad candidate "text"
+no list of texts where one is expected           bad list "text"
+a score line that is not numbers                 bad candidate "score"
+no score in the whole list                       bad list "score"
+NaN or an infinite score                         bad candidate "infinite score"
+not the same scores as most, or as the columns   bad candidate "columns"
+not as many scores as texts                      bad list "columns"
+spans of phrases that are none, or leave texts   bad candidate "segmentation"
+the same of a word alignment                     bad candidate "alignment"
+text that is no tree where one is expected       bad candidate "tree"
+unbalanced brackets, a word without preterminal  bad candidate "brackets"
+a NUL byte                                       bad candidate "nul"; bad list where it is not in one's line or text
+all candidates of a list bad                     bad list, for the reason of the first
 an id used before                                bad list "duplicate id"; ``ids: ordinal`` numbers lists instead
 whole numbers as ids, one left out               an empty list
 such ids that do not rise, or leave out 10^6     error: sources and references can no longer be told apart
@@ -33,6 +39,7 @@ a balanced gold tree that is malformed           bad list "gold tree"
 unbalanced brackets or text outside gold trees   error: the trees that follow can no longer be told apart
 another number of gold trees than of lists       error, with both counts
 fewer sources or references than lists           error, with both counts
+joined scores behind a list of unknown length    error: whose they are can no longer be told
 a truncated or damaged archive, UTF-16           error
 a line or tree of more than 16 MiB               error
 an empty file                                    no lists; what needs some says so
@@ -41,170 +48,42 @@ bytes that are not UTF-8                         kept as they are
 trees of any depth                               read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels
 ===============================================  ==========================================================
 
-A bad list is an error, or with ``on_bad_list="skip"`` it is counted by reason and reading goes on at the next
-list. What is an error by itself is so under both policies. A skipped list uses up its gold tree (its source, its
+A bad list is an error, or with ``on_bad_list="skip"`` it is counted by reason and reading goes on at the next list.
+A bad candidate is an error too, or it is left out of its list and counted, and the scores joined to it go with it.
+What is an error by itself is so under both policies. A skipped list uses up its gold tree (its source, its
 references), so these stay aligned; if damage has merged two lists into one, the counts differ at the end and that is
-an error.
+an error. Where lists are written, one without candidates stands in the place of a bad one: see ``Reader.write_bad``.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 
-from rerank.errors import DataError, RecipeError
+from rerank.errors import RecipeError
+from rerank.readers.nbest import TRACE, Bad, BadCandidate, BadList, Candidate, NBestList, nameless
 from rerank.readers.streams import PathLike, Writable
-from rerank.readers.trees import Trees, parse_brackets, to_nltk
 from rerank.registry import Registry
-from rerank.symbols import SymbolTable
 
-if TYPE_CHECKING:
-    import nltk  # takes a second and 95 MB: only where a user asks for its trees
+__all__ = [
+    "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "NBestList", "OnBadList", "Reader", "SkipCount",
+    "check_choice", "excerpt", "nameless", "read_lists", "readers",
+]  # fmt: skip
 
 OnBadList = Literal["error", "skip"]
-TRACE = "-NONE-"  # the tag of words that are not in the sentence
-
-_PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
-
-
-class Candidate:
-    """One candidate of a list, made when asked for. ``index`` is its place in the list, from 0."""
-
-    __slots__ = ("_list", "index")
-
-    def __init__(self, nbest: NBestList, index: int) -> None:
-        self._list, self.index = nbest, index
-
-    @property
-    def text(self) -> str:
-        """The candidate as the file has it; bytes that are not UTF-8 are surrogate escapes."""
-        return self._list.texts[self.index].decode("utf-8", "surrogateescape")
-
-    @property
-    def scores(self) -> np.ndarray:
-        """float64 [K]: all scores the file gives."""
-        return np.asarray(self._list.scores[self.index])
-
-    @property
-    def tokens(self) -> list[str]:
-        """The words, without those of traces."""
-        return [word for tag, word in _PRETERMINAL.findall(self.text) if tag != TRACE]
-
-    @property
-    def tree(self) -> nltk.Tree:
-        """The parse tree.
-
-        Raises
-        ------
-        DataError: the text is no tree, or one too deep for nltk.
-        """
-        nbest, symbols = self._list, SymbolTable()
-        where: Any = {"path": nbest.path, "lines": [nbest.lines[self.index]], "list_id": nbest.id}
-        trees = parse_brackets([nbest.texts[self.index]], symbols, **where)
-        try:
-            return to_nltk(trees, 0, symbols)
-        except DataError as error:
-            line = nbest.lines[self.index]
-            raise DataError(error.message, path=nbest.path, line=line, list_id=nbest.id) from None
-
-
-class Candidates(Sequence[Candidate]):
-    """The candidates of a list as a sequence; none exists before it is asked for."""
-
-    def __init__(self, nbest: NBestList) -> None:
-        self._list = nbest
-
-    def __len__(self) -> int:
-        return len(self._list.texts)
-
-    @overload
-    def __getitem__(self, index: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Candidate]: ...
-    def __getitem__(self, index: int | slice) -> Candidate | list[Candidate]:
-        places, kind = range(len(self))[index], self._list.kind
-        return kind(self._list, places) if isinstance(places, int) else [kind(self._list, i) for i in places]
-
-
-@dataclass(frozen=True, eq=False)
-class NBestList:
-    """N candidates for one sentence, as the file has them.
-
-    | field      | type             | meaning |
-    |------------|------------------|---------|
-    | id         | str              | the list's name |
-    | path, line | str, int         | where its first line is |
-    | texts      | list of N bytes  | the candidates |
-    | lines      | N ints           | the line of every text |
-    | scores     | float64 [N, K]   | the scores of every candidate, in the file's order |
-    | column     | int              | which of the K is the base score |
-    | duplicates | int              | candidates that repeat an earlier one (or did, where the reader drops them) |
-    | form       | str              | the variant of the format, for writing it back |
-    """
-
-    kind: ClassVar[type[Candidate]] = Candidate  # what the candidates are as objects
-
-    id: str
-    path: str
-    line: int
-    texts: list[bytes]
-    lines: Sequence[int]
-    scores: np.ndarray
-    column: int = 0
-    duplicates: int = 0
-    form: str = ""
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def base(self) -> np.ndarray:
-        """float64 [N]: the base score, the generator's own; higher is better."""
-        return np.asarray(self.scores[:, self.column])
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates as objects, each made when asked for."""
-        return Candidates(self)
-
-    def trees(self, symbols: SymbolTable) -> Trees:
-        """All candidates parsed; new labels and words enter ``symbols``.
-
-        Raises
-        ------
-        DataError: a candidate is no well-formed tree; says path, line and list.
-        """
-        return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
-
-
-@dataclass(frozen=True)
-class BadList:
-    """Stands in its place for a list that cannot be used. ``reason`` is a key of the table above."""
-
-    id: str
-    path: str
-    line: int
-    reason: str
-    message: str
-
-    def error(self) -> DataError:
-        """The list as an error that also says how to go on without it."""
-        advice = "leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
-        message = f"{self.message}; mend or remove the list, or {advice}"
-        return DataError(message, path=self.path, line=self.line, list_id=self.id)
 
 
 @dataclass
 class SkipCount:
-    """The policy for bad lists, and the count of what it met.
+    """The policy for bad lists and candidates, and the count of what it met.
 
     ``reasons`` counts bad lists by reason; ``first`` has the first message of each reason, with its place.
+    ``candidate_reasons`` and ``first_candidates`` are the same of candidates that were left out of good lists.
     """
 
     on_bad_list: OnBadList = "error"
@@ -213,26 +92,35 @@ class SkipCount:
     duplicates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
+    candidate_reasons: Counter[str] = field(default_factory=Counter)
+    first_candidates: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
+        self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
 
     @property
     def skipped(self) -> int:
         """Number of bad lists."""
         return self.reasons.total()
 
+    @property
+    def skipped_candidates(self) -> int:
+        """Number of candidates that were left out of good lists."""
+        return self.candidate_reasons.total()
+
     def good(self, nbest: NBestList) -> None:
-        """Count a list that is used."""
+        """Count a list that is used, and the candidates that were left out of it.
+
+        Raises
+        ------
+        DataError: there are such candidates, and the policy is "error".
+        """
+        for bad in nbest.bad:
+            self._skip(bad, self.candidate_reasons, self.first_candidates)
         self.lists += 1
         self.candidates += len(nbest)
         self.duplicates += nbest.duplicates
-
-    def withdraw(self, nbest: NBestList) -> None:
-        """Take back a list that was counted as good."""
-        self.lists -= 1
-        self.candidates -= len(nbest)
-        self.duplicates -= nbest.duplicates
 
     def bad(self, bad: BadList) -> None:
         """Count a list that is not.
@@ -241,10 +129,14 @@ class SkipCount:
         ------
         DataError: the policy is "error".
         """
+        self._skip(bad, self.reasons, self.first)
+
+    def _skip(self, bad: Bad, reasons: Counter[str], first: dict[str, str]) -> None:
         if self.on_bad_list == "error":
             raise bad.error()
-        self.reasons[bad.reason] += 1
-        self.first.setdefault(bad.reason, f"{bad.path}:{bad.line}: list {bad.id}: {bad.message}")
+        reasons[bad.reason] += 1
+        if bad.reason not in first:
+            first[bad.reason] = str(bad)
 
     def add(self, more: SkipCount) -> None:
         """Add the counts of the lists that follow."""
@@ -253,6 +145,8 @@ class SkipCount:
         self.duplicates += more.duplicates
         self.reasons += more.reasons
         self.first = more.first | self.first
+        self.candidate_reasons += more.candidate_reasons
+        self.first_candidates = more.first_candidates | self.first_candidates
 
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""
@@ -261,12 +155,17 @@ class SkipCount:
             "candidates": self.candidates,
             "duplicates": self.duplicates,
             "skipped": dict(sorted(self.reasons.items())),
+            "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
         }
 
     def __str__(self) -> str:
         lines = [f"{self.lists:,} lists, {self.candidates:,} candidates, {self.duplicates:,} of them duplicates"]
-        for reason, count in self.reasons.most_common():
-            lines.append(f"skipped {count:,} lists ({reason}); the first: {self.first[reason]}")
+        for reasons, first, what in (
+            (self.reasons, self.first, "list"),
+            (self.candidate_reasons, self.first_candidates, "candidate"),
+        ):
+            for reason, count in reasons.most_common():
+                lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
         return "\n".join(lines)
 
 
@@ -293,6 +192,14 @@ class Reader(ABC):
         order: which candidates, best first; all in their own order by default.
         scores: float64 [N], new scores of the list's candidates (not of ``order``); they precede the old ones.
         """
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """Write a list without candidates in the place of a bad one, so that those after it keep their places.
+
+        like: a good list of the same file, which shows the variant of the format; None if there is none.
+        """
+        form = like.form if like is not None else ""
+        self.write(out, NBestList(bad.name, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form))
 
 
 readers: Registry[type[Reader]] = Registry("reader")

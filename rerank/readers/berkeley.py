@@ -22,13 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, excerpt, readers
+from rerank.readers.base import BadList, NBestList, readers
 from rerank.readers.charniak import CharniakReader
 from rerank.readers.lines import LineReader
 from rerank.readers.parses import NextList, Parts, numbers, score_text
 from rerank.readers.streams import Writable
 
 _LOOK = 1 << 8
+_GROUPS = "groups"  # the variant without headers
 
 
 @readers.add("berkeley")
@@ -40,7 +41,7 @@ class BerkeleyReader(CharniakReader):
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
         """See ``Reader.write``; a list is written in the variant it was read in."""
-        if nbest.form == "header":
+        if nbest.form != _GROUPS:
             super().write(out, nbest, order, scores)
             return
         chosen = range(len(nbest)) if order is None else order
@@ -48,9 +49,11 @@ class BerkeleyReader(CharniakReader):
         out.write(b"".join(parts or [b"(())\n"]) + b"\n")
 
     def _grammar(self, lines: LineReader) -> NextList:
-        before, bracket, _ = lines.ahead(1)[0].partition(b"(")
-        grouped = bracket and (not before.strip() or numbers(before))
-        return self._next_group if grouped else self._next_list
+        first, *second = lines.ahead(2)
+        words = first.split()
+        grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
+        damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
+        return self._next_group if grouped or damaged else self._next_list
 
     def _next_group(self, lines: LineReader, ordinal: int) -> NBestList | BadList:
         """The lines up to the next blank one."""
@@ -64,16 +67,10 @@ class BerkeleyReader(CharniakReader):
         scores, texts, places = [], [], []
         for place, line in enumerate(look[:size], first):
             before, bracket, tree = line.partition(b"(")
-            if not bracket:
-                message = f"found {excerpt(line)}; expected scores and a tree, '(...)'"
-                return BadList(str(ordinal), lines.path, place, "tree", message)
-            if not tree.strip(b"() \t"):
+            if bracket and not tree.strip(b"() \t"):
                 continue
-            if not before.strip():
-                message = "no score before the tree; let the parser write one (-tree_likelihood, -confidence)"
-                return BadList(str(ordinal), lines.path, place, "score", message)
             scores.append(before)
-            texts.append(bracket + tree)
+            texts.append(bracket + tree if bracket else line)
             places.append(place)
         parts = Parts(str(ordinal), first, b"", scores, texts, places, places)
-        return self._build(parts, lines, "groups")
+        return self._build(parts, lines, _GROUPS)

@@ -128,11 +128,6 @@ def _misfit(look: list[bytes], size: int, first: int) -> Fault | None:
         for i, line in enumerate(body):
             if not line.strip() or _is_start(look[i : i + 3]):
                 return _too_few(size, i, first)
-            if i % 2 == 0 and _is_tree(line):
-                message = f"found the tree {excerpt(line)}; expected the candidate's score"
-                return Fault("score", message, first + i)
-            if i % 2 == 1 and not _is_tree(line):
-                return Fault("tree", f"found {excerpt(line)}; expected the candidate's tree, '(...)'", first + i)
     after = look[size:]
     if after and after[0].strip() and not _is_header(after):
         message = f"more follows than the {size // 2} candidates of the header: found {excerpt(after[0])}"

@@ -12,6 +12,7 @@ to the n-th candidate of the file, whichever list that is in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from rerank.errors import DataError, RecipeError
 from rerank.readers.base import BadList, NBestList, Reader, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.parses import numbers
+from rerank.readers.pieces import ListError, each, left_out
 from rerank.readers.several import drops_duplicates, file_count, make_reader, split_paths
 from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
 from rerank.readers.text_list import TextList
@@ -65,7 +67,12 @@ class JoinedReader(Reader):
         return None if lists is None else lists + 1
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``; after a bad list nobody can tell whose the next scores are, so that is an error."""
+        """See ``Reader.read``; after a list of nobody knows how many candidates the scores have lost their places.
+
+        Raises
+        ------
+        DataError: there is such a list; more or fewer scores than candidates.
+        """
         names = split_paths(path)
         expected = self.files
         if len(names) < 2 or (expected is not None and len(names) != expected):
@@ -75,14 +82,16 @@ class JoinedReader(Reader):
             table = _Table(LineReader(stream), tuple(self.names))
             candidates = 0
             for nbest in self.inner.read(",".join(names[:-1])):
-                if isinstance(nbest, BadList):
+                if not isinstance(nbest, BadList | TextList):
+                    raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
+                size = nbest.size if isinstance(nbest, BadList) else len(nbest) + len(nbest.bad)
+                if size is None:
+                    assert isinstance(nbest, BadList)
                     message = f"{nbest.message}; nobody can tell which scores of {stream.path} belong to the next list"
                     raise DataError(f"{message}: mend the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
-                if not isinstance(nbest, TextList):
-                    raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
-                found = table.rows(nbest, candidates)
-                candidates += len(nbest)
-                yield found if isinstance(found, BadList) else _joined(nbest, table, found)
+                rows = table.take(nbest, size, candidates)
+                candidates += size
+                yield nbest if isinstance(nbest, BadList) else _joined(nbest, table, rows)
             table.finish(candidates, names[0])
 
     def write(
@@ -91,6 +100,10 @@ class JoinedReader(Reader):
         """See ``Reader.write``; as the reader of the lists writes them, without the joined columns."""
         assert isinstance(nbest, TextList), "lists that scores were joined to"
         self.inner.write(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        self.inner.write_bad(out, bad, like)
 
 
 class _Table:
@@ -112,31 +125,29 @@ class _Table:
             names = tuple(f"column_{k}" for k in range(1, len(look[0].split()) + 1))
         self.names = names
 
-    def rows(self, nbest: TextList, before: int) -> np.ndarray | BadList:
-        """float64 [N, C]: the scores of a list's candidates; ``before`` candidates came before it."""
-        first, look = self.lines.number + 1, self.lines.ahead(len(nbest))
+    def take(self, nbest: TextList | BadList, size: int, before: int) -> list[tuple[int, bytes]]:
+        """The lines, with their numbers, of a list of ``size`` candidates; ``before`` candidates came before it."""
+        first, look = self.lines.number + 1, self.lines.ahead(size)
         self.lines.take(len(look))
-        if len(look) < len(nbest):
-            message = f"{before + len(look)} lines of scores for at least {before + len(nbest)} candidates"
+        if len(look) < size:
+            message = f"{before + len(look)} lines of scores for at least {before + size} candidates"
             message += f" (list {nbest.id} at {nbest.path}:{nbest.line} needs more); {_ONE_EACH}"
             raise DataError(message, path=self.lines.path, line=self.lines.number)
-        found = []
-        for line, text in enumerate(look, start=first):
-            row = numbers(text)
-            if row is None:
-                message = f"found {excerpt(text)}; expected {len(self.names)} numbers, the scores of a candidate"
-                return BadList(nbest.id, self.lines.path, line, "score", message)
-            if len(row) != len(self.names):
-                message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
-                return BadList(nbest.id, self.lines.path, line, "columns", message)
-            found.append(row)
-        scores = np.array(found, np.float64).reshape(len(found), len(self.names))
-        finite = np.isfinite(scores).all(axis=1)
-        if not finite.all():
-            line = int(np.argmin(finite))
-            message = f"found {excerpt(look[line])}; expected finite scores"
-            return BadList(nbest.id, self.lines.path, first + line, "infinite score", message)
-        return scores
+        return list(enumerate(look, start=first))
+
+    def row(self, line: tuple[int, bytes], _: int) -> list[float]:
+        """The scores of one candidate. Raises ListError."""
+        number, text = line
+        row = numbers(text)
+        if row is None:
+            message = f"found {excerpt(text)}; expected {len(self.names)} numbers, the scores of a candidate"
+            raise ListError("score", message, number)
+        if len(row) != len(self.names):
+            message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
+            raise ListError("columns", message, number)
+        if not all(map(math.isfinite, row)):
+            raise ListError("infinite score", f"found {excerpt(text)}; expected finite scores", number)
+        return row
 
     def finish(self, candidates: int, lists: str) -> None:
         """Nothing may be left over."""
@@ -145,9 +156,15 @@ class _Table:
             raise DataError(message, path=self.lines.path, line=self.lines.number + 1)
 
 
-def _joined(nbest: TextList, table: _Table, scores: np.ndarray) -> TextList:
+def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> TextList | BadList:
+    """A list with the scores in ``lines``, one for every candidate that the file has of it, bad ones included."""
     if clash := set(nbest.names) & set(table.names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)
-    names = (*nbest.names, *table.names)
-    return replace(nbest, scores=np.concatenate([nbest.scores, scores], axis=1), names=names)
+    found, faults = each([lines[place] for place in nbest.places], table.row)
+    rows = np.zeros((len(nbest), len(table.names)))
+    rows[list(found)] = np.array(list(found.values())).reshape(len(found), len(table.names))
+    scores, names = np.concatenate([nbest.scores, rows], axis=1), (*nbest.names, *table.names)
+    joined = replace(nbest, scores=scores, names=names)
+    bad = left_out(faults, nbest.id, table.lines.path, nbest.lines)
+    return joined.without(bad) if bad else joined

@@ -23,7 +23,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from rerank.errors import DataError
 from rerank.readers.base import BadList, NBestList, Reader, check_choice, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.parses import numbers
-from rerank.readers.pieces import ListError, Pieces, first_places
+from rerank.readers.pieces import ListError, Pieces, each, first_places, left_out
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.text_list import TextList
 
@@ -58,6 +58,14 @@ class _Block:
             self.hypotheses.append([])
             self.lines.append(line)
         (self.hypotheses[-1] if self.hypotheses else self.head).append(text)
+
+
+class _Hypothesis(NamedTuple):
+    """One candidate."""
+
+    text: bytes
+    scores: list[float]
+    alignment: bytes | None
 
 
 @readers.add("fairseq")
@@ -104,6 +112,10 @@ class FairseqReader(Reader):
                     found.append(b"\t".join([name, repr(float(scores[i])).encode(), *text]))
         out.write(b"".join(record + b"\n" for record in found))
 
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+        """See ``Reader.write_bad``; an empty source and no hypothesis."""
+        out.write(f"S-{bad.id}\t\n".encode())
+
     def _lists(self, lines: LineReader) -> Iterator[TextList | BadList]:
         """The lists in the order of the file."""
         seen: dict[int, int] = {}
@@ -115,43 +127,47 @@ class FairseqReader(Reader):
                     raise ListError("duplicate id", f"the number is also that of the list at {where}; remove one")
                 seen[block.number] = block.line
                 found = self._build(block, lines.path, names)
-                names = found.names if len(found) else names
+                names = found.names if isinstance(found, TextList) and len(found) else names
                 yield found
             except ListError as fault:
                 where_line = block.line if fault.line is None else fault.line
                 yield BadList(str(block.number), lines.path, where_line, fault.reason, fault.message)
 
-    def _build(self, block: _Block, path: str, names: tuple[str, ...] | None) -> TextList:
+    def _build(self, block: _Block, path: str, names: tuple[str, ...] | None) -> TextList | BadList:
         """The list of a block; ``names`` are the columns of the lists before. Raises ListError."""
         if block.stray is not None:
             line, text = block.stray
             raise ListError("record", f"found {excerpt(text)}; expected a record of fairseq, 'H-...'", line)
-        fields = [_fields(records, line) for records, line in zip(block.hypotheses, block.lines, strict=True)]
-        texts = [_text(found, self.text, line) for found, line in zip(fields, block.lines, strict=True)]
-        kept = first_places(texts)
-        repeated = len(texts) - len(kept)
-        if not repeated or self.duplicates == "keep":
-            kept = list(range(len(texts)))
-        rows = [_scores(fields[k], block.lines[k]) for k in kept]
-        if names is None:
-            names = ("score", *_POSITIONAL) if rows and len(rows[0]) > 1 else ("score",)
-        for k, row in zip(kept, rows, strict=True):
-            if len(row) != len(names):
-                there = "no scores of words, 'P-...'," if len(row) == 1 else "scores of words, 'P-...',"
-                raise ListError("columns", f"the candidate has {there} unlike the file's first list", block.lines[k])
-        alignments = [fields[k].get(b"A") for k in kept]
         head = _fields(block.head, block.line)
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
             raise ListError("record", f"found '{kind}-{block.number}' before any 'H-{block.number}'")
+        found, faults = each(block.hypotheses, lambda records, k: _hypothesis(records, self.text, block.lines[k - 1]))
+        if names is None:
+            names = ("score", *_POSITIONAL) if any(len(one.scores) > 1 for one in found.values()) else ("score",)
+        for k, one in found.items():
+            if len(one.scores) != len(names):
+                there = "no scores of words, 'P-...'," if len(one.scores) == 1 else "scores of words, 'P-...',"
+                faults[k] = ListError("columns", f"the candidate has {there} unlike the file's first list")
+        bad = left_out(faults, str(block.number), path, block.lines)
+        if bad and len(bad) == len(block.lines):
+            return BadList.of(bad)
+        places = [k for k in found if k not in faults]
+        kept = first_places([found[k].text for k in places])
+        repeated = len(places) - len(kept)
+        if repeated and self.duplicates == "drop":
+            places = [places[k] for k in kept]
+        good = [found[k] for k in places]
+        alignments = [one.alignment for one in good]
         return TextList(
-            id=str(block.number), path=path, line=block.line, texts=[texts[k] for k in kept],
-            lines=[block.lines[k] for k in kept], scores=np.array(rows, np.float64).reshape(len(rows), len(names)),
-            duplicates=repeated, form="fairseq", names=names,
+            id=str(block.number), path=path, line=block.line, texts=[one.text for one in good],
+            lines=[block.lines[k] for k in places],
+            scores=np.array([one.scores for one in good], np.float64).reshape(len(good), len(names)),
+            duplicates=repeated, form="fairseq", bad=tuple(bad), names=names,
             alignment=[(one or b"").strip() for one in alignments] if any(alignments) else None,
             source=head[b"S"].strip() if b"S" in head else None,
             references=(head[b"T"].strip(),) if b"T" in head else (),
-            raw=Pieces(block.head, [block.hypotheses[k] for k in kept]),
+            raw=Pieces(block.head, [block.hypotheses[k] for k in places]),
         )  # fmt: skip
 
 
@@ -212,11 +228,20 @@ def _fields(records: list[bytes], line: int) -> dict[bytes, bytes]:
     return found
 
 
+def _hypothesis(records: list[bytes], kind: str, line: int) -> _Hypothesis:
+    """What the records of a hypothesis say. Raises ListError."""
+    fields = _fields(records, line)
+    return _Hypothesis(_text(fields, kind, line), _scores(fields, line), fields.get(b"A"))
+
+
 def _text(fields: dict[bytes, bytes], kind: str, line: int) -> bytes:
     """The text of a hypothesis."""
     if kind.encode() not in fields:
         raise ListError("record", f"a candidate without {kind!r}; set the reader's option text: H", line)
-    return fields[kind.encode()].partition(b"\t")[2].strip()
+    _, tab, text = fields[kind.encode()].partition(b"\t")
+    if not tab:
+        raise ListError("record", f"no text behind the score of {kind!r}; expected a tab and the text", line)
+    return text.strip()
 
 
 def _scores(fields: dict[bytes, bytes], line: int) -> list[float]:

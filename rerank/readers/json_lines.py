@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rerank.errors import DataError
-from rerank.readers.base import BadList, NBestList, Reader, check_choice, excerpt
+from rerank.readers.base import BadList, NBestList, Reader, check_choice, excerpt, nameless
 from rerank.readers.lines import LineReader
-from rerank.readers.pieces import ListError
+from rerank.readers.pieces import ListError, Pieces
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.text_list import TextList
 
 _HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that are no escapes
 
-Build = Callable[[dict[str, Any], str, str, int], TextList]  # of an object, an id, path and line; raises ListError
+Build = Callable[
+    [dict[str, Any], str, str, int], TextList | BadList
+]  # of an object, an id, path and line; raises ListError
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,8 @@ class JsonReader(Reader):
             for number, line in lines:
                 if not line.strip():
                     continue
-                name = str(ordinal)
-                ordinal += 1
+                place, ordinal = str(ordinal), ordinal + 1
+                name = nameless(number) if self.ids == "file" and named is not False else place
                 try:
                     item = parse_object(line)
                     if self.ids == "file":
@@ -62,7 +64,7 @@ class JsonReader(Reader):
                             raise ListError(
                                 "id", message + "first list; the reader's option ids: ordinal looks at none"
                             )
-                        name = name if found is None else found
+                        name = place if found is None else found
                     if name in seen:
                         message = f"the id is also that of the list at line {seen[name]}; "
                         raise ListError("duplicate id", message + "the reader's option ids: ordinal numbers the lists")
@@ -70,6 +72,12 @@ class JsonReader(Reader):
                     yield build(item, name, lines.path, number)
                 except ListError as fault:
                     yield BadList(name, lines.path, number, fault.reason, fault.message)
+
+    def _empty_item(self, bad: BadList, like: NBestList | None) -> dict[str, Any]:
+        """The start of an object in the place of a bad list: its id, where those of the file have one."""
+        head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
+        named = not isinstance(head, dict) or self._id_key() in head
+        return {self._id_key(): bad.name} if named else {}
 
     @abstractmethod
     def _id_key(self) -> str:
@@ -143,7 +151,7 @@ def encoded(text: str) -> bytes:
         return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
 
 
-def json_line(item: dict[str, Any], nbest: NBestList) -> bytes:
+def json_line(item: dict[str, Any], nbest: NBestList | BadList) -> bytes:
     """An object as a line.
 
     Raises

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.errors import RecipeError
-from rerank.readers.base import NBestList, readers
+from rerank.readers.base import BadList, NBestList, readers
 from rerank.readers.json_lines import Build, JsonReader, encoded, json_line, number_of, shown, text_of, texts_of
-from rerank.readers.pieces import ListError, Pieces, first_places
+from rerank.readers.pieces import ListError, Pieces, each, first_places, left_out
 from rerank.readers.streams import Writable
 from rerank.readers.text_list import SparseScores, TextList
 
@@ -72,6 +72,10 @@ class JsonlReader(JsonReader):
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        out.write(json_line({**self._empty_item(bad, like), "candidates": []}, bad))
+
     def _id_key(self) -> str:
         return "id"
 
@@ -86,53 +90,75 @@ class _ListBuilder:
         self.reader = reader
         self.names: tuple[str, ...] | None = None
 
-    def __call__(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList:
+    def __call__(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
         entries = item.get("candidates")
         if not isinstance(entries, list):
             raise ListError("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
-        texts = [_text(entry, k) for k, entry in enumerate(entries, start=1)]
-        kept = first_places(texts)
-        repeated = len(texts) - len(kept)
+        found, faults = each(entries, _candidate)
+        faults |= self._misfits({place: one.numbers for place, one in found.items()})
+        bad = left_out(faults, name, path, [line] * len(entries))
+        if bad and len(bad) == len(entries):
+            return BadList.of(bad)
+        places = [place for place in found if place not in faults]
+        kept = first_places([found[place].text for place in places])
+        repeated = len(places) - len(kept)
         if repeated and self.reader.duplicates == "drop":
-            entries, texts = [entries[k] for k in kept], [texts[k] for k in kept]
-        scores, sparse = self._columns([_numbers(entry, k) for k, entry in enumerate(entries, start=1)])
+            places = [places[k] for k in kept]
+        good = [found[place] for place in places]
+        scores, sparse = self._columns([one.numbers for one in good])
         return TextList(
-            id=name, path=path, line=line, texts=texts, lines=[line] * len(texts), scores=scores,
-            duplicates=repeated, form="jsonl", names=self.names or (self.reader.base,), sparse=sparse,
-            segmentation=_derivations(entries, "segmentation"), alignment=_derivations(entries, "alignment"),
+            id=name, path=path, line=line, texts=[one.text for one in good], lines=[line] * len(good), scores=scores,
+            duplicates=repeated, form="jsonl", bad=tuple(bad), names=self.names or (self.reader.base,), sparse=sparse,
+            segmentation=_derivations([one.segmentation for one in good]),
+            alignment=_derivations([one.alignment for one in good]),
             source=None if item.get("source") is None else text_of(item["source"], "the source"),
-            references=_references(item), raw=Pieces(item, entries),
+            references=_references(item), raw=Pieces(item, [entries[place] for place in places]),
         )  # fmt: skip
+
+    def _misfits(self, found: dict[int, dict[str, float]]) -> dict[int, ListError]:
+        """The candidates whose numbers are not those of the columns; decides on these with the file's first list.
+
+        A base score that no candidate needs to have is put in. Raises ListError where none has one that they need.
+        """
+        base = self.reader.base
+        if not any(base in numbers for numbers in found.values()):
+            if base != SCORE and found:
+                message = f"no candidate has a number {base!r}, the base score; the reader's option base names another"
+                raise ListError("score", message)
+            for place in found:
+                found[place].update({SCORE: 0.0})
+        if self.names is None and found:
+            self.names = self._decide(list(found.values()))
+        checked = {place: self._misfit(numbers, place + 1) for place, numbers in found.items()}
+        return {place: fault for place, fault in checked.items() if fault is not None}
+
+    def _misfit(self, numbers: dict[str, float], k: int) -> ListError | None:
+        """What is wrong with the numbers of candidate ``k``."""
+        if self.reader.base not in numbers:
+            return ListError("score", f"candidate {k} has no number {self.reader.base!r}, the base score")
+        names = self.names or ()
+        for name in names:
+            if name not in numbers:
+                message = f"candidate {k} does not have the number {name!r}, as all of the file's first list do; "
+                return ListError("columns", message + "name the dense columns in the reader's option dense")
+        for name in _NUMBERS:
+            if name in numbers and name not in names:
+                message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
+                return ListError("columns", message)
+        return None
 
     def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
         """The names of the columns, by the numbers of the file's first list: the base score, then as they stand."""
-        shared = set(found[0]).intersection(*found)
-        names = [name for name in found[0] if name in shared]
+        shared = set(found[0]).intersection(*found).union(_NUMBERS)
+        names = [name for numbers in found for name in numbers if name in shared]
         if self.reader.dense is not None:
             names = [*self.reader.dense, *(name for name in names if name in _NUMBERS)]
         return tuple(dict.fromkeys([self.reader.base, *names]))
 
     def _columns(self, found: list[dict[str, float]]) -> tuple[np.ndarray, SparseScores | None]:
         """Dense columns, float64 [N, K], and what is left over."""
-        base = self.reader.base
-        scored = sum(base in numbers for numbers in found)
-        if found and scored == 0 and base == SCORE:
-            found = [{SCORE: 0.0, **numbers} for numbers in found]
-        elif scored < len(found):
-            k = next(k for k, numbers in enumerate(found, start=1) if base not in numbers)
-            message = f"candidate {k} has no number {base!r}, the base score"
-            raise ListError("score", message + ("" if scored else "; the reader's option base names another"))
-        if self.names is None and found:
-            self.names = self._decide(found)
-        names = self.names or (base,)
-        try:
-            scores = np.array([[numbers.pop(name) for name in names] for numbers in found], np.float64)
-        except KeyError as error:
-            message = f"not all candidates have the number {error.args[0]!r}, as all of the file's first list do; "
-            raise ListError("columns", message + "name the dense columns in the reader's option dense") from None
-        for name in _NUMBERS:
-            if any(name in numbers for numbers in found):
-                raise ListError("columns", f"candidates have the number {name!r}; not all of the first list have it")
+        names = self.names or (self.reader.base,)
+        scores = np.array([[numbers.pop(name) for name in names] for numbers in found], np.float64)
         counts = [len(numbers) for numbers in found]
         if not any(counts):
             return scores.reshape(len(found), len(names)), None
@@ -142,6 +168,22 @@ class _ListBuilder:
         values = np.array([value for _, value in left], np.float64)
         sparse = SparseScores(first, [encoded(key) for key, _ in left], values)
         return scores.reshape(len(found), len(names)), sparse
+
+
+class _Candidate(NamedTuple):
+    """What an entry of ``candidates`` says."""
+
+    text: bytes
+    numbers: dict[str, float]
+    segmentation: bytes | None
+    alignment: bytes | None
+
+
+def _candidate(entry: Any, k: int) -> _Candidate:
+    """Candidate ``k``. Raises ListError."""
+    return _Candidate(
+        _text(entry, k), _numbers(entry, k), _derivation(entry, "segmentation"), _derivation(entry, "alignment")
+    )
 
 
 def _text(entry: Any, k: int) -> bytes:
@@ -173,12 +215,15 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
     return found
 
 
-def _derivations(entries: list[Any], key: str) -> list[bytes] | None:
-    """The texts under ``key``, empty where a candidate has none; None where all have none."""
-    found = [entry.get(key) if isinstance(entry, dict) else None for entry in entries]
-    if all(value is None for value in found):
-        return None
-    return [b"" if value is None else text_of(value, f"'{key}'") for value in found]
+def _derivation(entry: Any, key: str) -> bytes | None:
+    """The text under ``key``, if there is one. Raises ListError."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return None if value is None else text_of(value, f"'{key}'")
+
+
+def _derivations(texts: list[bytes | None]) -> list[bytes] | None:
+    """The derivations of all candidates, empty where one has none; None where all have none."""
+    return None if all(text is None for text in texts) else [text or b"" for text in texts]
 
 
 def _references(item: dict[str, Any]) -> tuple[bytes, ...]:

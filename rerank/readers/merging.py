@@ -95,9 +95,8 @@ class MergedReader(Reader):
     ) -> None:
         """See ``Reader.write``; in the format of the systems, or in JSON lines if they have several."""
         assert isinstance(nbest, TextList), "lists that were merged"
-        each = [self.inner] if isinstance(self.inner, Reader) else self.inner
-        inner = each[0]
-        if len({type(format_of(reader)) for reader in each}) > 1:
+        inner = self._format
+        if inner is None:
             JsonlReader().write(out, replace(nbest, raw=None), order, scores)
             return
         origin: Origin = nbest.raw
@@ -113,6 +112,20 @@ class MergedReader(Reader):
         for i in range(len(nbest)) if order is None else order:
             part, place = origin.places[i]
             inner.write(out, origin.parts[part], [place], new[part])
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        inner, origin = self._format, like.raw if isinstance(like, TextList) else None
+        if inner is None:
+            JsonlReader().write_bad(out, bad, None)
+        else:
+            inner.write_bad(out, bad, origin.parts[0] if isinstance(origin, Origin) and origin.parts else None)
+
+    @property
+    def _format(self) -> Reader | None:
+        """The reader that lists are written with; None where the systems have several formats."""
+        each = [self.inner] if isinstance(self.inner, Reader) else self.inner
+        return each[0] if len({type(format_of(reader)) for reader in each}) == 1 else None
 
 
 def merge(
@@ -148,4 +161,10 @@ def _merged(
         parts = [(system, head) for system, head in heads if isinstance(head, TextList)]
         if bad is None:
             bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
-        yield bad if bad is not None else columns.join(parts, duplicates)
+        yield columns.join(parts, duplicates) if bad is None else replace(bad, size=_size(heads))
+
+
+def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:
+    """How many candidates all systems have, as far as that is known."""
+    sizes = [head.size if isinstance(head, BadList) else len(head) + len(head.bad) for _, head in heads]
+    return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -12,7 +12,8 @@ Moses' marks of phrases in the text, ``the house |0-1|``, are turned into a segm
 
 Labelled values that all candidates have are columns of scores, ``LM0`` or, where a label has several, ``TM0_0`` and
 ``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
-0 where there is none. Blank lines mean nothing. A line without an id belongs to the list before it, which is bad then.
+0 where there is none. Blank lines mean nothing. A line without an id is a bad candidate of the list before it. A line
+of an id and an empty text, ``7 |||``, is a list without candidates.
 """
 
 from __future__ import annotations
@@ -90,14 +91,26 @@ class Moses(Reader):
         """See ``Reader.write``; lines are those that were read but for the total.
 
         The total is replaced, and the first one kept among the features as ``BaseScore``. A list without candidates
-        is left out, as Moses does. Lists of other formats are written as Moses' too.
+        is left out, as Moses does, unless lists are numbered by their order. Lists of other formats are written as
+        Moses' too.
 
         Raises
         ------
         DataError: a text of another format has a line break or ``|||`` in it.
         """
         chosen = range(len(nbest)) if order is None else order
+        if not len(nbest) and self.ids == "ordinal":
+            out.write(_marker(f"list-{nbest.id}"))
         lines = [line_of(nbest, int(i)) for i in chosen]
         if scores is not None:
             lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
         out.write(b"".join([line + b"\n" for line in lines]))
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+        """See ``Reader.write_bad``; a line with an id, an empty text, and nothing else."""
+        out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
+
+
+def _marker(name: str) -> bytes:
+    """The line of a list without candidates."""
+    return f"{name} |||\n".encode("utf-8", "surrogateescape")

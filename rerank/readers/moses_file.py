@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from rerank.errors import DataError
-from rerank.readers.base import BadList, excerpt
+from rerank.readers.base import BadCandidate, BadList, excerpt
 from rerank.readers.moses_kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
 from rerank.readers.moses_layout import (
     TOTAL,
@@ -66,7 +67,7 @@ class File:
                 yield from self._gap(parsed, begin, end)
             name = str(self.next)
             self.next += 1
-            yield self._bad(parsed, name, begin, end) if damaged else self._list(parsed, name, begin, end)
+            yield self._list(parsed, name, begin, end, damaged=damaged)
 
     def _parse(self, block: Block, layout: Layout) -> _Parsed:
         n, rows = len(block.rows), block.rows
@@ -135,16 +136,18 @@ class File:
         if number - self.next > FARTHEST:
             message = f"found the id {number}; expected {self.next}, or not much more: {advice}"
             raise DataError(message, path=self.path, line=line, list_id=str(number))
-        names = self.names or (TOTAL,)
         while self.next < number:
-            name, empty = str(self.next), np.empty((0, len(names)))
+            name = str(self.next)
             self.next += 1
-            yield TextList(name, self.path, line, [], [], empty, self.base, form="moses", names=names)
+            yield self._empty(name, line)
 
-    def _bad(self, parsed: _Parsed, name: str, begin: int, end: int) -> BadList:
-        """What is wrong with a list."""
-        fault = self._fault(parsed, begin + int(np.argmax(parsed.bad[begin:end])))
-        return BadList(name, self.path, fault.line, fault.reason, fault.message)
+    def _bad(self, parsed: _Parsed, name: str, begin: int, end: int) -> list[BadCandidate]:
+        """What is wrong with the lines of a list."""
+        found = []
+        for place in np.flatnonzero(parsed.bad[begin:end]).tolist():
+            fault = self._fault(parsed, begin + place)
+            found.append(BadCandidate(name, self.path, fault.line, fault.reason, fault.message, place))
+        return found
 
     def _fault(self, parsed: _Parsed, line: int) -> Fault:
         """What is wrong with a line."""
@@ -167,28 +170,43 @@ class File:
             return Fault("columns", f"{message} (the reader's option columns can name those that are meant)", number)
         return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}", number)
 
-    def _list(self, parsed: _Parsed, name: str, begin: int, end: int) -> TextList:
+    def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | BadList:
+        """A list without its bad lines, of which there are some if ``damaged``."""
         block, fields = parsed.block, parsed.fields
-        texts = fields["text"][begin:end]
+        if damaged and end - begin == 1 and _is_marker(block, begin):
+            return self._empty(name, parsed.numbers[begin])
+        bad = self._bad(parsed, name, begin, end) if damaged else []
         segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
         alignment = fields["alignment"][begin:end] if "alignment" in fields else None
-        if block.marked:
-            texts, marks = unmark(texts)
-            segmentation = marks if segmentation is None else segmentation
-        scores, numbers, sparse = parsed.scores[begin:end], parsed.numbers[begin:end], _sparse(parsed, begin, end)
-        raw = block.texts(slice(begin, end), BEGIN)
-        repeated = len(texts) - len(set(texts))
-        if repeated and self.reader.duplicates == "drop":
-            kept = first_places(texts)
-            scores = scores[kept]
-            texts, numbers, raw = [texts[i] for i in kept], [numbers[i] for i in kept], [raw[i] for i in kept]
-            segmentation = None if segmentation is None else [segmentation[i] for i in kept]
-            alignment = None if alignment is None else [alignment[i] for i in kept]
-            sparse = None if sparse is None else _chosen(sparse, kept)
-        return TextList(
-            name, self.path, numbers[0], texts, numbers, scores, self.base, repeated, "moses",
-            self.names, sparse, segmentation, alignment, None, (), Pieces(self.layout, raw),
+        every = TextList(
+            name, self.path, parsed.numbers[begin], fields["text"][begin:end], parsed.numbers[begin:end],
+            parsed.scores[begin:end], self.base, 0, "moses", (), self.names or (TOTAL,), _sparse(parsed, begin, end),
+            segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
         )  # fmt: skip
+        found = every.without(bad) if bad else every
+        if isinstance(found, BadList):
+            return found
+        found = _unmarked(found) if block.marked else found
+        repeated = len(found) - len(set(found.texts))
+        if repeated and self.reader.duplicates == "drop":
+            found = found.some(first_places(found.texts))
+        return replace(found, duplicates=repeated) if repeated else found
+
+    def _empty(self, name: str, line: int) -> TextList:
+        """A list without candidates."""
+        names = self.names or (TOTAL,)
+        return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
+
+
+def _is_marker(block: Block, line: int) -> bool:
+    """Is it a line that has an id, an empty text, and nothing else?"""
+    return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
+
+
+def _unmarked(nbest: TextList) -> TextList:
+    """A list whose texts may have marks of phrases, without them."""
+    texts, marks = unmark(nbest.texts)
+    return replace(nbest, texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)
 
 
 def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
@@ -201,11 +219,3 @@ def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
     places += first[0]
     names = [entry_name(parsed.block.data, entries, entry) for entry in places.tolist()]
     return SparseScores(np.searchsorted(places, first).astype(np.int64), names, entries.values[places])
-
-
-def _chosen(sparse: SparseScores, kept: list[int]) -> SparseScores:
-    """The sparse values of some of the candidates."""
-    places = [range(int(sparse.first[i]), int(sparse.first[i + 1])) for i in kept]
-    first = np.cumsum([0, *map(len, places)])
-    flat = [entry for one in places for entry in one]
-    return SparseScores(first.astype(np.int64), [sparse.names[entry] for entry in flat], sparse.values[flat])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from rerank.compile import kernel
 from rerank.errors import DataError
-from rerank.readers.base import TRACE, BadList, NBestList, OnBadList, Reader, SkipCount
+from rerank.readers.base import TRACE, BadCandidate, BadList, NBestList, OnBadList, Reader, SkipCount
 from rerank.readers.brackets import read_trees
 from rerank.readers.streams import PathLike, single_stdin, stream_name
 from rerank.readers.trees import Trees, parse_brackets
@@ -48,19 +48,35 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
     return [symbols.text(word) for label, word in leaves if label != TRACE]
 
 
-def parse_list(nbest: NBestList, symbols: SymbolTable) -> Trees | BadList:
-    """The candidates' trees, or a bad list: "brackets" for malformed trees, "words" for several sentences."""
+def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees] | BadList:
+    """The list and its candidates' trees, without those that are malformed, or a bad list.
+
+    The reasons are "brackets" for malformed trees, "words" for several sentences.
+    """
     try:
         trees = nbest.trees(symbols)
-    except DataError as error:
-        return BadList(nbest.id, nbest.path, error.line or nbest.line, "brackets", error.message)
+    except DataError:
+        found = nbest.without(_malformed(nbest, symbols))
+        return found if isinstance(found, BadList) else parse_list(found, symbols)
     if len(nbest) > 1:
         k = same_yield(trees, trees, 0, symbols.intern(TRACE))
         if k >= 0:
             difference = _difference(yield_words(trees, 0, symbols), yield_words(trees, k, symbols))
             message = f"candidates 1 and {k + 1} have different words: {difference}"
             return BadList(nbest.id, nbest.path, nbest.lines[k], "words", message)
-    return trees
+    return nbest, trees
+
+
+def _malformed(nbest: NBestList, symbols: SymbolTable) -> list[BadCandidate]:
+    """The candidates of a list that are no well-formed trees."""
+    found = []
+    for place in range(len(nbest)):
+        try:
+            nbest.some([place]).trees(symbols)
+        except DataError as error:
+            line = error.line or nbest.lines[place]
+            found.append(BadCandidate(nbest.id, nbest.path, line, "brackets", error.message, place))
+    return found
 
 
 def read_parses(
@@ -83,12 +99,12 @@ def read_parses(
         if isinstance(nbest, BadList):
             count.bad(nbest)
             continue
-        trees = parse_list(nbest, symbols)
-        if isinstance(trees, BadList):
-            count.bad(trees)
+        found = parse_list(nbest, symbols)
+        if isinstance(found, BadList):
+            count.bad(found)
             continue
-        count.good(nbest)
-        yield nbest, trees
+        count.good(found[0])
+        yield found
 
 
 class RawPair(NamedTuple):
@@ -155,9 +171,10 @@ def read_pairs(
 def parse_pair(raw: RawPair, symbols: SymbolTable) -> tuple[NBestList, Trees, Trees] | BadList:
     """A list, its trees and its gold tree, or why they cannot be used."""
     nbest, text, line, gold_name = raw
-    trees = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols)
-    if isinstance(nbest, BadList) or isinstance(trees, BadList):
-        return cast(BadList, trees)
+    found = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols)
+    if isinstance(found, BadList):
+        return found
+    nbest, trees = found
     try:
         gold = parse_brackets([text], symbols, lines=[line])
     except DataError as error:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rerank.errors import RecipeError
-from rerank.readers.base import BadList, NBestList, Reader, check_choice, excerpt
+from rerank.readers.base import BadCandidate, BadList, NBestList, Reader, check_choice, excerpt
 from rerank.readers.lines import LineReader
+from rerank.readers.pieces import first_places
 from rerank.readers.streams import PathLike, open_stream
+
+_NUL = "a NUL byte; the file is damaged or not a text file"
 
 
 class Fault(NamedTuple):
-    """Why a list is bad, and at which line of the file."""
+    """Why a list or a candidate is bad, and at which line of the file."""
 
     reason: str
     message: str
@@ -84,47 +88,78 @@ class ParseReader(Reader):
 
     def _build(self, parts: Parts, lines: LineReader, form: str) -> NBestList | BadList:
         """The list made of ``parts``, or what is wrong with it."""
-        scores, fault = parse_scores(parts.scores, parts.score_lines, self.score)
-        if lines.nul and any(b"\0" in text for text in (parts.head, *parts.texts)):
-            fault = Fault("nul", "a NUL byte; the file is damaged or not a text file", parts.line)
-        if fault is not None:
-            return BadList(parts.id, lines.path, fault.line, fault.reason, fault.message)
-        texts, numbers = parts.texts, parts.lines
-        repeated = len(texts) - len(set(texts))
+        if lines.nul and b"\0" in parts.head:
+            return BadList(parts.id, lines.path, parts.line, "nul", _NUL, len(parts.texts))
+        scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
+        faults = _tree_faults(parts, lines.nul) | faults
+        bad = [
+            BadCandidate(parts.id, lines.path, fault.line, fault.reason, fault.message, place)
+            for place, fault in sorted(faults.items())
+        ]
+        every = NBestList(parts.id, lines.path, parts.line, parts.texts, parts.lines, scores, self.score, form=form)
+        found = every.without(bad) if bad else every
+        if isinstance(found, BadList):
+            return found
+        repeated = len(found) - len(set(found.texts))
         if repeated and self.duplicates == "drop":
-            first: dict[bytes, int] = {}
-            for i, text in enumerate(texts):
-                first.setdefault(text, i)
-            kept = list(first.values())
-            texts, numbers, scores = list(first), [numbers[i] for i in kept], scores[kept]
-        return NBestList(parts.id, lines.path, parts.line, texts, numbers, scores, self.score, repeated, form)
+            found = found.some(first_places(found.texts))
+        return replace(found, duplicates=repeated) if repeated else found
 
 
-def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, Fault | None]:
-    """Score lines as float64 [N, K], or the first fault among them; K > ``column`` wherever N > 0."""
+def _tree_faults(parts: Parts, nul: bool) -> dict[int, Fault]:
+    """What is no tree, by candidate; ``nul``: whether there may be NUL bytes."""
+    faults: dict[int, Fault] = {}
+    for i, text in enumerate(parts.texts):
+        if nul and b"\0" in text:
+            faults[i] = Fault("nul", _NUL, parts.lines[i])
+        elif text[:1] != b"(" and text.lstrip()[:1] != b"(":
+            faults[i] = Fault("tree", f"found {excerpt(text)}; expected the candidate's tree, '(...)'", parts.lines[i])
+    return faults
+
+
+def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Fault]]:
+    """Score lines as float64 [N, K], and what is wrong with some of them, by place; rows of these mean nothing.
+
+    K > ``column`` wherever N > 0. Of lines with different numbers of scores, most are right.
+    """
     try:
         scores = np.array(list(map(float, texts)), dtype=np.float64).reshape(len(texts), 1)
         if column > 0 or b"_" in b"".join(texts):  # Python reads 1_000 as a number
             raise ValueError
     except ValueError:
-        rows: list[list[float]] = []
-        for text, line in zip(texts, lines, strict=True):
-            row = numbers(text)
-            if row is None:
-                return np.empty((0, 1)), Fault("score", f"found {excerpt(text)}; expected the candidate's score", line)
-            if len(row) <= column:
-                message = f"found {len(row)} scores; the reader's option score: {column} asks for one more at least"
-                return np.empty((0, 1)), Fault("columns", message, line)
-            if rows and len(row) != len(rows[0]):
-                message = f"found {len(row)} scores; the first candidate of the list has {len(rows[0])}"
-                return np.empty((0, 1)), Fault("columns", message, line)
-            rows.append(row)
-        scores = np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else column + 1)
-    finite = np.isfinite(scores).all(axis=1)
-    if not finite.all():
-        i = int(np.argmin(finite))
-        return scores, Fault("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
-    return scores, None
+        return _parse_rows(texts, lines, column)
+    return scores, _infinite(texts, lines, scores)
+
+
+def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Fault]]:
+    """``parse_scores`` line by line."""
+    faults: dict[int, Fault] = {}
+    rows = [numbers(text) for text in texts]
+    widths = Counter(len(row) for row in rows if row is not None and len(row) > column)
+    width = widths.most_common(1)[0][0] if widths else column + 1
+    scores = np.zeros((len(rows), width))
+    for i, row in enumerate(rows):
+        if row is None:
+            message = f"found {excerpt(texts[i])}; expected the candidate's score"
+            advice = "" if texts[i].strip() else "; let the parser write one (-tree_likelihood, -confidence)"
+            faults[i] = Fault("score", message + advice, lines[i])
+        elif len(row) <= column:
+            message = f"found {len(row)} scores; the reader's option score: {column} asks for one more at least"
+            faults[i] = Fault("columns", message, lines[i])
+        elif len(row) != width:
+            message = f"found {len(row)} scores; most candidates of the list have {width}"
+            faults[i] = Fault("columns", message, lines[i])
+        else:
+            scores[i] = row
+    return scores, _infinite(texts, lines, scores) | faults
+
+
+def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> dict[int, Fault]:
+    """The lines whose scores are not finite."""
+    return {
+        i: Fault("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
+        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
+    }
 
 
 def numbers(text: bytes) -> list[float] | None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from rerank.readers.nbest import BadCandidate
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Pieces(NamedTuple):
@@ -18,13 +23,37 @@ class Pieces(NamedTuple):
     head: Any
     candidates: list[Any]
 
+    def some(self, places: Sequence[int]) -> Pieces:
+        """Those of the candidates at ``places``."""
+        return Pieces(self.head, [self.candidates[place] for place in places])
+
 
 class ListError(Exception):
-    """A list turns out to be bad; ``reason`` and ``message`` are those of the BadList to come."""
+    """A list, or one of its candidates, turns out to be bad, for the ``reason`` and with the ``message`` given."""
 
     def __init__(self, reason: str, message: str, line: int | None = None) -> None:
         self.reason, self.message, self.line = reason, message, line
         super().__init__(message)
+
+
+def each(items: Sequence[T], make: Callable[[T, int], U]) -> tuple[dict[int, U], dict[int, ListError]]:
+    """What ``make`` (of an item and its number, from 1) gives for the candidates of a list, and why not, by place."""
+    good: dict[int, U] = {}
+    bad: dict[int, ListError] = {}
+    for place, item in enumerate(items):
+        try:
+            good[place] = make(item, place + 1)
+        except ListError as fault:
+            bad[place] = fault
+    return good, bad
+
+
+def left_out(bad: dict[int, ListError], name: str, path: str, lines: Sequence[int]) -> list[BadCandidate]:
+    """The bad candidates of the list ``name``; ``lines`` are those of all its candidates."""
+    return [
+        BadCandidate(name, path, lines[place] if fault.line is None else fault.line, fault.reason, fault.message, place)
+        for place, fault in sorted(bad.items())
+    ]
 
 
 def first_places(texts: Sequence[bytes]) -> list[int]:

@@ -14,15 +14,16 @@ empty or unusable input, is a list without candidates.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import NBestList, check_choice, readers
+from rerank.readers.base import BadList, NBestList, check_choice, readers
 from rerank.readers.json_lines import Build, JsonReader, json_line, number_of, shown, text_of
-from rerank.readers.pieces import ListError, Pieces, first_places
+from rerank.readers.pieces import ListError, Pieces, each, first_places, left_out
 from rerank.readers.streams import Writable
 from rerank.readers.text_list import TextList
 
@@ -35,7 +36,7 @@ class _Row(NamedTuple):
     text: Any
     values: list[Any]
     nested: bool
-    factors: dict[str, Any]
+    factors: Any
 
     def rescored(self, score: float) -> _Row:
         return self._replace(values=[score, *self.values[1:]])
@@ -64,7 +65,7 @@ class SockeyeReader(JsonReader):
         """See ``Reader.write``; new scores take the place of the old ones, negative for ``scores: cost``."""
         assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
         chosen = list(range(len(nbest)) if order is None else order)
-        if scores is None and chosen == list(range(len(nbest))):
+        if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
             out.write(json_line(nbest.raw.head, nbest))
             return
         sign = -1.0 if self.scores == "cost" else 1.0
@@ -82,37 +83,58 @@ class SockeyeReader(JsonReader):
             item[_FACTORS] = [row.factors for row in rows]
         out.write(json_line(item, nbest))
 
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``; as sockeye answers an input that it cannot use."""
+        item = self._empty_item(bad, like) | {"translation": "", "score": float("inf")}
+        out.write(json_line(item, bad))
+
     def _id_key(self) -> str:
         return "sentence_id"
 
     def _builder(self) -> Build:
         return self._list
 
-    def _list(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList:
+    def _list(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
         """The list of one object. Raises ListError."""
         rows = _rows(item)
-        texts = [text_of(row.text, f"translation {k}") for k, row in enumerate(rows, start=1)]
-        kept = first_places(texts)
-        repeated = len(texts) - len(kept)
+        found, faults = each(rows, _candidate)
+        widths = Counter(len(values) for _, values in found.values())
+        width = widths.most_common(1)[0][0] if widths else 1
+        for k, (_, values) in found.items():
+            if len(values) != width:
+                message = f"translation {k + 1} has {len(values)} scores; most of the list have {width}"
+                faults[k] = ListError("columns", message)
+        bad = left_out(faults, name, path, [line] * len(rows))
+        if bad and len(bad) == len(rows):
+            return BadList.of(bad)
+        places = [k for k in found if k not in faults]
+        kept = first_places([found[k][0] for k in places])
+        repeated = len(places) - len(kept)
         if repeated and self.duplicates == "drop":
-            rows, texts = [rows[k] for k in kept], [texts[k] for k in kept]
-        values = [
-            [number_of(value, f"the score of translation {k}") for value in row.values]
-            for k, row in enumerate(rows, start=1)
-        ]
-        width = len(values[0]) if values else 1
-        if not all(len(row) == width for row in values):
-            raise ListError("columns", "the translations have different numbers of scores")
-        scores = np.array(values, np.float64).reshape(len(rows), width)
+            places = [places[k] for k in kept]
+        texts = [found[k][0] for k in places]
+        scores = np.array([found[k][1] for k in places], np.float64).reshape(len(places), width)
         return TextList(
             id=name, path=path, line=line, texts=texts, lines=[line] * len(texts),
             scores=-scores + 0.0 if self.scores == "cost" else scores, duplicates=repeated, form="sockeye",
-            names=("score", *(f"factor{k}" for k in range(1, width))), raw=Pieces(item, rows),
+            bad=tuple(bad), names=("score", *(f"factor{k}" for k in range(1, width))),
+            raw=Pieces(item, [rows[k] for k in places]),
         )  # fmt: skip
 
 
+def _candidate(row: _Row, k: int) -> tuple[bytes, list[float]]:
+    """The text and the scores of translation ``k``. Raises ListError."""
+    if not row.values:
+        raise ListError("score", f"translation {k} has no score")
+    if not isinstance(row.factors, dict):
+        raise ListError("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
+    return text_of(row.text, f"translation {k}"), [
+        number_of(value, f"the score of translation {k}") for value in row.values
+    ]
+
+
 def _rows(item: dict[str, Any]) -> list[_Row]:
-    """The translations of an object. Raises ListError."""
+    """The translations of an object, which nobody has looked into. Raises ListError."""
     if "translations" not in item:
         for key in ("translation", "score"):
             if key not in item:
@@ -134,10 +156,5 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
         nested = isinstance(score, list)
-        if nested and not score:
-            raise ListError("score", f"translation {k + 1} has no score")
-        one = factors[k] if factors is not None else {}
-        if not isinstance(one, dict):
-            raise ListError("columns", f"found {shown(one)} under {_FACTORS!r}; expected objects")
-        rows.append(_Row(text, score if nested else [score], nested, one))
+        rows.append(_Row(text, score if nested else [score], nested, factors[k] if factors is not None else {}))
     return rows

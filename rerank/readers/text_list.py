@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -16,6 +17,13 @@ class SparseScores(NamedTuple):
     first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
     names: list[bytes]  # one an entry
     values: np.ndarray  # float64, one an entry
+
+    def some(self, places: Sequence[int]) -> SparseScores:
+        """Those of the candidates at ``places``."""
+        spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
+        first = np.cumsum([0, *map(len, spans)])
+        flat = [entry for one in spans for entry in one]
+        return SparseScores(first.astype(np.int64), [self.names[entry] for entry in flat], self.values[flat])
 
 
 class TextCandidate(Candidate):
@@ -57,7 +65,7 @@ class TextList(NBestList):
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
     | source       | bytes or None         | the input, where the format holds it |
     | references   | tuple of bytes        | references, where the format holds them |
-    | raw          | any                   | what the reader wants for writing the list back |
+    | raw          | any                   | what the reader wants for writing the list back; ``some`` if by candidate |
     """
 
     kind: ClassVar[type[Candidate]] = TextCandidate
@@ -69,3 +77,13 @@ class TextList(NBestList):
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
     raw: Any = None
+
+    def some(self, places: Sequence[int]) -> Self:
+        """See ``NBestList.some``."""
+        sparse = None if self.sparse is None else self.sparse.some(places)
+        raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
+        segmentation, alignment = (
+            None if texts is None else [texts[i] for i in places] for texts in (self.segmentation, self.alignment)
+        )
+        found = super().some(places)
+        return replace(found, sparse=sparse, segmentation=segmentation, alignment=alignment, raw=raw)

@@ -63,26 +63,40 @@ def read_text_pairs(
     """
     count = count if count is not None else SkipCount()
     for raw in read_raw_text_pairs(reader, nbest_path, references=references, sources=sources, form=form):
-        pair = settle(raw, count, needs_references=needs_references, needs_source=needs_source)
-        if pair is not None:
-            yield pair
+        nbest = settle(raw, complete(raw, needs_references=needs_references, needs_source=needs_source), count)
+        if nbest is not None:
+            yield TextPair(nbest, raw.source or b"", raw.references)
 
 
-def settle(
-    raw: RawTextPair, count: SkipCount, *, needs_references: bool = True, needs_source: bool = False
-) -> TextPair | None:
-    """Count a list; it with its source and references, or None if it cannot be used. See ``read_text_pairs``."""
+def complete(raw: RawTextPair, *, needs_references: bool = True, needs_source: bool = False) -> TextList | BadList:
+    """The list, or a bad one if it lacks what is needed; see ``read_text_pairs``."""
     nbest = raw.nbest
+    if isinstance(nbest, BadList) or raw.missing is not None:
+        return nbest
+    if needs_references and not raw.references:
+        message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
+        return BadList(nbest.id, nbest.path, nbest.line, "no reference", message)
+    if needs_source and raw.source is None:
+        message = f"no source: name the file with {SOURCES_KEY}, or use a format that holds it (jsonl)"
+        return BadList(nbest.id, nbest.path, nbest.line, "no source", message)
+    return nbest
+
+
+def settle(raw: RawTextPair, nbest: TextList | BadList, count: SkipCount) -> TextList | None:
+    """Count what became of a list; it, or None if it cannot be used.
+
+    Raises
+    ------
+    DataError: it is bad, misses, or has bad candidates, and the policy is "error".
+    """
     if raw.missing is not None:
         count.bad(raw.missing)
-    elif isinstance(nbest, TextList):
-        nbest = _complete(nbest, raw.source, raw.references, needs_source, needs_references)
     if isinstance(nbest, BadList):
         count.bad(nbest)
         return None
     if raw.missing is None:
         count.good(nbest)
-    return TextPair(nbest, raw.source or b"", raw.references)
+    return nbest
 
 
 def read_raw_text_pairs(
@@ -225,16 +239,3 @@ def _text_list(nbest: NBestList | BadList) -> TextList | BadList:
         return nbest
     message = "the reader gives lists of trees; texts need one of the readers moses, fairseq, sockeye, jsonl"
     raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
-
-
-def _complete(
-    nbest: TextList, source: bytes | None, references: tuple[bytes, ...], needs_source: bool, needs_references: bool
-) -> TextList | BadList:
-    """The list, or a bad one if it lacks what is needed."""
-    if needs_references and not references:
-        message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
-        return BadList(nbest.id, nbest.path, nbest.line, "no reference", message)
-    if needs_source and source is None:
-        message = f"no source: name the file with {SOURCES_KEY}, or use a format that holds it (jsonl)"
-        return BadList(nbest.id, nbest.path, nbest.line, "no source", message)
-    return nbest

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rerank.errors import DataError, RecipeError
+from rerank.readers.base import BadCandidate
 from rerank.readers.systems import System
 from rerank.readers.text_list import SparseScores, TextList
 
@@ -19,6 +22,10 @@ class Origin(NamedTuple):
     parts: list[TextList]  # the list of each system that has one
     systems: list[int]  # the system of each part
     places: list[tuple[int, int]]  # (part, candidate) of every candidate
+
+    def some(self, places: Sequence[int]) -> Origin:
+        """Where some of the candidates come from."""
+        return self._replace(places=[self.places[place] for place in places])
 
 
 class UnitedColumns:
@@ -61,7 +68,8 @@ class UnitedColumns:
             id=first_list.id, path=first_list.path, line=first_list.line,
             texts=[lists[k].texts[i] for k, i in places], lines=[lists[k].lines[i] for k, i in places],
             scores=scores[kept], column=self.base,
-            duplicates=len(again), form="merged", names=self.names, sparse=_join_sparse(lists, places),
+            duplicates=len(again), form="merged", bad=_join_bad(lists), names=self.names,
+            sparse=_join_sparse(lists, places),
             segmentation=_join_texts([found.segmentation for found in lists], places),
             alignment=_join_texts([found.alignment for found in lists], places),
             source=next((found.source for found in lists if found.source is not None), None),
@@ -86,6 +94,15 @@ class UnitedColumns:
             scores[place, fresh] = scores[at, fresh]
             scores[place, self.width + owners[at].number - 1] = 1.0
             have.update(fresh)
+
+
+def _join_bad(lists: list[TextList]) -> tuple[BadCandidate, ...]:
+    """The candidates that were left out of the lists, with their places among those of all systems."""
+    sizes = [len(found) + len(found.bad) for found in lists]
+    before = np.cumsum([0, *sizes]).tolist()
+    return tuple(
+        replace(bad, place=bad.place + start) for found, start in zip(lists, before, strict=False) for bad in found.bad
+    )
 
 
 def _join_texts(columns: list[list[bytes] | None], places: list[tuple[int, int]]) -> list[bytes] | None:

@@ -105,29 +105,33 @@ def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     return _flat(metrics.get("training", {}).get("bound") or {})
 
 
+LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what: the key of its counts
+
+
 def corpora(metrics: Mapping[str, Any]) -> Grid:
     """How large the splits are."""
     rows = [
         [
             split,
             *(count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")),
-            count(sum((entry.get("skipped") or {}).values())),
+            *(count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()),
             duration(entry.get("seconds")),
         ]
         for split, entry in metrics.get("corpora", {}).items()
     ]
-    headings = ["split", "lists", "candidates", "nonzeros", "feature columns", "lists left out", "time to build"]
-    return Grid("Corpora", headings, rows)
+    headings = ["split", "lists", "candidates", "nonzeros", "feature columns"]
+    return Grid("Corpora", [*headings, *(f"{what}s left out" for what in LEFT_OUT), "time to build"], rows)
 
 
 def skipped(metrics: Mapping[str, Any]) -> Grid:
-    """Lists that were left out, by reason."""
+    """Lists, and candidates of others, that were left out, by reason."""
     rows = [
-        [split, str(reason), count(lists)]
+        [split, what, str(reason), count(number)]
         for split, entry in metrics.get("corpora", {}).items()
-        for reason, lists in (entry.get("skipped") or {}).items()
+        for what, key in LEFT_OUT.items()
+        for reason, number in (entry.get(key) or {}).items()
     ]
-    return Grid("Lists left out", ["split", "reason", "lists"], rows, texts=2)
+    return Grid("Left out", ["split", "what", "reason", "how many"], rows, texts=3)
 
 
 def lists(metrics: Mapping[str, Any]) -> Grid:

@@ -214,6 +214,15 @@ def test_bad_lists_keep_their_places(rerank, model):
     assert [line for line in result.out.splitlines() if "\t" in line and "-" not in line] == ["0\ta", "1\tb", "0\tc"]
 
 
+def test_bad_candidates_leave_their_lists(rerank, model):
+    data = b"3\ta\nnan\n(S1 (NN x))\n-1\n(S1 (NN x))\n-2\n(S1 (NN x)\n\n1\tb\n-1\n(S1 (NN y))\n\n"
+    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "such candidates with --on-bad-list skip")
+    result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
+    assert (result.code, result.out) == (0, "(S1 (NN x))\n(S1 (NN y))\n")
+    assert "skipped 1 candidates (infinite score); the first: <stdin>:2: list a" in result.err
+    assert "skipped 1 candidates (brackets); the first: <stdin>:7: list a" in result.err
+
+
 def test_no_lists(rerank, model):
     result = rerank("rerank", model, "-")
     assert (result.code, result.out) == (0, "")

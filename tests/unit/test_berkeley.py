@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of, outcome
 
 from rerank.errors import DataError
 from rerank.readers import berkeley
@@ -44,7 +45,7 @@ def good(found: NBestList | BadList) -> NBestList:
 
 
 def outline(found: list[NBestList | BadList]) -> list[tuple[str, object]]:
-    return [(one.id, one.reason if isinstance(one, BadList) else len(one)) for one in found]
+    return [outcome(one) for one in found]
 
 
 def test_groups(tmp_path: Path) -> None:
@@ -101,8 +102,7 @@ def test_bad_groups(tmp_path: Path, name: str) -> None:
     reason, data, line, message = BAD[name]
     found = read(tmp_path, GROUPS + data + GROUPS)
     assert outline(found) == [("0", 2), ("1", 0), ("2", 1), ("3", reason), ("4", 2), ("5", 0), ("6", 1)]
-    bad = found[3]
-    assert isinstance(bad, BadList)
+    bad = fault_of(found[3])
     assert bad.line == GROUPS.count(b"\n") + line
     assert message in bad.message
     with pytest.raises(DataError, match=f"lists:{bad.line}: list 3: .*--on-bad-list skip"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of, outcome
 
 from rerank.errors import DataError, RecipeError
 from rerank.readers import charniak
@@ -30,7 +31,7 @@ def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> l
 
 def outline(found: list[NBestList | BadList]) -> list[tuple[str, object]]:
     """(id, number of candidates or the reason) of every list."""
-    return [(one.id, one.reason if isinstance(one, BadList) else len(one)) for one in found]
+    return [outcome(one) for one in found]
 
 
 def good(found: NBestList | BadList) -> NBestList:
@@ -152,15 +153,20 @@ BAD = {
     "one more, indented": ("too many", b"1\tx\n-1\n  (NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
     "a word": ("score", b"2\tx\n-1\n(NN x)\nhigh\n(NN y)\n\n", 4, "found 'high'"),
     "an underscore": ("score", b"1\tx\n-1_0\n(NN x)\n\n", 2, "found '-1_0'"),
-    "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found the tree '(NN y)'"),
+    "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found '(NN y)'"),
     "white space": ("score", b"1\tx\n \n(NN x)\n\n", 2, "found ' '"),
     "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
     "infinity": ("infinite score", b"1\tx\n-Infinity\n(NN x)\n\n", 2, "expected finite"),
     "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
-    "columns": ("columns", b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n", 4, "found 1 scores; the first candidate"),
+    "columns": (
+        "columns",
+        b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n",
+        4,
+        "found 1 scores; most candidates of the list have 2",
+    ),
     "a word for a tree": ("tree", b"1\tx\n-1\nNN\n\n", 3, "found 'NN'; expected the candidate's tree"),
     "a second score": ("tree", b"2\tx\n-1\n-1\n(NN x)\n(NN y)\n\n", 3, "found '-1'"),
-    "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 1, "NUL"),
+    "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 3, "NUL"),
     "nul in the id": ("nul", b"1\tx\0\n-1\n(NN y)\n\n", 1, "NUL"),
     "used id": ("duplicate id", b"1\ta\n-1\n(NN y)\n\n", 1, "list at line 1; the reader's option ids: ordinal"),
 }
@@ -173,9 +179,8 @@ def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
     bad = found[1]
     assert [kind for _, kind in outline(found)] == [2, reason, 1, 1]
     assert [one.id for one in (found[0], *found[2:])] == ["a", "b", "c"]
-    assert isinstance(bad, BadList)
-    assert (bad.path, bad.line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
-    assert message in bad.message
+    assert (fault_of(bad).path, fault_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
+    assert message in fault_of(bad).message
     assert bad.id == {"header": "1", "duplicate id": "a"}.get(reason, bad.id)
 
 
@@ -206,7 +211,7 @@ def test_bad_lists_one_after_the_other(tmp_path: Path) -> None:
     for reason, data, _, _ in BAD.values():
         if reason != "header" or data[:1] not in (b"(", b"-"):  # a list without any header goes with the one before
             reasons.append(reason)
-            parts.append(data)
+            parts.append(data.replace(b"\tx\n", b"\tx%d\n" % len(parts)))
     found = read(tmp_path, A + b"".join(parts) + C)
     assert [kind for _, kind in outline(found)] == [2, *reasons, 1]
 
@@ -229,16 +234,18 @@ def test_under_skip_bad_lists_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "lists"
     path.write_bytes(A + BAD["nan"][1] + B + BAD["infinity"][1].replace(b"\tx", b"\tz") + BAD["a word"][1] + C)
     count = SkipCount("skip")
-    assert [nbest.id for nbest in read_lists(CharniakReader(), path, count=count)] == ["a", "b", "c"]
+    assert [nbest.id for nbest in read_lists(CharniakReader(), path, count=count)] == ["a", "x", "b", "c"]
     assert count.as_dict() == {
-        "lists": 3,
-        "candidates": 4,
+        "lists": 4,
+        "candidates": 5,
         "duplicates": 0,
-        "skipped": {"infinite score": 2, "score": 1},
+        "skipped": {"duplicate id": 1, "infinite score": 1},
+        "skipped_candidates": {"infinite score": 1},
     }
-    assert count.skipped == 3
-    assert count.first["score"].startswith(f"{path}:")
-    assert "skipped 2 lists (infinite score); the first: " in str(count)
+    assert (count.skipped, count.skipped_candidates) == (2, 1)
+    assert count.first["infinite score"].startswith(f"{path}:")
+    assert "skipped 1 lists (infinite score); the first: " in str(count)
+    assert f"skipped 1 candidates (infinite score); the first: {path}:" in str(count)
 
 
 def test_files_of_another_kind_give_one_bad_list(tmp_path: Path) -> None:
@@ -323,7 +330,13 @@ def test_the_gum_lists(tmp_path: Path) -> None:
             found.append(nbest.id)
             CharniakReader().write(out, nbest)
     assert found == ids
-    assert count.as_dict() == {"lists": 1553, "candidates": 73278, "duplicates": 0, "skipped": {}}
+    assert count.as_dict() == {
+        "lists": 1553,
+        "candidates": 73278,
+        "duplicates": 0,
+        "skipped": {},
+        "skipped_candidates": {},
+    }
     original = gzip.decompress(path.read_bytes()).split(b"\n")
     for one, two in zip(copy.read_bytes().split(b"\n"), original, strict=True):
         assert one == two or float(one) == float(two)  # -81.50 is written -81.5

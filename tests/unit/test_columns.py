@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of
 
 from rerank.errors import DataError, RecipeError
 from rerank.readers.base import BadList, SkipCount, read_lists
@@ -117,21 +118,34 @@ def test_scores_that_do_not_fit_are_an_error_with_its_place(place: Path, scores:
         (b"1\n1_0\n3", 2, "score", "1_0"),
     ],
 )
-def test_scores_that_are_no_numbers_make_a_bad_list(
+def test_scores_that_are_no_numbers_make_a_bad_candidate(
     place: Path, scores: bytes, line: int, reason: str, part: str
 ) -> None:
     zero, _, two = read(place, LISTS, scores)
-    assert isinstance(zero, BadList)
-    assert (zero.reason, zero.line, zero.path) == (reason, line, str(place / "1.gz"))
-    assert part in zero.message
+    fault = fault_of(zero)
+    assert (fault.reason, fault.line, fault.path) == (reason, line, str(place / "1.gz"))
+    assert part in fault.message
+    assert len(zero) == 1
     assert isinstance(two, TextList)
     assert two.scores[0, 2] == 3.0
 
 
-def test_after_a_bad_list_nobody_knows_whose_the_scores_are(place: Path) -> None:
-    both = path(place, LISTS.replace(b"-4", b"x"), SCORES)
-    with pytest.raises(DataError, match=r"0.gz:2: list 0.*nobody can tell which scores"):
-        list(read_lists(JoinedReader(), both, count=SkipCount("skip")))
+def test_the_scores_of_a_bad_candidate_go_with_it(place: Path) -> None:
+    zero, _, two = read(place, LISTS.replace(b"-4", b"x"), b"1\n2\n3\n")
+    assert isinstance(zero, TextList)
+    assert isinstance(two, TextList)
+    assert (fault_of(zero).path, fault_of(zero).line) == (str(place / "0.gz"), 2)
+    assert (zero.scores[:, 2].tolist(), two.scores[:, 2].tolist()) == ([1.0], [3.0])
+    whole, _, two = read(place, LISTS.replace(b"-4", b"x").replace(b"-3", b"x"), b"1\n2\n3\n")
+    assert isinstance(whole, BadList)
+    assert isinstance(two, TextList)
+    assert two.scores[:, 2].tolist() == [3.0]
+
+
+def test_after_a_list_of_nobody_knows_how_many_candidates_the_scores_have_lost_their_places(place: Path) -> None:
+    both = path(place, b'{"candidates": ["a"]}\n{"candidates": \n{"candidates": ["b"]}\n', b"1\n2\n3\n")
+    with pytest.raises(DataError, match=r"0.gz:2: list 1.*nobody can tell which scores"):
+        list(read_lists(JoinedReader(of="jsonl"), both, count=SkipCount("skip")))
 
 
 def test_options_and_paths_are_checked(place: Path) -> None:

@@ -161,9 +161,10 @@ def test_every_set_is_described_with_its_size(name: str) -> None:
     assert f"| `{name}` | {len(SETS[name])} |" in text_of("docs/features.md")
 
 
-@pytest.mark.parametrize("reason", re.findall(r'bad list "([\w ]+)"', base.__doc__ or ""))
-def test_every_reason_for_a_bad_list_is_described(reason: str) -> None:
-    assert f"bad list: `{reason}`" in text_of("docs/formats.md")
+@pytest.mark.parametrize(("what", "reason"), re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or ""))
+def test_every_reason_for_a_bad_list_or_candidate_is_described(what: str, reason: str) -> None:
+    rows = [line for line in text_of("docs/formats.md").splitlines() if f"`{reason}`" in line]
+    assert any(f"bad {what}" in row for row in rows)
 
 
 # Example names are what the templates give

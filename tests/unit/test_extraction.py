@@ -248,19 +248,23 @@ def test_a_parameter_file_leaves_no_room():
 def test_skipped_lists_are_counted(data, tmp_path):
     lists = small.lists_of(data / "test.nbest.gz")
     lists[3] = lists[3].replace("(S1", "(S1 (", 1)
+    candidates = int(lists[3].split()[0])
     lists[7] = "1\tbad\nno number\n(S1 (NN x))"
     small.write_lists(data / "test.nbest.gz", lists)
     with pytest.raises(DataError, match="--on-bad-list skip"):
         pipeline.run(small.recipe(data), tmp_path / "runs" / "strict")
     metrics = pipeline.run(small.recipe(data, data={"on_bad_list": "skip"}), tmp_path / "runs" / "skip")
     found = metrics["corpora"]["test"]
-    assert found["lists"] == 38
-    assert found["skipped"] == {"brackets": 1, "score": 1}
-    assert metrics["corpora"]["dev"]["skipped"] == {}
+    assert found["lists"] == 39
+    assert (found["skipped"], found["skipped_candidates"]) == ({"score": 1}, {"brackets": 1})
+    assert metrics["corpora"]["dev"]["skipped"] == metrics["corpora"]["dev"]["skipped_candidates"] == {}
     written = small.lists_of(tmp_path / "runs" / "skip" / "predictions" / "test.nbest.gz")
     assert len(written) == 40  # those that were skipped are there, without candidates, beside their gold trees
     assert written[7] == "0\tbad"
-    assert written[3].startswith("0\t")
+    assert written[3].startswith(f"{candidates - 1}\t")  # without the one whose tree is damaged
+    log = (tmp_path / "runs" / "skip" / "log.txt").read_text()
+    assert "skipped 1 lists (score); the first: " in log
+    assert "skipped 1 candidates (brackets); the first: " in log
 
 
 def test_a_file_without_a_usable_list(data):

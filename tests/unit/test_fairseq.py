@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of
 
 from rerank.errors import DataError, RecipeError
 from rerank.readers.base import BadList, SkipCount, read_lists
@@ -66,8 +67,7 @@ def test_lists_in_the_order_of_the_file_without_the_log(place: Path) -> None:
 def test_detokenised_texts(place: Path) -> None:
     (seven,) = read(place, SEVEN, text="D")
     assert seven.texts == [b"It rains.", b"It rain."]
-    (bad,) = read(place, SEVEN.replace("D-7	-0.5	It rain.\n", ""), text="D")
-    assert isinstance(bad, BadList)
+    bad = fault_of(*read(place, SEVEN.replace("D-7	-0.5	It rain.\n", ""), text="D"))
     assert (bad.reason, bad.line) == ("record", 6)
     assert "text: H" in bad.message
 
@@ -81,11 +81,11 @@ def test_old_output_without_targets_and_scores_of_words(place: Path) -> None:
 
 
 def test_empty_hypotheses_and_lists(place: Path) -> None:
-    none, empty, bare = read(place, "S-0	\nS-1	x\nH-1	-1	\nP-1	\nS-2	y\nH-2	-1\nP-2	-3")
+    none, empty, bare = read(place, "S-0	\nS-1	x\nH-1	-1	\nP-1	\nS-2	y\nH-2	-1	\nP-2	-3")
     assert (len(none), none.source, none.scores.shape[0]) == (0, b"", 0)
     assert (empty.texts, empty.scores.tolist()) == ([b""], [[-1.0, 0.0, 0.0, 0.0, 0.0]])
     assert (bare.texts, bare.scores.tolist()) == ([b""], [[-1.0, -3.0, -3.0, -3.0, 1.0]])
-    assert written(bare, None, np.array([2.0])) == "S-2	y\nH-2	2.0\nP-2	-3\n"
+    assert written(bare, None, np.array([2.0])) == "S-2	y\nH-2	2.0	\nP-2	-3\n"
 
 
 def test_lists_by_rising_id(place: Path) -> None:
@@ -127,6 +127,7 @@ BAD = {
     "NaN": ("infinite score", SEVEN.replace("-0.5	it", "nan	it"), 6, "NaN"),
     "an infinite word": ("infinite score", SEVEN.replace("-0.25", "-inf"), 3, "infinite"),
     "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "unlike the file's"),
+    "no text": ("record", SEVEN.replace("-0.5\tit rain .", "-0.5"), 6, "no text behind the score of 'H'"),
     "cut short": ("record", SEVEN.replace("D-7\t-0.35\tIt rains.\n", "D-7\n"), 3, "expected a tab behind the number"),
     "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "two records 'D'"),
     "no hypothesis above": ("record", SEVEN.replace("H-7	-0.35	it rains .\n", ""), 1, "before any 'H-7'"),
@@ -139,13 +140,13 @@ BAD = {
 def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, what: str) -> None:
     reason, text, line, part = BAD[what]
     before, found, after = read(place, ZERO + text + TWO)
-    assert isinstance(found, BadList), found
-    assert (found.reason, found.line) == (reason, line + ZERO.count("\n"))
-    assert part in found.message
+    fault = fault_of(found)
+    assert (fault.reason, fault.line) == (reason, line + ZERO.count("\n"))
+    assert part in fault.message
     assert (before.id, after.id) == ("0", "2")
     count = SkipCount("skip")
-    assert len(list(read_lists(FairseqReader(), place, count=count))) == 2
-    assert dict(count.reasons) == {reason: 1}
+    assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - isinstance(found, BadList)
+    assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
 
 
 def test_two_outputs_in_a_row_with_one_id_are_no_single_list(place: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of
 
 from rerank.errors import DataError, RecipeError
 from rerank.readers.base import BadList, SkipCount, read_lists
@@ -117,10 +118,11 @@ def test_numbers_in_another_order_are_an_error(place: Path) -> None:
         read(place, records(7, 2, 5), records(2, 7, 5), of={"name": "fairseq"})
 
 
-def test_a_list_that_is_bad_in_one_system_is_bad(place: Path) -> None:
+def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
     broken = TWO.replace(b"-9", b"x")
-    bad, one, two = read(place, ONE, broken)
-    assert isinstance(bad, BadList)
+    zero, one, two = read(place, ONE, broken)
+    bad = fault_of(zero)
+    assert isinstance(zero, TextList)
     assert (bad.id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
     assert (one.texts, two.texts) == ([b"y"], [b"z"])
     nameless = jsonl({"id": 0, "candidates": ["a"]}) + b"{\n" + jsonl({"id": 2, "candidates": ["c"]})
@@ -136,11 +138,11 @@ def test_merge_counts_and_skips(place: Path) -> None:
     names = paths(place, ONE, TWO.replace(b"-9", b"x")).split(",")
     systems = [(Moses(), name) for name in names]
     count = SkipCount("skip")
-    assert [one.id for one in merge(systems, count=count)] == ["1", "2"]
-    assert (count.lists, count.candidates, dict(count.reasons)) == (2, 2, {"score": 1})
+    assert [one.id for one in merge(systems, count=count)] == ["0", "1", "2"]
+    assert (count.lists, dict(count.reasons), dict(count.candidate_reasons)) == (3, {}, {"score": 1})
     with pytest.raises(DataError, match=r"1\.nbest:2"):
         list(merge(systems))
-    assert [one.id for one in read_lists(MergedReader(), ",".join(names), "skip")] == ["1", "2"]
+    assert [one.id for one in read_lists(MergedReader(), ",".join(names), "skip")] == ["0", "1", "2"]
 
 
 def test_lists_are_written_in_the_format_of_the_systems(place: Path) -> None:

@@ -97,7 +97,7 @@ def test_skip_count_under_error_and_skip() -> None:
 
 def test_every_reason_is_in_the_table() -> None:
     """Reasons are the literals with which the package makes bad lists; fields of derivations are some too."""
-    place = {"Fault": 0, "ListError": 0, "ViewError": 0, "number_of": 2, "BadList": 3}
+    place = {"Fault": 0, "ListError": 0, "ViewError": 0, "number_of": 2, "BadList": 3, "BadCandidate": 3}
     named = set(view._FORMS)
     for source in Path(rerank.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
@@ -107,7 +107,7 @@ def test_every_reason_is_in_the_table() -> None:
                     part for at in reason for part in ([at.body, at.orelse] if isinstance(at, ast.IfExp) else [at])
                 ]
                 named |= {part.value for part in parts if isinstance(part, ast.Constant)}
-    assert named == set(re.findall(r'bad list "([^"]+)"', base.__doc__ or ""))
+    assert named == set(re.findall(r'bad (?:list|candidate) "([^"]+)"', base.__doc__ or ""))
 
 
 def test_excerpts_fit_on_a_line() -> None:

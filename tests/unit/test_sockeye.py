@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outcomes import fault_of
 
 from rerank.errors import DataError, RecipeError
-from rerank.readers.base import BadList
 from rerank.readers.sockeye import SockeyeReader
 from rerank.readers.text_list import TextList
 
@@ -104,7 +104,11 @@ BAD = {
     "translation a number": ("text", {"translations": [1], "scores": [1]}, "found 1; expected translation 1"),
     "score a text": ("score", {"translation": "a", "score": "x"}, 'found "x"'),
     "a score without numbers": ("score", {"translations": ["a"], "scores": [[]]}, "translation 1 has no score"),
-    "ragged": ("columns", {"translations": ["a", "b"], "scores": [[1], [1, 2]]}, "different numbers of scores"),
+    "ragged": (
+        "columns",
+        {"translations": ["a", "b"], "scores": [[1], [1, 2]]},
+        "translation 2 has 2 scores; most of the list have 1",
+    ),
     "infinite": ("infinite score", '{"sentence_id": 2, "translation": "a", "score": Infinity}', "found Infinity"),
     "NaN": ("infinite score", '{"sentence_id": 2, "translations": ["", "a"], "scores": [NaN, 1]}', "found NaN"),
     "factors": ("columns", {"translations": ["a"], "scores": [1], "translations_factors": [7]}, "expected objects"),
@@ -119,9 +123,9 @@ def test_what_is_bad_has_its_reason(place: Path, what: str) -> None:
     if isinstance(item, dict):
         item = {"sentence_id": 2, **item}
     _, found, after = read(place, NESTED, item, SINGLE)
-    assert isinstance(found, BadList)
-    assert (found.reason, found.line) == (reason, 2)
-    assert part in found.message
+    fault = fault_of(found)
+    assert (fault.reason, fault.line) == (reason, 2)
+    assert part in fault.message
     assert after.texts == [b"f"]
 
 

@@ -148,5 +148,5 @@ def test_gains_need_no_references(data: Path) -> None:
 def test_without_a_source_there_are_no_phrases(data: Path) -> None:
     content = TextContent(recipe(data, features={"set": "dptm"}))
     nbest = text_list(source=None, segmentation=[b"0=0 1=1", b"0=0 1=1"])
-    features = content.features(nbest, content.open(nbest))  # type: ignore[arg-type]
+    features = content.features(*content.open(nbest))  # type: ignore[arg-type]
     assert {content.names[number] for number in features.template} == {"Dense"}

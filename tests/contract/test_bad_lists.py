@@ -1,0 +1,115 @@
+"""What every reader must do with bad lists and bad candidates; a new format needs an entry in ``formats``."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage
+
+import rerank.readers
+from rerank.content.base import make_reader
+from rerank.errors import DataError
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
+from rerank.readers.pairs import parse_list
+from rerank.reranker import Ranked, write_ranked
+from rerank.symbols import SymbolTable
+
+assert rerank.readers  # importing it registers the formats
+
+
+def whole(_i: int, _k: int, text: bytes) -> bytes:
+    """No damage."""
+    return text
+
+
+def opened(case: Case, path: str) -> list[NBestList | BadList]:
+    """All lists of a file; those of trees with their trees looked into."""
+    found = list(make_reader(case.spec).read(path))
+    if not FORMATS[case.form].trees:
+        return found
+    return [one if isinstance(one, BadList) else _without_malformed(one) for one in found]
+
+
+def _without_malformed(nbest: NBestList) -> NBestList | BadList:
+    found = parse_list(nbest, SymbolTable())
+    return found if isinstance(found, BadList) else found[0]
+
+
+def test_every_reader_is_tried() -> None:
+    assert {case.name for case in CASES} >= {name for name, _ in readers}
+
+
+@pytest.mark.parametrize("ruined", [(0,), (0, 1), (2,), (LISTS - 1,), tuple(range(LISTS))], ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bad_lists_are_written_and_read_again_as_empty_ones(
+    tmp_path: Path, case: Case, ruined: tuple[int, ...]
+) -> None:
+    found = opened(case, case.write(tmp_path / "given", whole, ruined))
+    assert [i for i, one in enumerate(found) if isinstance(one, BadList)] == list(ruined)
+    out = io.BytesIO()
+    items = [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
+    write_ranked(out, make_reader(case.spec), items)
+    (tmp_path / "lists").write_bytes(out.getvalue())
+    again = Case(case.form.split()[0], case.form, case.options) if case.name == "joined" else case
+    read = list(read_lists(make_reader(again.spec), str(tmp_path / "lists")))  # a bad one would be an error
+    assert [one.texts for one in read] == [[] if isinstance(one, BadList) else one.texts[::-1] for one in found]
+    ids = [one.id for one in found]
+    assert [one.id for i, one in enumerate(read) if i not in ruined] == [
+        name for i, name in enumerate(ids) if i not in ruined
+    ]
+
+
+def damages() -> list[Any]:
+    """Every case with every damage of a candidate; without ids of their own, lines of another id are another list."""
+    return [
+        pytest.param(case, reason, damage, id=f"{case}: {what}")
+        for case in CASES
+        for what, (reason, damage) in FORMATS[case.form].damages.items()
+        if not (reason == "id" and case.options)
+    ]
+
+
+@pytest.mark.parametrize(("case", "reason", "damage"), damages())
+def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Case, reason: str, damage: Damage) -> None:
+    right = opened(case, case.write(tmp_path / "right", whole))
+    path = case.write(tmp_path / "wrong", lambda i, k, text: damage(text) if (i, k) == (1, 1) else text)
+    found = opened(case, path)
+    assert len(found) == len(right) == LISTS
+    for i, (one, other) in enumerate(zip(found, right, strict=True)):
+        assert isinstance(one, NBestList)
+        assert isinstance(other, NBestList)
+        kept = [y for y in range(len(other)) if (i, y) != (1, 1)]
+        assert one.texts == [other.texts[y] for y in kept]
+        assert one.scores.tolist() == other.scores[kept].tolist()
+    damaged = found[1]
+    assert isinstance(damaged, NBestList)
+    (bad,) = damaged.bad
+    assert (bad.reason, bad.place) == (reason, 1)
+    count = SkipCount("skip")
+    for one in found:
+        count.bad(one) if isinstance(one, BadList) else count.good(one)
+    assert (dict(count.reasons), dict(count.candidate_reasons)) == ({}, {reason: 1})
+    assert count.first_candidates[reason].startswith(f"{tmp_path / 'wrong' / 'lists'}:{bad.line}: list {damaged.id}: ")
+    with pytest.raises(DataError, match="leave out such candidates with --on-bad-list skip"):
+        SkipCount("error").good(damaged)
+
+
+@pytest.mark.parametrize(("case", "reason", "damage"), damages())
+def test_a_list_of_bad_candidates_is_a_bad_list(tmp_path: Path, case: Case, reason: str, damage: Damage) -> None:
+    if case.name == "merged" or reason in ("id", "columns"):
+        pytest.skip("the other system has its candidates, or what is bad is so only beside others")
+    form = FORMATS[case.form]
+    path = case.write(tmp_path, lambda i, _, text: damage(form.candidate(1, 1)) if i == 1 else text)
+    found = opened(case, path)
+    assert [isinstance(one, BadList) for one in found] == [False, True, False, False]
+    bad = found[1]
+    assert isinstance(bad, BadList)
+    assert (bad.reason, bad.size) == (reason, CANDIDATES)
+    if case.name == "joined":
+        last = found[-1]
+        assert isinstance(last, NBestList)
+        assert last.scores[:, -1].tolist() == [-9.0, -10.0, -11.0]
