@@ -132,12 +132,15 @@ def votes(trace: Trace, corpus: Corpus) -> np.ndarray:
 
 
 def voting_gap(trace: Trace, corpus: Corpus) -> float:
-    """The smallest difference, under any predictor after w_1, between candidates of a list that are not the same."""
-    phi = dense(corpus)
-    rows = np.column_stack([phi, corpus.base])
-    ranges = [slice(*pair) for pair in zip(corpus.lists[:-1], corpus.lists[1:], strict=True)]
-    scores = [predictor.scores(phi, corpus.base) for predictor in trace.predictors[1:]]
-    return min((decision_gap(f[r], rows[r]) for f in scores for r in ranges), default=np.inf)
+    """The smallest difference, under any predictor after w_1, between candidates of a list that differ in what weighs
+    anything: others tie, whatever rounding does."""
+    phi, gap = dense(corpus), np.inf
+    for predictor in trace.predictors[1:]:
+        f = predictor.scores(phi, corpus.base)
+        rows = np.column_stack([phi * (predictor.w != 0), corpus.base])
+        for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
+            gap = min(gap, decision_gap(f[first:last], rows[first:last]))
+    return gap
 
 
 def voted_rda_bound(trace: Trace, u: np.ndarray, eta: float, l1: float, l2: float, free: int = 0) -> dict[str, float]:

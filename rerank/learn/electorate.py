@@ -2,6 +2,10 @@
 
 The columns of a list that have the same values on all its candidates form a *pattern*. A candidate is stored as what
 tells it from the earlier candidate of its list that it is most like: on parse lists, a fifth of its own nonzeros.
+
+What columns weigh can be summed before it is multiplied by a small whole number (a count, an indicator): no rounding
+can tell. By other values it cannot. A column that has such a value forms a *real* pattern, of its own, whose values are
+stored as they are.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ from rerank.corpus import Corpus
 from rerank.symbols import find_slot, mix
 
 WINDOW = 64  # earlier candidates that are compared
+LARGEST_WHOLE = 127.0  # the largest |value| that is multiplied as a whole number
 
 
 class Electorate(NamedTuple):
     """Lists in parts; candidates of a list are in *places*: by falling base score, then by index (the tie rule).
 
-    Patterns of list i are patterns[i]..patterns[i + 1]; the columns of pattern p are at members[p]..members[p + 1].
-    The values of place y, minus those of the place that it is like, are at edges[y]..edges[y + 1].
+    Patterns of list i are patterns[i]..patterns[i + 1], the first whole[i] of them whole, the others real; the columns
+    of pattern p are at members[p]..members[p + 1]. The edges edges[y]..edges[y + 1] of place y, by rising pattern: its
+    values of whole patterns less those of the place that it is like, where these differ, and its real values.
     """
 
     lists: np.ndarray  # int64 [L + 1], from 0
@@ -32,10 +38,10 @@ class Electorate(NamedTuple):
     members: np.ndarray  # int64 [P + 1]
     column: np.ndarray  # int32
     largest: np.ndarray  # float64 [P]: largest |value|
+    whole: np.ndarray  # int64 [L]
     edges: np.ndarray  # int64 [N + 1]
     pattern: np.ndarray  # int32: counted from the list's first
-    difference: np.ndarray  # float64
-    whole: np.ndarray  # bool [L]: are all values whole numbers of at most 15 bits?
+    value: np.ndarray  # float32
 
 
 class Desk(NamedTuple):
@@ -44,6 +50,7 @@ class Desk(NamedTuple):
     slot: np.ndarray  # int32 [C], -1, and -1 again afterwards
     own: np.ndarray  # int32: columns of the list
     hashes: np.ndarray  # uint64: of their values on the list's candidates
+    real: np.ndarray  # bool: is one of these real?
     pattern: np.ndarray  # int32: their patterns
     keys: np.ndarray  # uint64 [a power of two]: hash table
     ids: np.ndarray  # int32: the pattern of a hash
@@ -52,9 +59,15 @@ class Desk(NamedTuple):
 
 
 @kernel
+def is_real(value: float) -> bool:
+    """Is it no whole number up to LARGEST_WHOLE?"""
+    return value != np.rint(value) or abs(value) > LARGEST_WHOLE
+
+
+@kernel
 def find_columns(
-    a: int, n: int, candidate: np.ndarray, rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, name: np.ndarray,
-    desk: Desk,
+    a: int, n: int, candidate: np.ndarray, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, bits: np.ndarray,
+    name: np.ndarray, desk: Desk,
 ) -> int:  # fmt: skip
     """The distinct columns of a list, and a hash of (place, value) for each; returns their number."""
     count = 0
@@ -70,14 +83,16 @@ def find_columns(
                 desk.slot[c] = r
                 desk.own[r] = c
                 desk.hashes[r] = np.uint64(0)
+                desk.real[r] = False
                 count += 1
             desk.hashes[r] += mix(key ^ np.uint64(bits[p]))
+            desk.real[r] |= is_real(values[p])
     return count
 
 
 @kernel
-def find_patterns(count: int, desk: Desk) -> int:
-    """Number the patterns in the order of their first columns; returns their number."""
+def find_patterns(count: int, desk: Desk) -> tuple[int, int]:
+    """Number the patterns, whole ones in the order of their first columns, then real ones; how many whole, how many."""
     size = 16
     while size < 2 * count:
         size *= 2
@@ -86,6 +101,8 @@ def find_patterns(count: int, desk: Desk) -> int:
         keys[slot] = np.uint64(0)
     patterns = 0
     for r in range(count):
+        if desk.real[r]:
+            continue
         h = desk.hashes[r] if desk.hashes[r] != np.uint64(0) else np.uint64(1)
         slot = find_slot(keys, h)
         if keys[slot] == np.uint64(0):
@@ -93,7 +110,12 @@ def find_patterns(count: int, desk: Desk) -> int:
             desk.ids[slot] = patterns
             patterns += 1
         desk.pattern[r] = desk.ids[slot]
-    return patterns
+    whole = patterns
+    for r in range(count):
+        if desk.real[r]:
+            desk.pattern[r] = patterns
+            patterns += 1
+    return whole, patterns
 
 
 @kernel
@@ -121,14 +143,14 @@ def differing(x: np.ndarray, y: np.ndarray) -> int:
 
 
 @kernel
-def most_like(y: int, patterns: int, values: np.ndarray) -> int:
-    """The earlier place whose row differs least from that of place y; -1 where the row has fewer nonzeros than that."""
-    row = values[y * patterns : (y + 1) * patterns]
+def most_like(y: int, whole: int, patterns: int, values: np.ndarray) -> int:
+    """The earlier place whose whole patterns differ least from those of place y; -1 if fewer of them are nonzero."""
+    row = values[y * patterns : y * patterns + whole]
     nearest, least = -1, 0
-    for p in range(patterns):
+    for p in range(whole):
         least += row[p] != 0.0
     for x in range(max(0, y - WINDOW), y):
-        count = differing(row, values[x * patterns : (x + 1) * patterns])
+        count = differing(row, values[x * patterns : x * patterns + whole])
         if count < least:
             nearest, least = x, count
     return nearest
@@ -152,19 +174,21 @@ def write_columns(count: int, patterns: int, desk: Desk, at: int, out: Electorat
 
 
 @kernel
-def write_edges(a: int, n: int, patterns: int, values: np.ndarray, at: int, out: Electorate, p0: int) -> int:
-    """The differences of the list's candidates from those they are like, from position ``at``; returns their end."""
+def write_edges(
+    a: int, n: int, whole: int, patterns: int, values: np.ndarray, at: int, out: Electorate, p0: int
+) -> int:
+    """The edges of the list's candidates, from position ``at``; returns their end."""
     for p in range(patterns):
         out.largest[p0 + p] = 0.0
     for y in range(n):
         x = out.like[a + y]
         for p in range(patterns):
-            mine = np.float64(values[y * patterns + p])
-            out.largest[p0 + p] = max(out.largest[p0 + p], abs(mine))
-            if x >= 0:
-                mine -= values[x * patterns + p]
-            out.pattern[at], out.difference[at] = p, mine
-            at += mine != 0.0
+            value = values[y * patterns + p]
+            out.largest[p0 + p] = max(out.largest[p0 + p], abs(value))
+            if x >= 0 and p < whole:
+                value -= values[x * patterns + p]
+            out.pattern[at], out.value[at] = p, value
+            at += value != 0.0
         out.edges[a + y + 1] = at
     return at
 
@@ -178,16 +202,13 @@ def sort_lists(
     p0 = at = edge = 0
     for i in range(out.lists.shape[0] - 1):
         a, n = out.lists[i], out.lists[i + 1] - out.lists[i]
-        count = find_columns(a, n, out.candidate, rows, columns, bits, name, desk)
-        patterns = find_patterns(count, desk)
+        count = find_columns(a, n, out.candidate, rows, columns, values, bits, name, desk)
+        out.whole[i], patterns = find_patterns(count, desk)
         fill_values(a, n, patterns, out.candidate, rows, columns, values, name, desk)
-        out.whole[i] = True
-        for e in range(n * patterns):
-            out.whole[i] &= desk.values[e] == np.rint(desk.values[e]) and abs(desk.values[e]) <= 16383.0
         for y in range(n):
-            out.like[a + y] = most_like(y, patterns, desk.values)
+            out.like[a + y] = most_like(y, out.whole[i], patterns, desk.values)
         write_columns(count, patterns, desk, at, out, p0)
-        edge = write_edges(a, n, patterns, desk.values, edge, out, p0)
+        edge = write_edges(a, n, out.whole[i], patterns, desk.values, edge, out, p0)
         at += count
         p0 += patterns
         out.patterns[i + 1] = p0
@@ -210,10 +231,10 @@ def assemble(corpus: Corpus, name: np.ndarray, first: int, last: int) -> Elector
         members=np.zeros(room + 1, np.int64),
         column=np.empty(room, np.int32),
         largest=np.empty(room),
+        whole=np.empty(last - first, np.int64),
         edges=np.zeros(b - a + 1, np.int64),
         pattern=np.empty(room + 1, np.int32),
-        difference=np.empty(room + 1),
-        whole=np.empty(last - first, np.bool_),
+        value=np.empty(room + 1, np.float32),
     )
     C = int(name.max(initial=-1)) + 1
     table = 1 << max(4, (2 * min(widest, C) - 1).bit_length())
@@ -222,6 +243,7 @@ def assemble(corpus: Corpus, name: np.ndarray, first: int, last: int) -> Elector
         slot=np.full(C, -1, np.int32),
         own=np.empty(min(widest, C), np.int32),
         hashes=np.empty(min(widest, C), np.uint64),
+        real=np.empty(min(widest, C), np.bool_),
         pattern=np.empty(min(widest, C), np.int32),
         keys=np.empty(table, np.uint64),
         ids=np.empty(table, np.int32),
@@ -236,5 +258,5 @@ def assemble(corpus: Corpus, name: np.ndarray, first: int, last: int) -> Elector
         column=out.column[:c].copy(),
         largest=out.largest[:P].copy(),
         pattern=out.pattern[:e].copy(),
-        difference=out.difference[:e].copy(),
+        value=out.value[:e].copy(),
     )

@@ -1,8 +1,9 @@
-"""Moves: at which predictors, and by how much, a column's a_j and v_j change inside the active sums (see ``votes``).
+"""Moves: at which predictors a column's a_j and v_j change inside the active sums, and to what (see ``votes``).
 
-Column j is active under predictor k while |a_j| > τ_k·|v_j|. An update that touches it moves it; where τ grows it also
-leaves, untouched, at the first k with τ_k·|v_j| ≥ |a_j|. A block of predictors is laid out as ROWS rows: sums that run
-up over time are then additions of whole rows.
+Column j is active under predictor k while |a_j| > τ_k·|v_j|. What it brings into the sums of its candidates, its
+*level*, is a_j (or v_j) while it is active and 0 while it is not. An update that touches the column moves it to another
+level; where τ grows it also leaves, untouched, at the first k with τ_k·|v_j| ≥ |a_j|. A block of predictors is laid out
+as ROWS rows: sums that run up over time are then additions of whole rows.
 """
 
 from __future__ import annotations
@@ -13,25 +14,29 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
+from rerank.learn.electorate import is_real
 from rerank.learn.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
 DENSE = 24  # a column that moves at 1 in so many predictors has a dense row
+TRACKED = 8  # a real column that moves at 1 in so many predictors has a row of levels, if it is
+MOST_TRACKS = 512  # one of so many at most
 
 
 class Moves(NamedTuple):
-    """By column (C of them): at predictor ``at`` of the block its sum moves by ``size``."""
+    """By column (C of them), in time: the moves first[c]..first[c + 1] of column c take it to their levels."""
 
     first: np.ndarray  # int32 [C + 1]
-    at: np.ndarray  # uint16 [moves]: places in the block's layout
-    size: np.ndarray  # int16 or float64 [moves]
-    peak: np.ndarray  # float64 [C]: largest |size|
+    at: np.ndarray  # uint16 [moves]: the predictor's place in the block's layout
+    level: np.ndarray  # float64 [moves]: from then on
+    start: np.ndarray  # float64 [C]: before the block
+    height: np.ndarray  # float64 [C]: largest |level|, that before the block included
+    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where these are no whole numbers of 16 bits
+    peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
     row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
-    dense: np.ndarray  # int8 [rows, T]
-
-    def cast(self, kind: type) -> Moves:
-        """The same moves as numbers of another kind."""
-        return self if self.size.dtype == kind else self._replace(size=self.size.astype(kind))
+    dense: np.ndarray  # int8 [rows, T]: small whole moves of columns that move often
+    track: np.ndarray  # int32 [C]: the row of ``levels``, -1 for none
+    levels: np.ndarray  # float64 [rows, T]: the levels of columns that move often and have real values
 
 
 @kernel
@@ -42,10 +47,11 @@ def count_touches(columns: np.ndarray, touches: np.ndarray) -> None:
 
 
 @kernel
-def mark_owned(columns: np.ndarray, owned: np.ndarray) -> None:
-    """owned[j] ← does any candidate own column j?"""
+def mark_owned(columns: np.ndarray, values: np.ndarray, owned: np.ndarray, real: np.ndarray) -> None:
+    """owned[j] ← does any candidate own column j? real[j] ← has any a real value of it (see ``electorate``)?"""
     for p in range(columns.shape[0]):
         owned[columns[p]] = True
+        real[columns[p]] |= is_real(values[p])
 
 
 @kernel
@@ -91,11 +97,11 @@ def layout(t: int, lanes: int) -> int:
 
 
 @kernel
-def put(to: Moves, c: int, n: int, t: int, size: float) -> int:
-    """Append a move unless it is 0; returns the number of moves."""
-    if size != 0.0:
-        to.at[n], to.size[n] = t, size
-        to.peak[c] = max(to.peak[c], abs(size))
+def put(to: Moves, c: int, n: int, t: int, lanes: int, before: float, level: float) -> int:
+    """Append the move of column c to ``level`` at predictor t, unless it is there; returns the number of moves."""
+    if level != before:
+        to.at[n], to.level[n] = layout(t, lanes), level
+        to.height[c] = max(to.height[c], abs(level))
         n += 1
     return n
 
@@ -116,28 +122,44 @@ def active_moves(
     shrinks = threshold.shape[0] > 0
     for c in range(own.shape[1]):
         u.first[c], v.first[c] = n, m
-        u.peak[c] = v.peak[c] = 0.0
         a, b = own[0, c], own[1, c]
         inside = active(max(0, start - 1), a, b, threshold)
+        level_u, level_v = (a, b) if inside else (0.0, 0.0)
+        u.start[c], v.start[c] = level_u, level_v
+        u.height[c], v.height[c] = abs(level_u), abs(level_v)
         for e in range(first[c], first[c + 1] + 1):
             final = e == first[c + 1]
             k = stop if final else start + at[e]
             if inside and not active(k - 1, a, b, threshold):
-                t = layout(leaving(abs(a), abs(b), threshold, start, k) - start, lanes)
-                n = put(u, c, n, t, -a)
-                m = put(v, c, m, t, -b)
-                inside = False
+                t = leaving(abs(a), abs(b), threshold, start, k) - start
+                n = put(u, c, n, t, lanes, level_u, 0.0)
+                m = put(v, c, m, t, lanes, level_v, 0.0)
+                level_u = level_v = 0.0
             if final:
                 break
-            before_a, before_b = (a, b) if inside else (0.0, 0.0)
             a, b = value[e], slope[e]
             inside = active(k, a, b, threshold)
-            t = layout(k - start, lanes)
-            n = put(u, c, n, t, (a if inside else 0.0) - before_a)
+            before_u, before_v = level_u, level_v
+            level_u, level_v = (a, b) if inside else (0.0, 0.0)
+            n = put(u, c, n, k - start, lanes, before_u, level_u)
             if shrinks:
-                m = put(v, c, m, t, (b if inside else 0.0) - before_b)
+                m = put(v, c, m, k - start, lanes, before_v, level_v)
         own[0, c], own[1, c] = a, b
     u.first[own.shape[1]], v.first[own.shape[1]] = n, m
+
+
+@kernel
+def size_up(moves: Moves) -> bool:
+    """Fill ``size`` and ``peak``; False, and they mean nothing, unless all moves are whole numbers of 16 bits."""
+    for c in range(moves.peak.shape[0]):
+        before, moves.peak[c] = moves.start[c], 0.0
+        for e in range(moves.first[c], moves.first[c + 1]):
+            size = moves.level[e] - before
+            if size != np.rint(size) or abs(size) > 32767.0:
+                return False
+            before, moves.size[e] = moves.level[e], size
+            moves.peak[c] = max(moves.peak[c], abs(size))
+    return True
 
 
 @kernel
@@ -161,6 +183,30 @@ def fill_dense(moves: Moves, dense: np.ndarray) -> None:
                 dense[moves.row[c], moves.at[e]] += moves.size[e]
 
 
+@kernel
+def fill_levels(moves: Moves, levels: np.ndarray) -> None:
+    """The rows that ``track`` numbers: a column's level under every predictor of the block, in its layout."""
+    lanes = levels.shape[1] // ROWS
+    for c in range(moves.track.shape[0]):
+        if moves.track[c] < 0:
+            continue
+        row, level, t = levels[moves.track[c]], moves.start[c], 0
+        for e in range(moves.first[c], moves.first[c + 1] + 1):
+            final = e == moves.first[c + 1]
+            until = levels.shape[1] if final else (moves.at[e] % lanes) * ROWS + moves.at[e] // lanes
+            while t < until:
+                row[layout(t, lanes)] = level
+                t += 1
+            if not final:
+                level = moves.level[e]
+
+
+def _cut(moves: Moves) -> Moves:
+    """Without the room that no move has taken, with room for the sizes."""
+    end = int(moves.first[-1])
+    return moves._replace(at=moves.at[:end], level=moves.level[:end], size=np.empty(end, np.int16))
+
+
 def _frozen(array: np.ndarray) -> np.ndarray:
     """A read-only view, so that no kernel compiles for arrays of both kinds."""
     view = array.view()
@@ -178,15 +224,16 @@ class MoveFinder:
 
     def __init__(self, votes: Votes, corpus: Corpus, T: int, own: np.ndarray | None = None) -> None:
         votes = Votes(*(_frozen(array) for array in votes))
-        touches, owned = np.zeros(corpus.width, np.int64), np.zeros(corpus.width, np.bool_)
+        touches, (owned, real) = np.zeros(corpus.width, np.int64), np.zeros((2, corpus.width), np.bool_)
         count_touches(votes.columns, touches)
-        mark_owned(corpus.columns, owned)
+        mark_owned(corpus.columns, corpus.values, owned, real)
         touches *= owned
         order = np.argsort(-touches, kind="stable")
         C = int(np.count_nonzero(touches))
         self.name = np.full(corpus.width, -1, np.int32)
         self.name[order[:C]] = np.arange(C)
-        self._votes, self._lanes = votes, T // ROWS
+        self._real = real[order[:C]]
+        self._votes, self._T = votes, T
         self.own = np.zeros((2, C)) if own is None else own
 
     def block(self, start: int) -> tuple[Moves, Moves, bool]:
@@ -194,7 +241,7 @@ class MoveFinder:
 
         Blocks are to be asked for in order.
         """
-        stop = min(self._votes.survived.size, start + ROWS * self._lanes)
+        stop = min(self._votes.survived.size, start + self._T)
         begin, end = max(0, start - 1), stop - 1
         C, room = self.own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
         first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
@@ -202,24 +249,34 @@ class MoveFinder:
         threshold = self._votes.threshold
         more = 2 * room + C if threshold.size else room
         u, v = self._room(more), self._room(more if threshold.size else 0)
-        active_moves(first, at, value, slope, start, stop, self._lanes, threshold, self.own, u, v)
-        u, v = (x._replace(at=x.at[: x.first[C]], size=x.size[: x.first[C]]) for x in (u, v))
-        whole = all(
-            np.abs(x.size).max(initial=0.0) <= 32767 and np.array_equal(x.size, np.rint(x.size)) for x in (u, v)
-        )
-        if not whole:
-            return u, v, False
-        return self._with_dense(u.cast(np.int16)), self._with_dense(v.cast(np.int16)), True
+        active_moves(first, at, value, slope, start, stop, self._T // ROWS, threshold, self.own, u, v)
+        u, v = (_cut(x) for x in (u, v))
+        if not (size_up(u) and size_up(v)):
+            return self._with_levels(u), self._with_levels(v), False
+        return self._with_dense(u), self._with_dense(v), True
 
     def _room(self, moves: int) -> Moves:
         """Room for so many moves."""
         C = self.own.shape[1]
-        none = np.full(C, -1, np.int32), np.zeros((0, ROWS * self._lanes), np.int8)
-        return Moves(np.empty(C + 1, np.int32), np.empty(moves, np.uint16), np.empty(moves), np.empty(C), *none)
+        start, height, peak = np.empty((3, C))
+        row, track = np.full((2, C), -1, np.int32)
+        dense, levels = np.zeros((0, self._T), np.int8), np.zeros((0, self._T))
+        return Moves(
+            first=np.empty(C + 1, np.int32), at=np.empty(moves, np.uint16), level=np.empty(moves), start=start,
+            height=height, size=np.empty(0, np.int16), peak=peak, row=row, dense=dense, track=track, levels=levels,
+        )  # fmt: skip
 
     def _with_dense(self, moves: Moves) -> Moves:
         """Add dense rows for the columns that move often."""
-        T = ROWS * self._lanes
-        dense = np.zeros((choose_dense(moves, max(1, T // DENSE)), T), np.int8)
+        dense = np.zeros((choose_dense(moves, max(1, self._T // DENSE)), self._T), np.int8)
         fill_dense(moves, dense)
         return moves._replace(dense=dense)
+
+    def _with_levels(self, moves: Moves) -> Moves:
+        """Without sizes; with levels of the real columns that move often."""
+        often = np.diff(moves.first) >= max(1, self._T // TRACKED)
+        tracked = np.flatnonzero(often & self._real)[:MOST_TRACKS]
+        moves.track[tracked] = np.arange(tracked.size)
+        levels = np.empty((tracked.size, self._T))
+        fill_levels(moves, levels)
+        return moves._replace(size=np.zeros(0, np.int16), levels=levels)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from entries import find_entries
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference_pairs import ORACLES, Pairs
 from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
+from variants import LEARNERS, make, variants
 
 import rerank.learn
 from rerank.corpus import Corpus
@@ -24,23 +24,11 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best, scores
 from rerank.learn.voting import vote
-from rerank.registry import build
 
 assert rerank.learn  # importing it registers the learners
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 EPOCHS = 3
-
-
-LEARNERS = find_entries()
-
-
-def variants() -> Iterator[Any]:
-    """Every variant of every registered learner that has an entry."""
-    for name, _ in learners:
-        for parameters in LEARNERS[name].variants if name in LEARNERS else []:
-            text = ",".join(f"{key}={value}" for key, value in parameters.items())
-            yield pytest.param(name, parameters, id=f"{name}({text})")
 
 
 def numbers() -> Iterator[Any]:
@@ -68,10 +56,6 @@ def choices() -> Iterator[Any]:
 
 
 every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
-
-
-def make(name: str, parameters: dict[str, Any]) -> Learner:
-    return build(learners, {"name": name, **parameters}, "learner")
 
 
 def exact(learner: Learner) -> bool:

@@ -30,13 +30,17 @@ def rebuilt(seats: Electorate, columns: int) -> np.ndarray:
         for y in range(values.shape[0]):
             at = seats.lists[i] + y
             assert seats.like[at] < y
+            whole = seats.whole[i]
             if seats.like[at] >= 0:
-                values[y] = values[seats.like[at]]
-            for e in range(seats.edges[at], seats.edges[at + 1]):
-                values[y, seats.pattern[e]] += seats.difference[e]
+                values[y, :whole] = values[seats.like[at], :whole]
+            edges = slice(seats.edges[at], seats.edges[at + 1])
+            assert np.all(np.diff(seats.pattern[edges]) > 0)
+            values[y, seats.pattern[edges]] += seats.value[edges]
         for p in range(p0, p1):
             assert seats.largest[p] == np.abs(values[:, p - p0]).max(initial=0.0)
             members = seats.column[seats.members[p] : seats.members[p + 1]]
+            real = values[:, p - p0] != np.rint(values[:, p - p0])
+            assert not real.any() if p - p0 < seats.whole[i] else real.any() and members.size == 1
             out[seats.lists[i] : seats.lists[i + 1], members] = values[:, [p - p0]]
     return out
 
@@ -80,4 +84,6 @@ def test_patterns_are_shared_and_parts_join() -> None:
         a, b = corpus.lists[i], corpus.lists[i + 1]
         block = dense(corpus)[a:b]
         used = block[:, (block != 0).any(axis=0)]
-        assert whole.patterns[i + 1] - whole.patterns[i] == np.unique(used, axis=1).shape[1]
+        real = (used != np.rint(used)).any(axis=0)
+        assert whole.whole[i] == np.unique(used[:, ~real], axis=1).shape[1]
+        assert whole.patterns[i + 1] - whole.patterns[i] == whole.whole[i] + np.count_nonzero(real)

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from rerank import estimators
 from rerank.estimators import (
     AROWClassifier,
+    FTRLClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
     RDAClassifier,
@@ -97,6 +98,24 @@ def test_average_and_votes_are_over_the_visits(cls: type, k: int) -> None:
     expected = shares[:, 1] - shares[:, 0] if k == 2 else shares
     found = voted.decision_function(X)
     np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("cls", [RDAClassifier, FTRLClassifier, TruncatedGradientClassifier])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("l1", [0.01, 0.05, 0.1])
+def test_votes_with_a_penalty_are_those_of_the_predictors(cls: Any, loss: str, l1: float) -> None:
+    """Of rows without an active feature the score is 0 and not the residue of features that were: no vote for 1."""
+    random = np.random.default_rng(1)
+    X = random.standard_normal((150, 20)) * (random.random((150, 20)) < 0.2)
+    y = (X @ random.standard_normal(20) > 0) ^ (random.random(150) < 0.1)
+    how: dict[str, Any] = {"loss": loss, "l1": l1, "shuffle": False, "fit_intercept": False}
+    step, weights_seen = cls(average="last", **how), []
+    for i in range(y.size):
+        step.partial_fit(X[i : i + 1], y[i : i + 1], classes=[False, True])
+        weights_seen.append(step.coef_[0].copy())
+    positive = (X.astype(np.float32) @ np.array(weights_seen).T > 0).mean(axis=1)
+    voted = cls(average="vote", epochs=1, **how).fit(X, y)
+    np.testing.assert_allclose(voted.decision_function(X), 2 * positive - 1, atol=1e-12)
 
 
 @two_and_more

@@ -9,15 +9,20 @@ from hypothesis import strategies as st
 from strategies import corpus_of
 
 from rerank.corpus import Corpus
-from rerank.learn.moves import ROWS, MoveFinder, Moves
+from rerank.learn.moves import ROWS, TRACKED, MoveFinder, Moves
 from rerank.learn.votes import Votes
 
 D = 5
 
 
-def owner(columns: list[int]) -> Corpus:
+def owner(columns: list[int], value: float = 1.0) -> Corpus:
     """A corpus of one list that owns ``columns``; the last of the D columns is nobody's."""
-    return corpus_of([[(dict.fromkeys(columns, 1.0), 0.0, 0.0), ({}, 0.0, 0.0)]])
+    return corpus_of([[(dict.fromkeys(columns, value), 0.0, 0.0), ({}, 0.0, 0.0)]])
+
+
+def is_whole(moves: Moves) -> bool:
+    """Are all levels whole numbers, so that their differences are?"""
+    return all(np.all(x == np.rint(x)) for x in (moves.start, moves.level))
 
 
 def votes_of(updates: list[dict[int, float]], threshold: np.ndarray | None = None, slope: float = 0.0) -> Votes:
@@ -53,14 +58,23 @@ def active_sums(updates: list[dict[int, float]], threshold: np.ndarray, slope: f
     return np.array(u), np.array(v)
 
 
-def moved(moves: Moves, c: int, T: int) -> np.ndarray:
-    """float64 [T]: a column's moves in time."""
-    rows = np.zeros(T)
+def levels(moves: Moves, c: int, T: int) -> np.ndarray:
+    """float64 [T]: a column's levels in time."""
+    in_time = np.arange(T).reshape(-1, ROWS).T.ravel()  # the predictor at a place
+    found = np.full(T, moves.start[c])
     for e in range(moves.first[c], moves.first[c + 1]):
-        rows[moves.at[e]] += moves.size[e]
-    if moves.row[c] >= 0:
-        np.testing.assert_array_equal(moves.dense[moves.row[c]], rows)
-    return rows.reshape(ROWS, -1).T.ravel()
+        found[in_time[moves.at[e]] :] = moves.level[e]
+    assert moves.height[c] == max(abs(moves.start[c]), np.abs(found).max())
+    if moves.track[c] >= 0:
+        np.testing.assert_array_equal(moves.levels[moves.track[c]], found[in_time])
+    if moves.size.size:
+        sizes = np.zeros(T)
+        sizes[moves.at[moves.first[c] : moves.first[c + 1]]] = moves.size[moves.first[c] : moves.first[c + 1]]
+        np.testing.assert_array_equal(moves.start[c] + np.cumsum(sizes.reshape(ROWS, -1).T.ravel()), found)
+        assert moves.peak[c] == np.abs(sizes).max()
+        if moves.row[c] >= 0:
+            np.testing.assert_array_equal(moves.dense[moves.row[c]], sizes)
+    return found
 
 
 @settings(max_examples=80)
@@ -70,29 +84,27 @@ def moved(moves: Moves, c: int, T: int) -> np.ndarray:
     st.sampled_from([0.0, 0.5, -0.25]),
     st.sampled_from([ROWS, 3 * ROWS, 8 * ROWS]),
     st.sampled_from([1.0, 0.25, 50.0]),
+    st.sampled_from([1.0, 0.5]),
 )
 def test_moves_add_up_to_active_sums(
-    updates: list[dict[int, float]], steps: list[float], slope: float, T: int, unit: float
+    updates: list[dict[int, float]], steps: list[float], slope: float, T: int, unit: float, value: float
 ) -> None:
     threshold = np.cumsum(steps)[: len(updates) + 1]
     grows = bool(threshold.any())
     updates = [{j: unit * x for j, x in update.items()} for update in updates]
-    finder = MoveFinder(votes_of(updates, threshold if grows else None, slope), owner([0, 1, 2, 3]), T)
+    finder = MoveFinder(votes_of(updates, threshold if grows else None, slope), owner([0, 1, 2, 3], value), T)
     expected_u, expected_v = active_sums(updates, threshold, slope)
-    u, v = np.zeros(D), np.zeros(D)
     for start in range(0, len(updates) + 1, T):
         moves_u, moves_v, whole = finder.block(start)
-        assert whole == all(np.all(x.size == np.rint(x.size)) for x in (moves_u, moves_v))
+        assert whole == all(is_whole(moves) for moves in (moves_u, moves_v))
         for j in np.flatnonzero(finder.name >= 0):
             c = finder.name[j]
-            run_u = u[j] + np.cumsum(moved(moves_u, c, T))
             stop = min(len(updates) + 1, start + T)
-            np.testing.assert_array_equal(run_u[: stop - start], expected_u[start:stop, j])
-            u[j] = run_u[-1]
+            np.testing.assert_array_equal(levels(moves_u, c, T)[: stop - start], expected_u[start:stop, j])
             if grows:
-                run_v = v[j] + np.cumsum(moved(moves_v, c, T))
-                np.testing.assert_array_equal(run_v[: stop - start], expected_v[start:stop, j])
-                v[j] = run_v[-1]
+                np.testing.assert_array_equal(levels(moves_v, c, T)[: stop - start], expected_v[start:stop, j])
+            often = moves_u.first[c + 1] - moves_u.first[c] >= max(1, T // TRACKED)
+            assert (moves_u.track[c] >= 0) == (often and value == 0.5 and not whole)
 
 
 def test_only_columns_that_are_updated_and_owned_are_named() -> None:
