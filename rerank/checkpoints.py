@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rerank.arrays import DAMAGE, read_array
+from rerank.checksums import seal, verify
 from rerank.files import new_directory, remove
 
 log = logging.getLogger("rerank")
@@ -54,6 +55,7 @@ class Checkpoint:
                 np.save(new / f"{name}.npy", array, allow_pickle=False)
             text = json.dumps({"version": FORMAT_VERSION, "key": self._key, "header": header, "arrays": list(arrays)})
             (new / "checkpoint.json").write_text(text, encoding="utf-8")
+            seal(new)
         self._last = time.monotonic()
         self._took = self._last - start
 
@@ -65,6 +67,7 @@ class Checkpoint:
             stored = json.loads((self._directory / "checkpoint.json").read_text(encoding="utf-8"))
             if stored["version"] != FORMAT_VERSION or stored["key"] != self._key:
                 return None
+            verify(self._directory)
             arrays = {name: read_array(self._directory / f"{name}.npy") for name in stored["arrays"]}
             return dict(stored["header"]), arrays
         except DAMAGE as error:

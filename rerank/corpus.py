@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rerank.arrays import DAMAGE, read_array
+from rerank.checksums import seal, verify
 from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.files import new_directory
@@ -186,7 +187,7 @@ class Corpus:
         return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
 
     def save(self, directory: Path | str) -> None:
-        """Write a directory of .npy files and header.json; it appears under its name only when complete.
+        """Write a directory of .npy files, header.json and checksums; it appears under its name only when complete.
 
         Raises
         ------
@@ -197,6 +198,7 @@ class Corpus:
                 np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
             header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
             (new / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
+            seal(new)
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
@@ -208,6 +210,8 @@ class Corpus:
         """
         source = Path(directory)
         try:
+            if not trusted:
+                verify(source)
             header = read_object(source / "header.json")
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")

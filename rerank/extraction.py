@@ -29,6 +29,7 @@ from rerank.assembly import (
     write_shard,
 )
 from rerank.blocks import Block, Clock, Job, cut, extract_block, timed
+from rerank.checksums import seal, verify
 from rerank.content import content_of, metric_of
 from rerank.corpus import concatenate
 from rerank.engine import Engine, LocalEngine
@@ -230,6 +231,7 @@ class CorpusCache:
                 extracted, table = write_training(recipe, new, engine or LocalEngine(), spool)
                 (new / "table").mkdir()
                 table.save(new / "table")
+                seal(new / "table")
                 _save(extracted, new)
         drop_spool(entry)
         return _load(entry), _load_table(entry), key
@@ -249,25 +251,33 @@ class CorpusCache:
 def _save(extracted: Extracted, directory: Path) -> None:
     """Write what is known of a split beside its shards."""
     (directory / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
+    seal(directory)
 
 
 def _load(entry: Path) -> Extracted:
     try:
+        verify(entry)
         header = json.loads((entry / "split.json").read_text())
-        found = Extracted(Shards.load(entry / "corpus"), list(header["ids"]), dict(header["about"]), entry.name)
-        part_of(found.corpus, 0)  # the others are looked at when they are needed
-        if len(found.ids) != found.corpus.list_count:
-            raise ValueError(f"{len(found.ids)} ids for {found.corpus.list_count} lists")
-        return found
+        shards = Shards.load(entry / "corpus", entry)
+        found = Extracted(shards, list(header["ids"]), dict(header["about"]), entry.name)
+        if len(found.ids) != shards.list_count:
+            raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
     except (*DAMAGE, RerankError) as error:
-        raise DataError(f"the cached corpus is damaged ({error}); remove it and run again", path=str(entry)) from None
+        raise _damaged(entry, error) from None
+    part_of(found.corpus, 0)  # the others are looked at when they are needed
+    return found
 
 
 def _load_table(entry: Path) -> Table:
     try:
+        verify(entry / "table")
         return load_table(entry / "table")
-    except RerankError as error:
-        raise DataError(f"the cached table is damaged ({error}); remove it and run again", path=str(entry)) from None
+    except (*DAMAGE, RerankError) as error:
+        raise _damaged(entry, error) from None
+
+
+def _damaged(entry: Path, error: Exception) -> DataError:
+    return DataError(f"the cached corpus is damaged ({error}); remove {entry} and run again", path=str(entry))
 
 
 def file_digest(path: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from rerank import __version__
 from rerank.arrays import DAMAGE, read_array
 from rerank.checkpoints import Checkpoint
+from rerank.checksums import seal, verify
 from rerank.corpus import Corpus
 from rerank.errors import DataError
 from rerank.evaluation import Selections
@@ -179,6 +180,7 @@ class Run:
             for name, array in arrays.items():
                 np.save(new / f"{name}.npy", array, allow_pickle=False)
             (new / "run.json").write_text(json.dumps(header))
+            seal(new)
 
     @staticmethod
     def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
@@ -190,6 +192,7 @@ class Run:
         """
         header = check_stored(directory, data)
         try:
+            verify(directory)
             arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}

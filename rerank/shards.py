@@ -1,7 +1,7 @@
 """A corpus in parts on disk, of which one at a time is mapped: corpora may be larger than memory.
 
-Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of the parts) and ``00000/``, ``00001/``,
-..., each a saved Corpus. Lists and candidates count through all parts.
+Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of the parts), its checksum, and ``00000/``,
+``00001/``, ..., each a saved Corpus. Lists and candidates count through all parts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rerank.arrays import DAMAGE
+from rerank.checksums import seal, verify
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError
 from rerank.strict_json import read_object
@@ -73,7 +74,8 @@ class KeptColumns:
 class Shards:
     """Lists in parts on disk. What it holds of them are paths and sizes, so it can be sent to other processes.
 
-    width, free, about: as in Corpus; changes: what is done to every part, in order.
+    width, free, about: as in Corpus; changes: what is done to every part, in order; origin: the directory that is to be
+    removed if a part is damaged.
     """
 
     parts: tuple[Part, ...]
@@ -81,6 +83,7 @@ class Shards:
     free: int
     about: dict[str, Any] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
+    origin: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_opened", None)  # (index, part): the last one that was opened
@@ -126,7 +129,11 @@ class Shards:
         del opened
         entry = self.parts[index]
         identity = _identity(entry.directory)
-        corpus = Corpus.load(entry.directory, trusted=identity in _checked)
+        try:
+            corpus = Corpus.load(entry.directory, trusted=identity in _checked)
+        except DataError as error:
+            message = f"the corpus is damaged ({error.message}); remove {self.origin} and run again"
+            raise DataError(message, path=entry.directory) from None
         if identity is not None:
             _checked.add(identity)
         known = (corpus.width, corpus.free) == (self.width, self.free) and corpus.list_count >= entry.last
@@ -134,7 +141,7 @@ class Shards:
             corpus = corpus.slice(entry.first, entry.last)
         sizes = (corpus.list_count, corpus.candidate_count, corpus.nonzeros)
         if not known or sizes != (entry.last - entry.first, entry.candidates, entry.nonzeros):
-            message = "not the part that the header knows; remove the corpus and run again"
+            message = f"not the part that the header knows; remove {self.origin} and run again"
             raise DataError(message, path=entry.directory)
         for change in self.changes:
             corpus = change(corpus, entry.lists_before, entry.candidates_before)
@@ -161,8 +168,8 @@ class Shards:
         return replace(self, parts=tuple(found))
 
     @staticmethod
-    def load(directory: Path | str) -> Shards:
-        """What a ShardWriter wrote.
+    def load(directory: Path | str, origin: Path | str | None = None) -> Shards:
+        """What a ShardWriter wrote; origin: what is to be removed if a part is damaged, ``directory`` by default.
 
         Raises
         ------
@@ -170,6 +177,7 @@ class Shards:
         """
         path = Path(directory).absolute()
         try:
+            verify(path)
             header = read_object(path / HEADER)
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(path))
@@ -180,7 +188,8 @@ class Shards:
                     raise ValueError(f"part {index} has a negative size")
                 parts.append(Part(str(part_directory(path, index)), 0, *sizes, lists, candidates, True))
                 lists, candidates = lists + sizes[0], candidates + sizes[1]
-            return Shards(tuple(parts), int(header["width"]), int(header["free"]), dict(header["about"]))
+            about, found = dict(header["about"]), (int(header["width"]), int(header["free"]))
+            return Shards(tuple(parts), *found, about, origin=str(origin or path))
         except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(path)) from None
 
@@ -224,6 +233,7 @@ class ShardWriter:
         header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
         text = json.dumps(header | {"parts": self._sizes}, sort_keys=True)
         (self._directory / HEADER).write_text(text, encoding="utf-8")
+        seal(self._directory)
 
 
 def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rerank.checksums import seal
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError, RunError
 
@@ -261,7 +262,7 @@ def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
     assert plain(Corpus.load(str(tmp_path / "corpus"))) == EXAMPLE[:1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
     assert sorted(path.name for path in (tmp_path / "corpus").iterdir()) == sorted(
-        ["header.json", *(f"{name}.npy" for name in ARRAYS)]
+        ["checksums.json", "header.json", *(f"{name}.npy" for name in ARRAYS)]
     )
 
 
@@ -359,12 +360,30 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_errors_of_the_data(damage: str, mmap: bool, tmp_path: Path) -> None:
+    """Also where the checksums are those of the damaged files."""
     corpus_of(EXAMPLE).save(tmp_path / "corpus")
     change, message = DAMAGES[damage]
     change(tmp_path / "corpus")
+    with pytest.raises(DataError, match=r"No such file|its checksum is"):
+        Corpus.load(tmp_path / "corpus", mmap=mmap)
+    if (tmp_path / "corpus").exists():
+        seal(tmp_path / "corpus")
     with pytest.raises(DataError, match=message) as caught:
         Corpus.load(tmp_path / "corpus", mmap=mmap)
     assert str(tmp_path / "corpus") in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["header.json", *(f"{name}.npy" for name in ARRAYS)])
+def test_a_flipped_bit_is_noticed(name: str, tmp_path: Path) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    path = tmp_path / "corpus" / name
+    content = path.read_bytes()
+    for place in (0, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DataError, match=f"{name}: its checksum is"):
+            Corpus.load(tmp_path / "corpus")
+    path.write_bytes(content)
+    assert plain(Corpus.load(tmp_path / "corpus")) == EXAMPLE
 
 
 @pytest.mark.parametrize("name", ["values", "base", "gain", "weight"])
@@ -376,6 +395,7 @@ def test_files_with_numbers_that_are_not_finite(name: str, constant: bool, tmp_p
     array = np.load(path)
     array[slice(None) if constant else -1] = np.nan
     np.save(path, array)
+    seal(path.parent)
     with pytest.raises(DataError, match="numbers that are not finite; build it again"):
         Corpus.load(tmp_path / "c")
     assert np.isnan(getattr(Corpus.load(tmp_path / "c", trusted=True), name)).any()

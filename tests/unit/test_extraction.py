@@ -12,6 +12,7 @@ import pytest
 import small
 
 from rerank import extraction, pipeline
+from rerank.checksums import seal
 from rerank.content.trees import make_extractor, make_parseval
 from rerank.data import cache_of
 from rerank.errors import DataError, RecipeError
@@ -140,16 +141,21 @@ def test_changed_code_is_a_new_entry(data, tmp_path, monkeypatch):
         "table/table_hashes.npy",
     ],
 )
-@pytest.mark.parametrize("how", ["missing", "empty", "cut short"])
+@pytest.mark.parametrize("how", ["missing", "empty", "cut short", "a bit flipped"])
 def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     *_, key = store.training(recipe)
     file = store.directory / key / damage
     content = file.read_bytes()
-    file.unlink() if how == "missing" else file.write_bytes(b"" if how == "empty" else content[: len(content) // 2])
-    with pytest.raises(DataError, match=r"the cached (corpus|table) is damaged .*; remove it and run again") as caught:
+    if how == "missing":
+        file.unlink()
+    else:
+        flipped = content[:-1] + bytes([content[-1] ^ 1])
+        file.write_bytes({"empty": b"", "cut short": content[: len(content) // 2], "a bit flipped": flipped}[how])
+    with pytest.raises(DataError, match=r"corpus is damaged .*; remove .* and run again") as caught:
         store.training(recipe)
-    assert str(store.directory / key) in str(caught.value)
+    assert f"remove {store.directory / key} and" in str(caught.value)
+    assert Path(damage).name in str(caught.value)
 
 
 def test_ids_that_do_not_fit_are_damage(data, tmp_path):
@@ -158,6 +164,7 @@ def test_ids_that_do_not_fit_are_damage(data, tmp_path):
     file = store.directory / key / "split.json"
     header = json.loads(file.read_text())
     file.write_text(json.dumps(header | {"ids": header["ids"][:-1]}))
+    seal(file.parent)
     with pytest.raises(DataError, match="29 ids for 30 lists"):
         store.training(recipe)
 

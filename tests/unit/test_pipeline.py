@@ -210,18 +210,20 @@ def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp
     fewer = small.lists_of(data / f"{split}.nbest.gz")[:-20]
     small.write_lists(data / f"{split}.nbest.gz", fewer)
     small.write_golds(data / f"{split}.gold.gz", small.golds_of(data / f"{split}.gold.gz")[: len(fewer)])
-    with pytest.raises(DataError, match="before the files of its lists or the program changed"):
+    with pytest.raises(DataError, match="before the files of its lists, the program or a module of yours changed"):
         pipeline.run(recipe, directory, resume=True)
 
 
 @pytest.mark.parametrize("damaged", ["run.json", "average.npy", "state_w.npy", "log_a.npy"])
-@pytest.mark.parametrize("how", ["empty", "cut short"])
+@pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
 def test_a_damaged_stored_run(small_data, workspace, damaged, how):
     recipe, directory = small.recipe(small_data), workspace / "damaged"
     pipeline.run(recipe, directory, stages=("train",))
     file = directory / ".runs" / "0000" / damaged
-    file.write_bytes(b"" if how == "empty" else file.read_bytes()[:-9])
-    with pytest.raises(DataError, match="a stored run is damaged"):
+    content = file.read_bytes()
+    flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
+    file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
+    with pytest.raises(DataError, match=f"a stored run is damaged .*{damaged if damaged != 'run.json' else ''}"):
         pipeline.run(recipe, directory, resume=True, stages=("test",))
 
 

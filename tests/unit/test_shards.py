@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from strategies import bits, random_corpus, targets
 
 from rerank.checkpoints import Checkpoint
+from rerank.checksums import seal
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError
 from rerank.learn.base import Learner, State, Weights, learners
@@ -243,6 +244,11 @@ def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path,
     (tmp_path / "here" / "y.npy").write_bytes(b"no array")
     assert checkpoint.load() is None
     assert "cannot be read" in caplog.text
+    checkpoint.save({"epoch": 1}, {"w": np.arange(5.0)})
+    path = tmp_path / "here" / "w.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"A")
+    assert checkpoint.load() is None
+    assert "w.npy: its checksum is" in caplog.text
     checkpoint.save({"x": 1}, {"y": np.arange(3), "z": np.arange(2)})
     (tmp_path / "here" / "z.npy").unlink()
     assert checkpoint.load() is None
@@ -264,6 +270,9 @@ def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path,
 def test_damaged_headers(tmp_path: Path, text: str, message: str) -> None:
     written(tmp_path / "corpus")
     (tmp_path / "corpus" / "shards.json").write_text(text)
+    with pytest.raises(DataError, match=r"shards.json: its checksum is"):
+        Shards.load(tmp_path / "corpus")
+    seal(tmp_path / "corpus")
     with pytest.raises(DataError, match=message):
         Shards.load(tmp_path / "corpus")
 
@@ -273,8 +282,22 @@ def test_parts_that_the_header_does_not_know(tmp_path: Path, change: dict[str, A
     written(tmp_path / "corpus")
     header = json.loads((tmp_path / "corpus" / "shards.json").read_text())
     (tmp_path / "corpus" / "shards.json").write_text(json.dumps(header | change))
+    seal(tmp_path / "corpus")
     with pytest.raises(DataError, match="not the part that the header knows"):
         Shards.load(tmp_path / "corpus").part(0)
+
+
+def test_every_part_is_looked_at_when_it_is_opened(tmp_path: Path) -> None:
+    """A value that has become another one, in a part that is not the first; the message says what to remove."""
+    shards = written(tmp_path / "corpus")
+    path = tmp_path / "corpus" / "00003" / "values.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert same(shards.part(1), CORPUS.slice(7, 8))
+    with pytest.raises(DataError, match=r"values.npy: its checksum is .*; remove /entry and run again") as caught:
+        whole(Shards.load(tmp_path / "corpus", "/entry"))
+    assert str(path.parent) in str(caught.value)
 
 
 def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
