@@ -97,7 +97,7 @@ def fit_job(job: Job) -> Outcome:
     return fit_fold(job.spec, drawn(job.origin, job.seed), job.noise, job.seed, job.fold)
 
 
-def errors_of(job: Job) -> list[float]:
+def errors_of(job: Job) -> list[list[float]]:
     """The held-out errors of a point of tuning, as a task."""
     examples = drawn(job.origin, job.seed)
     return held_out_errors(job.spec, examples.noisy(job.noise, job.seed), examples.examples)

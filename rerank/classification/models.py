@@ -44,8 +44,7 @@ def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, 
     noisy = examples.noisy(noise, seed)
     if spec.recipe.tune is not None:
         if tuned:
-            point = {key: value for key, value in tuned.items() if key not in ("epochs", "held_out_error")}
-            chosen = Tuned(point, tuned["epochs"], tuned["held_out_error"])
+            chosen = Tuned.from_dict(tuned)
         else:
             chosen = tune(spec, noisy, examples.examples)
         spec = chosen.applied(spec)

@@ -16,9 +16,10 @@ from rich.text import Text
 from rerank.classification.figures import Drawing
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.tables import Table
+from rerank.classification.tuning import Tuned
 from rerank.files import write_text
 from rerank.report.html import fill
-from rerank.report.measures import count, duration, signed
+from rerank.report.measures import NONE, count, duration, signed
 from rerank.report.verdict import verdict
 from rerank.results import environment
 
@@ -112,13 +113,13 @@ def tuned_table(metrics: Mapping[str, Any]) -> Table:
     """What tuning chose; empty where nothing was tuned."""
     rows = []
     for run in metrics["runs"]:
-        tuned = dict(run["tuned"])
-        if tuned:
-            error, epochs = tuned.pop("held_out_error"), tuned.pop("epochs")
-            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.items())
-            noise = f"{run['noise']:g}"
-            rows.append([run["set"], run["name"], chosen, noise, str(run["seed"]), count(epochs), f"{100 * error:.2f}"])
-    headings = ["set", "run", "parameters", "noise", "seed", "epochs", "held-out error (%)"]
+        if run["tuned"]:
+            tuned = Tuned.from_dict(run["tuned"])
+            chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.point.items())
+            noise, usual = f"{run['noise']:g}", NONE if tuned.default is None else f"{100 * tuned.default:.2f}"
+            place = [run["set"], run["name"], chosen or "the recipe's", noise, str(run["seed"])]
+            rows.append([*place, count(tuned.epochs), f"{100 * tuned.error:.2f}", usual])
+    headings = ["set", "run", "parameters", "noise", "seed", "epochs", "held-out error (%)", "the recipe's (%)"]
     return Table("Chosen on held-out examples", headings, rows, texts=3)
 
 

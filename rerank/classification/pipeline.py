@@ -249,6 +249,8 @@ def _experiments(
 def _chosen(tuned: dict[str, Any]) -> str:
     """What tuning chose, in words."""
     values = [f"{key.split('.')[-1]} {value}" for key, value in tuned.items() if "." in key]
+    if tuned["held_out_error"] == tuned.get("default_error") and not values:
+        values = ["the recipe's settings"]
     return ", ".join([*values, *([f"{tuned['epochs']} epochs"] if tuned["epochs"] else [])]) or "nothing to tune"
 
 

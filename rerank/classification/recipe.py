@@ -141,14 +141,17 @@ def _check_source(source: SourceSettings, key: str) -> None:
 
 
 class TuneSettings(Section):
-    """Choice of parameters and number of epochs by the error on examples that are held out of one random split.
+    """Choice of parameters and number of epochs by the error on held-out examples.
 
-    grid: values by dotted key; held_out: their share; epochs: at most so many. clean: judge by labels without noise, as
+    grid: values by dotted key; folds: so many, and the recipe's own settings are kept unless others are better by one
+    standard error of the mean difference. held_out: hold out this share in one random split instead, and take what is
+    best there, as papers do. epochs: at most so many. clean: judge by labels without noise, as
     papers do that tune on a run of the experiment itself; else held-out labels are as noisy as those that train.
     """
 
     grid: Grid = Field(default_factory=dict)
-    held_out: float = Field(default=0.2, gt=0, lt=1)
+    folds: int = Field(default=5, ge=2)
+    held_out: float | None = Field(default=None, gt=0, lt=1)
     epochs: int = Field(default=10, ge=1)
     seed: int = Field(default=1, ge=0)
     clean: bool = False

@@ -36,6 +36,21 @@ def fold_numbers(folds: np.ndarray, path: str) -> np.ndarray:
     return numbers
 
 
+def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """How tuning divides examples, as indices that train and indices that judge: by ``folds``, or once by ``share``.
+
+    Of fewer examples than folds each is a fold of its own.
+
+    Raises
+    ------
+    DataError: too few examples for two parts.
+    """
+    if share is not None or label.size < 2:
+        return [held_out(label, share or 0.5, seed)]
+    drawn = draw_folds(label, min(folds, label.size), seed)
+    return [(np.flatnonzero(drawn != k), np.flatnonzero(drawn == k)) for k in range(int(drawn.max()) + 1)]
+
+
 def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices (ascending) of a part to train on and of one to test on, with ``share`` of every class.
 

@@ -1,4 +1,9 @@
-"""Parameters and number of epochs by the error on held-out examples of one random split."""
+"""Parameters and number of epochs by the error on held-out examples: of folds, or of one random split as in papers.
+
+The best of many settings on a few held-out examples is the best of their noise too. So the settings of the recipe are
+kept unless others are better by one standard error of the mean difference, fold by fold (Breiman et al. 1984, 3.4.3,
+choose by it among trees). On one split there is no standard error: there the lowest error wins.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ import numpy as np
 from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.classification.fitting import predicted, train_on
 from rerank.classification.recipe import Spec
-from rerank.classification.splits import held_out
+from rerank.classification.splits import divided
 from rerank.labelled import Labelled
 from rerank.learn.base import Weights
 from rerank.settings import Settings, grid_points
@@ -23,11 +28,17 @@ Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The best point of a grid, its number of epochs (0 for a baseline), and its error on the held-out examples."""
+    """The chosen point of a grid, its number of epochs (0 for a baseline), and its mean error on the held-out examples.
+
+    Of folds also what the recipe's own settings had there (``default``), and the standard error of the mean difference
+    between these and the best others.
+    """
 
     point: Settings
     epochs: int
     error: float
+    default: float | None = None
+    standard_error: float | None = None
 
     def applied(self, spec: Spec) -> Spec:
         """``spec`` with what was chosen."""
@@ -35,11 +46,23 @@ class Tuned:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry in metrics.json."""
-        return {**self.point, "epochs": self.epochs, "held_out_error": self.error}
+        found = {**self.point, "epochs": self.epochs, "held_out_error": self.error}
+        folds = {"default_error": self.default, "standard_error": self.standard_error}
+        return found | (folds if self.default is not None else {})
+
+    @staticmethod
+    def from_dict(entry: dict[str, Any]) -> Tuned:
+        """What ``as_dict`` was made of."""
+        point = dict(entry)
+        epochs, error = point.pop("epochs"), point.pop("held_out_error")
+        return Tuned(point, epochs, error, point.pop("default_error", None), point.pop("standard_error", None))
 
 
 def points_of(spec: Spec) -> list[Settings]:
-    """The points of the grid of ``spec.recipe.tune``; a learner has no use for a baseline's keys, nor the reverse."""
+    """The points of the grid of ``spec.recipe.tune``; a learner has no use for a baseline's keys, nor the reverse.
+
+    Of folds the first is {}: the settings of the recipe.
+    """
     settings = spec.recipe.tune
     assert settings is not None
     own = {
@@ -47,11 +70,12 @@ def points_of(spec: Spec) -> list[Settings]:
         for key, values in settings.grid.items()
         if key.startswith("baseline.") == (spec.baseline is not None)
     }
-    return grid_points(own)
+    points = grid_points(own)
+    return points if settings.held_out is not None or {} in points else [{}, *points]
 
 
 def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tuned:
-    """The best point of the grid of ``spec`` and its number of epochs.
+    """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings.
 
     ``noisy`` and ``clean`` are the examples that may train, with their labels as they will be and as they were.
     ``run_all`` maps over the points, in order.
@@ -59,26 +83,40 @@ def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tu
     return best_point(spec, run_all(lambda point: held_out_errors(spec.at(point), noisy, clean), points_of(spec)))
 
 
-def best_point(spec: Spec, curves: Iterable[list[float]]) -> Tuned:
-    """The point and epoch with the lowest held-out error; of equals the first point, then the fewest epochs.
+def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
+    """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
 
-    ``curves``: the errors after every epoch, for the points of ``points_of``.
+    Of equals the first point, then the fewest epochs. ``curves``: of every point of ``points_of``, a line for each
+    division of the examples, the errors after every epoch.
     """
-    found: Tuned | None = None
-    for point, errors in zip(points_of(spec), curves, strict=True):
-        epoch = int(np.argmin(errors))
-        if found is None or errors[epoch] < found.error:
-            found = Tuned(point, 0 if spec.baseline is not None else epoch + 1, float(errors[epoch]))
-    assert found is not None
-    return found
-
-
-def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[float]:
-    """The error of ``spec``, a point of a grid, on held-out examples after every epoch."""
     settings = spec.recipe.tune
     assert settings is not None
-    first, second = held_out(noisy.label, settings.held_out, settings.seed)
-    return _errors(spec, noisy.take(first), (clean if settings.clean else noisy).take(second))
+    known = [np.array(lines) for lines in curves]
+    means = [lines.mean(axis=0) for lines in known]
+    first = int(np.argmin([mean.min() for mean in means]))
+    epoch = int(np.argmin(means[first]))
+
+    def chosen(point: int, epoch: int, *more: float) -> Tuned:
+        """So many points and epochs from the first."""
+        epochs = 0 if spec.baseline is not None else epoch + 1
+        return Tuned(points_of(spec)[point], epochs, float(means[point][epoch]), *more)
+
+    if settings.held_out is not None:
+        return chosen(first, epoch)
+    usual = min(spec.recipe.training.epochs, means[0].size) - 1
+    gains = known[0][:, usual] - known[first][:, epoch]
+    error = float(np.std(gains, ddof=1) / np.sqrt(gains.size))
+    kept = not gains.mean() > error
+    return chosen(*((0, usual) if kept else (first, epoch)), float(means[0][usual]), error)
+
+
+def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[float]]:
+    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; a line for each division."""
+    settings = spec.recipe.tune
+    assert settings is not None
+    judged = clean if settings.clean else noisy
+    divisions = divided(noisy.label, settings.held_out, settings.folds, settings.seed)
+    return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]
 
 
 def _errors(spec: Spec, train_part: Labelled, test_part: Labelled) -> list[float]:

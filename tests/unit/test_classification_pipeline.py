@@ -62,7 +62,7 @@ def test_what_a_single_run_leaves(root: Path, tmp_path: Path) -> None:
 
 
 def test_errors_are_those_of_the_predictions(root: Path, tmp_path: Path) -> None:
-    found = carried_out(root, tmp_path, runs=TWO, tune={"epochs": 2})
+    found = carried_out(root, tmp_path, runs=TWO, tune={"epochs": 2, "held_out": 0.2})
     lines = [line.split("\t") for line in (tmp_path / "predictions" / "marked.tsv").read_text().splitlines()]
     assert lines[0] == ["example", "fold", "label", "perceptron", "PA"]
     rows = np.array(lines[1:])
@@ -225,9 +225,10 @@ def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:
 
 def test_baselines(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
+    tune = {"grid": {"baseline.C": [0.1, 1]}, "held_out": 0.2}
     runs = [
         {"name": "nb", "baseline": {"name": "naive-bayes"}},
-        {"name": "me", "baseline": {"name": "maxent"}, "set": {"tune.grid": {"baseline.C": [0.1, 1]}}},
+        {"name": "me", "baseline": {"name": "maxent"}, "set": {"tune": tune}},
         {"name": "svm", "baseline": {"name": "svm", "C": 0.5}},
     ]
     found = carried_out(root, tmp_path, runs=runs)

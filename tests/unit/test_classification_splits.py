@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rerank.classification.splits import draw_folds, fold_numbers, held_out
+from rerank.classification.splits import divided, draw_folds, fold_numbers, held_out
 from rerank.errors import DataError
 
 labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
@@ -54,3 +54,20 @@ def test_one_fold_is_no_division() -> None:
     with pytest.raises(DataError, match=r"f\.txt: all examples are in fold 3"):
         fold_numbers(np.array([3, 3]), "f.txt")
     assert fold_numbers(np.array([4, 2, 4]), "f.txt").tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])
+def test_tuning_judges_every_example_once(examples: int, folds: int, count: int) -> None:
+    found = divided(np.arange(examples) % 2, None, folds, 1)
+    assert len(found) == count
+    assert sorted(np.concatenate([judges for _, judges in found]).tolist()) == list(range(examples))
+    for trains, judges in found:
+        assert sorted([*trains.tolist(), *judges.tolist()]) == list(range(examples))
+
+
+def test_tuning_by_a_share_is_one_split() -> None:
+    label = np.arange(20) % 2
+    ((trains, judges),) = divided(label, 0.2, 5, 1)
+    assert [part.tolist() for part in held_out(label, 0.2, 1)] == [trains.tolist(), judges.tolist()]
+    with pytest.raises(DataError):
+        divided(label[:1], None, 5, 1)

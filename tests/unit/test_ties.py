@@ -1,4 +1,4 @@
-"""Which candidates are right: any of the best in rankings and where gains are right or wrong, else the base's choice."""
+"""Which candidates are right: any of the best in rankings and for gains of right or wrong, else the base's choice."""
 
 from __future__ import annotations
 
