@@ -29,6 +29,8 @@ from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.files import reason
 from rerank.readers.base import SkipCount
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.score_count import ScoreCount
 from rerank.readers.text_list import TextList
 from rerank.recipe import ListRecipe
 from rerank.symbols import SymbolTable
@@ -50,7 +52,6 @@ class Summary(NamedTuple):
     ids: list[str]  # of the usable lists
     met: SkipCount
     features: int  # how many different ones vary
-    scores: tuple[str, ...]  # the names of the score columns, where the lists say them
     warnings: list[tuple[int, str]]  # level and message
 
 
@@ -126,7 +127,7 @@ class Spool:
         ------
         RunError: it cannot be written.
         """
-        said = summary._asdict() | {"met": vars(summary.met)}
+        said = summary._asdict() | {"met": vars(summary.met) | {"scores": vars(summary.met.scores)}}
         target = self.path(number).with_suffix(".json")
         try:
             descriptor, temporary = mkstemp(dir=self.directory)
@@ -142,18 +143,20 @@ class Spool:
             said = json.loads(self.path(number).with_suffix(".json").read_text())
         except FileNotFoundError:
             return None
-        met = SkipCount(**said["met"])
+        met = SkipCount(**said["met"] | {"scores": ScoreCount(**said["met"]["scores"])})
         warnings = [(int(level), str(text)) for level, text in said["warnings"]]
-        return Summary(said["ids"], met, said["features"], tuple(said["scores"]), warnings)
+        return Summary(said["ids"], met, said["features"], warnings)
 
 
 @dataclass(frozen=True)
 class Job:
-    """What all blocks of a split have in common. ``imports`` are further places that users' templates may be in."""
+    """What all blocks of a split have in common. ``imports`` are further places that users' templates may be in;
+    columns: the score columns that lists are held to."""
 
     recipe: ListRecipe
     spool: Spool
     imports: tuple[str, ...]
+    columns: ScoreColumns | None = None
 
     @staticmethod
     def of(recipe: ListRecipe, directory: Path) -> Job:
@@ -163,7 +166,7 @@ class Job:
     def content(self) -> Content[Any]:
         """What the candidates of the lists are; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
-        return content_of(self.recipe)
+        return content_of(self.recipe, columns=self.columns)
 
 
 class _Hold(logging.Filter):
@@ -237,7 +240,6 @@ def _extract(job: Job, block: Block) -> Summary:
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions = CollisionCount(0)
-    scores: tuple[str, ...] = ()
     for raw in block.lists:
         pair = content.pair(raw, count)
         if pair is None:
@@ -251,14 +253,13 @@ def _extract(job: Job, block: Block) -> Summary:
             collisions.add(numbers, features.full)
         rows.add(features, numbers, nbest.base, gain, stats, reference)
         ids.append(nbest.id)
-        scores = scores or getattr(nbest, "names", ())
     counts, place = counter.finish()
     parts = [rows.rows(place), counts, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))
     job.spool.save(block.number, *parts)
-    return Summary(ids, count, counter.seen, scores, [])
+    return Summary(ids, count, counter.seen, [])
 
 
 class Timed(NamedTuple):

@@ -20,6 +20,8 @@ from rerank.oracle import ListStatistics
 from rerank.recipe import ListRecipe
 from rerank.shards import Lists
 
+ODD = "absent", "unknown_columns", "lowest_first"  # what is said of scores where it is so; see SkipCount
+
 
 def cache_of(directory: Path) -> CorpusCache:
     """The cache that runs below one directory share."""
@@ -71,6 +73,7 @@ class Data:
                 "skipped": extracted.about["skipped"],
                 "skipped_candidates": extracted.about["skipped_candidates"],
                 "duplicates": extracted.about["duplicates"],
+                **{key: extracted.about[key] for key in ODD if key in extracted.about},
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
         return found

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,13 +34,14 @@ from rerank.checksums import seal, verify
 from rerank.content import content_of, metric_of
 from rerank.corpus import concatenate
 from rerank.engine import Engine, LocalEngine
-from rerank.errors import DataError, RerankError
+from rerank.errors import DataError, RecipeError, RerankError
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
 from rerank.files import new_directory
 from rerank.kept_spool import drop_spool, kept_spool
 from rerank.progress import track
-from rerank.readers.base import SkipCount
+from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
 from rerank.shards import Lists, Shards, ShardWriter, part_directory, part_of, parts
@@ -67,22 +69,31 @@ class Extracted:
 class Extraction:
     """A split on its way from its files to the shards of a corpus, in an existing directory; ``spool``: another one.
 
+    columns: the score columns that its lists are held to; those of its first list where None.
+
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
     how many there are.
     """
 
-    def __init__(self, recipe: ListRecipe, split: str, directory: Path, engine: Engine, spool: Path | None) -> None:
+    def __init__(
+        self,
+        recipe: ListRecipe,
+        split: str,
+        directory: Path,
+        engine: Engine,
+        spool: Path | None,
+        columns: ScoreColumns | None = None,
+    ) -> None:
         self._recipe, self._split, self._engine = recipe, split, engine
         self._directory, self._clock = directory, Clock()
-        self._content = content_of(recipe)
+        self._content = content_of(recipe, columns=columns)
         self._own = directory / "spool" if spool is None else None  # it goes when the shards are there
         if self._own is not None:
             self._own.mkdir()
-        self._job = Job.of(recipe, spool or directory / "spool")
+        self._job = replace(Job.of(recipe, spool or directory / "spool"), columns=columns)
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._scores: tuple[str, ...] = ()  # the names of the score columns, where the lists say them
 
     def read(self) -> None:
         """Read all lists, look into them, and leave what they hold in the spool.
@@ -95,7 +106,7 @@ class Extraction:
             self._engine.expect_long()
         failure: list[RerankError] = []
         blocks = cut(self._content.read(self._recipe.data, self._split), failure)
-        for _ in track(self._summaries(blocks), f"extract {self._split}"):
+        for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
             pass
         if failure:
             raise failure[0]
@@ -104,6 +115,16 @@ class Extraction:
         if not self._count.lists:
             raise DataError("no usable list in the file", path=self._recipe.data.files(self._split)["nbest"][0])
 
+    def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks, once it is known which score columns their lists are held to."""
+        ahead = list[Block]()
+        while self._job.columns is None and (block := next(blocks, None)) is not None:
+            ahead.append(block)
+            lists = (raw.nbest for raw in block.lists if isinstance(raw.nbest, NBestList))
+            found = next(filter(None, map(self._content.columns_of, lists)), None)
+            self._job = replace(self._job, columns=found)
+        return chain(ahead, blocks)
+
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
         """Add up what is said about the blocks; gives the ids of their lists."""
         warned = set[tuple[int, str]]()
@@ -111,7 +132,6 @@ class Extraction:
             self._count.add(found.met)
             self._ids += found.ids
             self._features.append(found.features)
-            self._scores = self._scores or found.scores
             for warning in found.warnings:
                 if warning not in warned:
                     log.log(warning[0], "%s", warning[1])
@@ -122,10 +142,11 @@ class Extraction:
         """The table of the features that the training split keeps, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
-        scores = {"scores": list(self._scores)} if self._scores else {}
+        scores = self._job.columns.as_dict() if self._job.columns is not None else {}
         if features.hash_bits:
             hashed = HashedTable(features.hash_bits, names, {})
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
+            self._check_kept(hashed)
             return hashed
         pruning = Pruning(names, features.min_lists, content.free)
         ranges = divide_hashes(self._features)
@@ -133,8 +154,31 @@ class Extraction:
         symbols = np.unique(np.concatenate([part.symbols for part in columns]))
         table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
         table.about.update(scores)
+        self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
         return table
+
+    def _check_kept(self, table: Table) -> None:
+        """Refuse a table without features, unless there are no templates to give any.
+
+        Raises
+        ------
+        RecipeError: says what was seen, and what can be done.
+        """
+        if table.about["kept"] or not self._content.names:
+            return
+        lists, least = f"{self._count.lists:,}", self._recipe.features.min_lists
+        shown = ", ".join(self._content.names[:8]) + (", ..." if len(self._content.names) > 8 else "")
+        if table.about.get("seen"):
+            found = f"none of {table.about['seen']:,} features varies in {least} of the {lists} training lists"
+            advice = f"set features.min_lists below {least}, or use more lists"
+        else:
+            found = f"the templates {shown} give nothing that varies within one of the {lists} training lists"
+            advice = "name other templates"
+        if columns := self._job.columns:
+            found += f"; score columns: {', '.join(columns.names)}"
+        message = f"no feature is left: {found}; {advice}, or set features.set: base for the base score alone"
+        raise RecipeError(message, key="features")
 
     def shards(self, table: Table, *, scaled: bool) -> tuple[Extracted, Table]:
         """Write the shards; the table with the scale of its free columns, which it may have (``scaled``) already.
@@ -201,7 +245,7 @@ def write_split(
     recipe: ListRecipe, split: str, table: Table, directory: Path, engine: Engine, spool: Path | None = None
 ) -> Extracted:
     """``extract_split`` to the shards ``corpus`` in an existing directory; see Extraction."""
-    extraction = Extraction(recipe, split, directory, engine, spool)
+    extraction = Extraction(recipe, split, directory, engine, spool, ScoreColumns.of_table(table.about))
     extraction.read()
     return extraction.shards(table, scaled=True)[0]
 

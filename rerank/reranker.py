@@ -19,8 +19,8 @@ from rerank.features.table import FeatureTable
 from rerank.model import Model
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
-from rerank.readers.moses_layout import TOTAL
 from rerank.readers.references import read_lines
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.text_list import TextList
 
@@ -136,18 +136,14 @@ class Reranker:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe = model, predictor, recipe
         # Values as they are, not relative to the list: scores then compare across lists.
-        self.content = content_of(recipe, centred=False)
+        self.content = content_of(recipe, centred=False, columns=ScoreColumns.of_table(model.table.about))
         self.unknown_features = 0
         self.without_source = 0  # lists of texts whose source nobody knows
 
     @property
     def reader(self) -> Reader:
-        """The reader of the format that the model was trained on; score columns are those of training."""
-        spec = self.recipe.data.reader
-        names = self.model.table.about.get("scores", [])
-        if spec["name"] == "moses" and names and not spec.get("columns"):
-            spec = {**spec, "columns": [name for name in names if name != TOTAL]}
-        return make_reader(spec)
+        """The reader of the format that the model was trained on."""
+        return make_reader(self.recipe.data.reader)
 
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
@@ -158,13 +154,14 @@ class Reranker:
         sources: a file with the source of every list, bad ones included, one a line; for lists of texts that do not
         hold theirs.
         """
-        for nbest in with_sources(reader.read(path), sources, path):
+        for nbest in with_sources(reader.knowing(self.content.columns).read(path), sources, path):
             found = nbest if isinstance(nbest, BadList) else self.content.open(nbest)
             if isinstance(found, BadList):
                 count.bad(found)
                 yield found
             else:
                 count.good(found[0])
+                count.scores.unknown.update(self.content.unknown(found[0]))
                 self.without_source += isinstance(found[0], TextList) and found[0].source is None
                 yield Opened(*found)
 

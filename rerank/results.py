@@ -20,6 +20,7 @@ from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.progress import track
 from rerank.readers.base import SkipCount
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipe import ListRecipe
 from rerank.report.data import Report
@@ -52,7 +53,8 @@ def evaluate_runs(
     if line is not None:
         for split in tests:
             chosen.evaluate_beside(split, NAME, line.weights, data.others[split], metric)
-    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen) for split in tests}
+    columns = ScoreColumns.of_table(data.table.about)
+    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen, columns) for split in tests}
     entries = [each.entry() for each in runs]
     own = chosen.entry()
     return {
@@ -78,11 +80,13 @@ def evaluate_runs(
     }
 
 
-def _describe(recipe: ListRecipe, split: str, corpus: Lists, chosen: Run) -> dict[str, str]:
+def _describe(
+    recipe: ListRecipe, split: str, corpus: Lists, chosen: Run, columns: ScoreColumns | None
+) -> dict[str, str]:
     """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
     first = first_candidates(corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    found = content_of(recipe).describe(recipe.data, split, places)
+    found = content_of(recipe, columns=columns).describe(recipe.data, split, places)
     for name, measures in found.reports.items():
         chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
     return found.signatures

@@ -251,7 +251,8 @@ def _parts(kind: str) -> list[str]:
         return [*(describe(name, part) for name, part in templates), *sets]
     for name, registry in (("readers", readers), ("metrics", metrics), ("learners", learners)):
         if name == kind:
-            return [describe(part, cls) for part, cls in registry]
+            parts = [describe(part, cls) for part, cls in registry]
+            return parts if kind != "readers" else [*parts, "every reader: scores='score', or 'cost': lower is better"]
     raise RecipeError(f"nothing of the kind {kind!r} to list")
 
 

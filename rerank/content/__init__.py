@@ -8,22 +8,24 @@ from rerank.content.trees import TreeContent, make_parseval
 from rerank.errors import ModelError
 from rerank.metrics.base import Metric, metrics
 from rerank.model import Model
+from rerank.readers.score_columns import ScoreColumns
 from rerank.recipe import ListRecipe, Recipe, TaskRecipe
 from rerank.registry import build
 from rerank.text_recipe import METRICS, TextRecipe
 
 
-def content_of(recipe: ListRecipe, *, centred: bool | None = None) -> Content:
+def content_of(recipe: ListRecipe, *, centred: bool | None = None, columns: ScoreColumns | None = None) -> Content:
     """What the candidates of a recipe's lists are.
 
-    centred: store values relative to a list's most frequent one; as the recipe says where None.
+    centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
+    columns that lists are held to, where they are known.
 
     Raises
     ------
     RecipeError: an unknown part or setting.
     """
     if isinstance(recipe, TextRecipe):
-        return TextContent(recipe, centred=centred)
+        return TextContent(recipe, centred=centred, columns=columns)
     assert isinstance(recipe, Recipe)
     return TreeContent(recipe, centred=centred)
 

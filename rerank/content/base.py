@@ -13,9 +13,11 @@ from rerank.features.extract import ListFeatures, UserTemplate
 from rerank.features.sets import SETS
 from rerank.features.template import Template, make_template
 from rerank.metrics.base import Metric
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, readers
+from rerank.readers import several
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.score_columns import ScoreColumns
 from rerank.recipe import SplitSettings, TemplateSettings
-from rerank.registry import Registry, build, nearest
+from rerank.registry import Registry, nearest
 from rerank.symbols import SymbolTable
 
 T = TypeVar("T")
@@ -53,6 +55,7 @@ class Content(ABC, Generic[T]):
     metric: Metric
     names: list[str]
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns no penalty touches
+    columns: ScoreColumns | None = None  # that lists are held to
 
     def __init__(self) -> None:
         self.symbols = SymbolTable()
@@ -91,6 +94,14 @@ class Content(ABC, Generic[T]):
     def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
         """A list without a reference, less the candidates that turn out to be bad, and what its candidates are."""
 
+    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:  # noqa: ARG002
+        """The score columns of a list to which others are to be held; None where it shows none."""
+        return None
+
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:  # noqa: ARG002
+        """The score columns of a list that are none of ``columns``."""
+        return ()
+
     @abstractmethod
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
         """The features of a list."""
@@ -113,7 +124,7 @@ class Content(ABC, Generic[T]):
 
 def make_reader(spec: dict[str, Any]) -> Reader:
     """The reader that a recipe (or a model) describes."""
-    return build(readers, spec, "data.reader")
+    return several.make_reader(spec, "data.reader")
 
 
 def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
@@ -126,8 +137,8 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     if settings.set is not None and settings.set not in SETS:
         raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")
     specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
-    if not specs and not settings.user:
-        raise RecipeError("no template; name a set or templates", key="features")
+    if not specs and not settings.user and settings.set is None:
+        raise RecipeError("no template; name a set or templates (set: base is the base score alone)", key="features")
     try:
         made = [make_template(spec) for spec in specs]
     except RecipeError as error:

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from rerank.content.base import Content, Description, Pair, Raw, make_reader, make_templates
+from rerank.content.columns import columns_of, hold, unknown_columns
 from rerank.errors import RecipeError
 from rerank.features.extract import ListFeatures
 from rerank.features.text.extractor import TextExtractor
@@ -20,8 +21,9 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric, decoded
 from rerank.readers.base import BadCandidate, BadList, NBestList, SkipCount
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.text_list import TextList
-from rerank.readers.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle
+from rerank.readers.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle, text_list
 from rerank.recipe import SplitSettings
 from rerank.registry import build
 from rerank.settings import Settings
@@ -33,12 +35,16 @@ class TextContent(Content[TextView]):
 
     metric: TextMetric
 
-    def __init__(self, recipe: TextRecipe, *, centred: bool | None = None) -> None:
+    def __init__(self, recipe: TextRecipe, *, centred: bool | None = None, columns: ScoreColumns | None = None) -> None:
         super().__init__()
         settings = recipe.features
         templates, user = make_templates(settings, "texts")
         self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
+        self._shown = (
+            columns  # the one among them that the metric measures is no feature: nobody has it where it counts
+        )
+        self.columns = columns.without({getattr(self.metric, "column", "")}) if columns is not None else None
         self.final = final_metrics(recipe.task, self.metric)
         self.extractor = TextExtractor(
             templates,
@@ -51,7 +57,7 @@ class TextContent(Content[TextView]):
 
     def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
         """See ``Content.read``."""
-        for raw in text_pairs(data, split):
+        for raw in text_pairs(data, split, self._shown):
             yield Raw(raw.nbest, raw[1:])
 
     def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
@@ -63,14 +69,23 @@ class TextContent(Content[TextView]):
             settle(found, opened, count)
             return None
         settle(found, opened[0], count)
+        count.scores.unknown.update(self.unknown(opened[0]))
         return Pair(*opened, found.references)
 
     def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
-        A score column that is what the metric measures is no feature: nobody has it where it counts.
+        The scores are those of ``columns`` where these are known: a list that lacks one is bad, and no others are
+        looked at.
+
+        Raises
+        ------
+        DataError: a list of trees.
         """
-        texts = cast(TextList, nbest)
+        texts = text_list(nbest)
+        held = texts if self.columns is None else hold(self.columns, self._measured_aside(texts))
+        if isinstance(held, BadList):
+            return held
         try:
             return texts, self._view(texts)
         except ViewError:
@@ -79,7 +94,9 @@ class TextContent(Content[TextView]):
 
     def _view(self, nbest: TextList) -> TextView:
         """What templates see of a list. Raises ViewError."""
-        lists = without_column(nbest, getattr(self.metric, "column", None))
+        lists = self._measured_aside(nbest)
+        if self.columns is not None:
+            lists = cast(TextList, hold(self.columns, lists))
         if lists.source is None:
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols)
@@ -94,6 +111,18 @@ class TextContent(Content[TextView]):
                 line = error.line or nbest.line
                 found.append(BadCandidate(nbest.id, nbest.path, line, error.reason, error.message, place))
         return found
+
+    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:
+        """See ``Content.columns_of``."""
+        return columns_of(text_list(nbest)) if len(nbest) else None
+
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+        """See ``Content.unknown``."""
+        return unknown_columns(self._shown, text_list(nbest)) if self._shown is not None else ()
+
+    def _measured_aside(self, nbest: TextList) -> TextList:
+        """A list without the score column that the metric measures."""
+        return without_column(nbest, getattr(self.metric, "column", None))
 
     def features(self, nbest: NBestList, content: TextView) -> ListFeatures:
         """See ``Content.features``."""
@@ -152,12 +181,15 @@ def without_column(nbest: TextList, name: str | None) -> TextList:
     return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
-def text_pairs(data: SplitSettings, split: str) -> Iterator[RawTextPair]:
-    """The lists of a split with their sources and references; see ``read_raw_text_pairs``."""
+def text_pairs(data: SplitSettings, split: str, columns: ScoreColumns | None = None) -> Iterator[RawTextPair]:
+    """The lists of a split with their sources and references; see ``read_raw_text_pairs``.
+
+    columns: the score columns to look for.
+    """
     files = data.files(split)
     sources = files.get("sources")
     return read_raw_text_pairs(
-        make_reader(data.reader),
+        make_reader(data.reader).knowing(columns),
         ",".join(files["nbest"]),
         references=files.get("references"),
         sources=sources[0] if sources else None,

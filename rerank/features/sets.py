@@ -1,4 +1,7 @@
-"""Named sets of templates: of parses minimal, cj2005 (what the papers used), extended; of texts those at the end."""
+"""Named sets of templates: of parses minimal, cj2005 (what the papers used), extended; of texts those at the end.
+
+``base`` has none: a model of the base score alone, for both.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ _EDGES = [
 
 # The base score (LogP) is part of every model and so of every set.
 SETS: dict[str, list[str]] = {
+    "base": [],
     "minimal": ["Rule", "Rule(ancestors=1)", "RightBranch", "Heavy", "Word(k=2)", "Heads"],
     "cj2005": [
         "RightBranch",

@@ -231,6 +231,9 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
     """Counts of features, in all and by template, and the names of score columns."""
     about = dict(header["about"])
     _names(about.get("scores", []))
+    _names([about["base_score"]] if about.get("base_score") is not None else [])
+    for source, columns in dict(about.get("score_sources", {})).items():
+        _names([source, *_names(columns)])
     own = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
     by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
     if any(type(number) is not int for number in own + by_template):

@@ -20,6 +20,7 @@ a score line that is not numbers                 bad candidate "score"
 no score in the whole list                       bad list "score"
 NaN or an infinite score                         bad candidate "infinite score"
 not the same scores as most, or as the columns   bad candidate "columns"
+no score column that the training lists have     bad list "columns"; see ``rerank.content.columns``
 not as many scores as texts                      bad list "columns"
 spans of phrases that are none, or leave texts   bad candidate "segmentation"
 the same of a word alignment                     bad candidate "alignment"
@@ -60,13 +61,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from rerank.errors import RecipeError
 from rerank.readers.nbest import TRACE, Bad, BadCandidate, BadList, Candidate, NBestList, nameless
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.score_count import ScoreCount
 from rerank.readers.streams import PathLike, Writable
 from rerank.registry import Registry
 
@@ -74,6 +78,7 @@ __all__ = [
     "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "NBestList", "OnBadList", "Reader", "SkipCount",
     "check_choice", "excerpt", "nameless", "read_lists", "readers",
 ]  # fmt: skip
+
 
 OnBadList = Literal["error", "skip"]
 
@@ -84,6 +89,7 @@ class SkipCount:
 
     ``reasons`` counts bad lists by reason; ``first`` has the first message of each reason, with its place.
     ``candidate_reasons`` and ``first_candidates`` are the same of candidates that were left out of good lists.
+    ``scores`` is what there is to say about scores.
     """
 
     on_bad_list: OnBadList = "error"
@@ -94,6 +100,7 @@ class SkipCount:
     first: dict[str, str] = field(default_factory=dict)
     candidate_reasons: Counter[str] = field(default_factory=Counter)
     first_candidates: dict[str, str] = field(default_factory=dict)
+    scores: ScoreCount = field(default_factory=ScoreCount)
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
@@ -121,6 +128,8 @@ class SkipCount:
         self.lists += 1
         self.candidates += len(nbest)
         self.duplicates += nbest.duplicates
+        if len(nbest):
+            self.scores.look(nbest.base, getattr(nbest, "absent", {}))
 
     def bad(self, bad: BadList) -> None:
         """Count a list that is not.
@@ -147,6 +156,7 @@ class SkipCount:
         self.first = more.first | self.first
         self.candidate_reasons += more.candidate_reasons
         self.first_candidates = more.first_candidates | self.first_candidates
+        self.scores.add(more.scores)
 
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""
@@ -156,6 +166,7 @@ class SkipCount:
             "duplicates": self.duplicates,
             "skipped": dict(sorted(self.reasons.items())),
             "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
+            **self.scores.as_dict(),
         }
 
     def __str__(self) -> str:
@@ -166,11 +177,22 @@ class SkipCount:
         ):
             for reason, count in reasons.most_common():
                 lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.scores.lines()])
 
 
 class Reader(ABC):
-    """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set."""
+    """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
+
+    ``known`` are the score columns that its lists should have, where that is known before a file is looked at.
+    """
+
+    known: ClassVar[ScoreColumns | None] = None  # the class's; ``knowing`` gives a reader its own
+
+    def knowing(self, columns: ScoreColumns | None) -> Self:
+        """This reader, told which score columns to look for; its options go first."""
+        told = copy(self)
+        object.__setattr__(told, "known", columns)
+        return told
 
     @abstractmethod
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:

@@ -29,6 +29,7 @@ from rerank.readers.several import drops_duplicates, file_count, make_reader, sp
 from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
 from rerank.readers.text_list import TextList
 
+_SOURCE = "joined"  # what the columns come from
 _ONE_EACH = "the file of scores needs one line for every candidate, in the same order"
 
 
@@ -81,7 +82,7 @@ class JoinedReader(Reader):
         with open_stream(names[-1]) as stream:
             table = _Table(LineReader(stream), tuple(self.names))
             candidates = 0
-            for nbest in self.inner.read(",".join(names[:-1])):
+            for nbest in self._told(table.names).read(",".join(names[:-1])):
                 if not isinstance(nbest, BadList | TextList):
                     raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
                 size = nbest.size if isinstance(nbest, BadList) else len(nbest) + len(nbest.bad)
@@ -93,6 +94,12 @@ class JoinedReader(Reader):
                 candidates += size
                 yield nbest if isinstance(nbest, BadList) else _joined(nbest, table, rows)
             table.finish(candidates, names[0])
+
+    def _told(self, joined: tuple[str, ...]) -> Reader:
+        """The reader of the lists; the columns ``joined`` come from elsewhere, as some in training may have."""
+        if self.known is None:
+            return self.inner
+        return self.inner.knowing(self.known.without({*joined, *self.known.sources.get(_SOURCE, ())}))
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
@@ -165,6 +172,7 @@ def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> T
     rows = np.zeros((len(nbest), len(table.names)))
     rows[list(found)] = np.array(list(found.values())).reshape(len(found), len(table.names))
     scores, names = np.concatenate([nbest.scores, rows], axis=1), (*nbest.names, *table.names)
-    joined = replace(nbest, scores=scores, names=names)
+    sources = {**nbest.by_source, _SOURCE: table.names}
+    joined = replace(nbest, scores=scores, names=names, sources=sources)
     bad = left_out(faults, nbest.id, table.lines.path, nbest.lines)
     return joined.without(bad) if bad else joined

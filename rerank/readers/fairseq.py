@@ -39,7 +39,7 @@ LARGEST_GAP = 1_000_000  # lists missing in a row; more are no gap but another k
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
-_POSITIONAL = ("sum", "mean", "min", "length")
+_COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", "sum", "mean", "min", "length")  # without and with P
 
 
 @dataclass
@@ -119,7 +119,7 @@ class FairseqReader(Reader):
     def _lists(self, lines: LineReader) -> Iterator[TextList | BadList]:
         """The lists in the order of the file."""
         seen: dict[int, int] = {}
-        names: tuple[str, ...] | None = None
+        names = self.known.names if self.known is not None and self.known.names in _COLUMNS else None
         for block in _blocks(lines):
             try:
                 if block.number in seen:
@@ -144,7 +144,7 @@ class FairseqReader(Reader):
             raise ListError("record", f"found '{kind}-{block.number}' before any 'H-{block.number}'")
         found, faults = each(block.hypotheses, lambda records, k: _hypothesis(records, self.text, block.lines[k - 1]))
         if names is None:
-            names = ("score", *_POSITIONAL) if any(len(one.scores) > 1 for one in found.values()) else ("score",)
+            names = _COLUMNS[any(len(one.scores) > 1 for one in found.values())]
         for k, one in found.items():
             if len(one.scores) != len(names):
                 there = "no scores of words, 'P-...'," if len(one.scores) == 1 else "scores of words, 'P-...',"

@@ -87,8 +87,11 @@ class _ListBuilder:
     """Makes lists of objects; remembers the columns that the first list has decided on."""
 
     def __init__(self, reader: JsonlReader) -> None:
-        self.reader = reader
+        self.reader, self.dense = reader, reader.dense
+        if reader.dense is None and reader.known is not None:
+            self.dense = reader.known.names
         self.names: tuple[str, ...] | None = None
+        self.others: tuple[str, ...] = ()
 
     def __call__(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
         entries = item.get("candidates")
@@ -108,7 +111,8 @@ class _ListBuilder:
         scores, sparse = self._columns([one.numbers for one in good])
         return TextList(
             id=name, path=path, line=line, texts=[one.text for one in good], lines=[line] * len(good), scores=scores,
-            duplicates=repeated, form="jsonl", bad=tuple(bad), names=self.names or (self.reader.base,), sparse=sparse,
+            duplicates=repeated, form="jsonl", bad=tuple(bad), names=self.names or (self.reader.base,),
+            others=self.others, sparse=sparse,
             segmentation=_derivations([one.segmentation for one in good]),
             alignment=_derivations([one.alignment for one in good]),
             source=None if item.get("source") is None else text_of(item["source"], "the source"),
@@ -139,7 +143,8 @@ class _ListBuilder:
         names = self.names or ()
         for name in names:
             if name not in numbers:
-                message = f"candidate {k} does not have the number {name!r}, as all of the file's first list do; "
+                like = "the file's first list" if self.reader.known is None else "the training lists"
+                message = f"candidate {k} does not have the number {name!r}, as all of {like} do; "
                 return ListError("columns", message + "name the dense columns in the reader's option dense")
         for name in _NUMBERS:
             if name in numbers and name not in names:
@@ -151,8 +156,12 @@ class _ListBuilder:
         """The names of the columns, by the numbers of the file's first list: the base score, then as they stand."""
         shared = set(found[0]).intersection(*found).union(_NUMBERS)
         names = [name for numbers in found for name in numbers if name in shared]
-        if self.reader.dense is not None:
-            names = [*self.reader.dense, *(name for name in names if name in _NUMBERS)]
+        if self.dense is not None:
+            if self.reader.dense is None:
+                self.others = tuple(
+                    name for name in dict.fromkeys(names) if name not in (*self.dense, *_NUMBERS, self.reader.base)
+                )
+            names = [*self.dense, *(name for name in names if name in _NUMBERS)]
         return tuple(dict.fromkeys([self.reader.base, *names]))
 
     def _columns(self, found: list[dict[str, float]]) -> tuple[np.ndarray, SparseScores | None]:

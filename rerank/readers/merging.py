@@ -26,7 +26,7 @@ from rerank.readers.jsonl import JsonlReader
 from rerank.readers.pieces import Pieces
 from rerank.readers.several import file_count, format_of, make_reader, split_paths
 from rerank.readers.streams import PathLike, Writable, stream_name
-from rerank.readers.systems import System, next_lists, other_columns
+from rerank.readers.systems import System, next_lists, other_columns, system_name
 from rerank.readers.text_list import TextList
 from rerank.readers.united import Duplicates, Origin, UnitedColumns
 
@@ -88,7 +88,11 @@ class MergedReader(Reader):
             raise DataError(message, path=stream_name(path))
         firsts = np.cumsum([0, *counts]).tolist()
         spans = pairwise(firsts)
-        return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(chosen, spans, strict=True)]
+        systems = [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(chosen, spans, strict=True)]
+        if self.known is None:
+            return systems
+        parts = [self.known.of_source(system_name(k)) for k in range(1, len(systems) + 1)]
+        return [(reader.knowing(part), path) for (reader, path), part in zip(systems, parts, strict=True)]
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

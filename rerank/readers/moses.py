@@ -46,9 +46,8 @@ class Moses(Reader):
     ids: "file": whole numbers that rise; one that is left out is a list without candidates. "ordinal": of any kind,
         and lists are numbered from ``first_id``.
     first_id: the number of the first list.
-    features: "auto": labelled values that all candidates of the first lists have are columns, those written
-        ``name=value`` only if it is true of all of these and nothing else is there; "dense": all are columns;
-        "sparse": none is.
+    features: "auto": labelled values that all candidates of the first lists have are columns, and those written
+        ``name=value`` that nine in ten have; "dense": all are columns; "sparse": none is.
     columns: the names of the columns, if they are not to be found out.
     """
 
@@ -71,6 +70,13 @@ class Moses(Reader):
         if len(set(columns)) < len(columns):
             raise RecipeError(f"a name twice in {list(columns)!r}", key="columns")
         object.__setattr__(self, "columns", tuple(columns))
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """The labels that are columns, if they are not to be found out."""
+        if self.columns or self.known is None:
+            return self.columns or None
+        return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
 
     def read(self, path: PathLike) -> Iterator[TextList | BadList]:
         """See ``Reader.read``; ids that are left out give empty lists.

@@ -17,10 +17,13 @@ from rerank.readers.moses_layout import (
     Columns,
     Layout,
     Options,
+    ask_for,
     entry_name,
     find_columns,
+    find_labels,
     find_layout,
     find_role,
+    look_again,
     unmark,
 )
 from rerank.readers.moses_lines import FIRST_LISTS, Block
@@ -39,8 +42,9 @@ class _Parsed(NamedTuple):
     values: Values
     owners: np.ndarray  # int32, one an entry: its column, or -1
     scores: np.ndarray  # float64 [n, K + 1]
-    columns: np.ndarray  # int64 [n]: see fill_columns
+    columns: np.ndarray  # int64 [n]: 0, or k + 1 if column k is missing, or -k - 1 if it is there twice
     bad: np.ndarray  # bool [n]
+    filled: np.ndarray | None  # bool [n, K]: where a value is 0 because it is missing, if that is so anywhere
     fields: dict[str, list[bytes]]  # by what they are; one a line
     numbers: list[int]  # of the lines in the file
 
@@ -51,7 +55,7 @@ class File:
     def __init__(self, reader: Options, path: str) -> None:
         self.reader, self.path = reader, path
         self.layout: Layout | None = None
-        self.columns = Columns((), np.empty(0, np.uint64))
+        self.columns = Columns((), np.empty(0, np.uint64), np.empty(0, np.bool_))
         self.names: tuple[str, ...] = ()
         self.base = 0
         self.roles: dict[int, str] = {}
@@ -79,18 +83,33 @@ class File:
         unread[list(values.faults)] = True
         if not self.names:
             self._name_columns(block, values, right & ~unread)
-        scores, owners = np.zeros((n, max(1, len(self.names)))), np.empty(values.length, np.int32)
+        elif not self.columns.hashes.all():
+            self.columns = look_again(self.columns, find_labels(block, values.entries, right & ~unread))
         first, hashes, numbers = values.entries.first, values.entries.hashes, values.entries.values[: values.length]
-        wanted, missing = self.columns.hashes, np.empty(n, np.int64)
-        fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
-        scores[:, -1] = values.totals
         infinite = ~np.isfinite(values.totals)
         infinite[np.searchsorted(first, np.flatnonzero(~np.isfinite(numbers)), side="right") - 1] = True
+        wanted, missing, owners = self.columns.hashes, np.empty(n, np.int64), np.empty(values.length, np.int32)
+        scores = np.full((n, max(1, len(self.names))), np.nan)
+        fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
+        filled = self._fill(scores[:, : len(wanted)], missing, right & ~unread & ~infinite)
+        scores[:, -1] = values.totals
         bad = ~right | unread | (missing != 0) | infinite
         if b"\0" in block.data:
             bad |= np.array([b"\0" in block.line_text(line) for line in range(n)])
         lines = (rows[:, NUMBER] + (block.line + 1)).tolist()
-        return _Parsed(block, values, owners, scores, missing, bad, self._fields(block, layout, right), lines)
+        fields = self._fields(block, layout, right)
+        return _Parsed(block, values, owners, scores, missing, bad, filled, fields, lines)
+
+    def _fill(self, scores: np.ndarray, missing: np.ndarray, readable: np.ndarray) -> np.ndarray | None:
+        """Fill in what is not there (NaN, of ``readable`` lines), or note that it is ``missing``."""
+        holes = np.isnan(scores) & readable[:, None]
+        if not holes.any():
+            return None
+        lacking = holes & ~self.columns.optional
+        found = lacking.any(axis=1) & (missing == 0)
+        missing[found] = np.argmax(lacking[found], axis=1) + 1
+        scores[holes] = 0.0
+        return np.asarray(holes & self.columns.optional)
 
     def _name_columns(self, block: Block, values: Values, usable: np.ndarray) -> None:
         """Decide on the first lists, or if these are damaged on the first that is not, what the columns are."""
@@ -99,7 +118,13 @@ class File:
         found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # lists up to that one
         first = usable.copy()
         first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
-        self.columns = find_columns(block, values.entries, first, self.reader)
+        labels, asked = find_labels(block, values.entries, first), self.reader.asked
+        if asked is not None:
+            self.columns = look_again(ask_for(asked, labels), find_labels(block, values.entries, usable))
+            if self.reader.columns or self.reader.features != "auto":
+                self.columns = self.columns._replace(others=())
+        else:
+            self.columns = find_columns(labels, self.reader.features)
         self.names = (*self.columns.names, TOTAL)
         if self.reader.base not in self.names:
             message = f"no column {self.reader.base!r} for the base score; the columns are {', '.join(self.names)}"
@@ -166,7 +191,8 @@ class File:
         column = int(parsed.columns[line])
         if column:
             what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
-            message = f"found {what} in {excerpt(text)}; expected one, as that is a column in the file's first lists"
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {what} in {excerpt(text)}; expected one, as that {why}"
             return Fault("columns", f"{message} (the reader's option columns can name those that are meant)", number)
         return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}", number)
 
@@ -182,6 +208,7 @@ class File:
             name, self.path, parsed.numbers[begin], fields["text"][begin:end], parsed.numbers[begin:end],
             parsed.scores[begin:end], self.base, 0, "moses", (), self.names or (TOTAL,), _sparse(parsed, begin, end),
             segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
+            others=self.columns.others, absent=self._absent(parsed, begin, end),
         )  # fmt: skip
         found = every.without(bad) if bad else every
         if isinstance(found, BadList):
@@ -191,6 +218,13 @@ class File:
         if repeated and self.reader.duplicates == "drop":
             found = found.some(first_places(found.texts))
         return replace(found, duplicates=repeated) if repeated else found
+
+    def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
+        """How many values of the columns of a list are 0 because they are missing."""
+        if parsed.filled is None:
+            return {}
+        counts = parsed.filled[begin:end].sum(axis=0).tolist()
+        return {name: count for name, count in zip(self.columns.names, counts, strict=True) if count}
 
     def _empty(self, name: str, line: int) -> TextList:
         """A list without candidates."""

@@ -301,13 +301,13 @@ def fill_columns(
 ) -> None:  # fmt: skip
     """Put the values of the columns ``wanted`` (uint64 [K] hashes) into ``scores`` (float64 [N, at least K]).
 
-    ``owners`` (int32, one an entry) says which column an entry went to, -1 for none. ``faults`` (int64 [N]) is 0, or
-    k + 1 if column k is missing, or -k - 1 if it is there twice. ``seen`` (int64 [K]) is scratch.
+    Values that are missing stay what they are. ``owners`` (int32, one an entry) says which column an entry went to, -1
+    for none. ``faults`` (int64 [N]) is 0, or -k - 1 if column k is there twice. ``seen`` (int64 [K]) is scratch.
     """
     for k in range(wanted.shape[0]):
         seen[k] = -1
     for y in range(first.shape[0] - 1):
-        following, found, faults[y] = 0, 0, 0
+        following, faults[y] = 0, 0
         for entry in range(first[y], first[y + 1]):
             k = following
             if k >= wanted.shape[0] or wanted[k] != hashes[entry]:
@@ -320,12 +320,5 @@ def fill_columns(
                 owners[entry], following = k, k + 1
                 if seen[k] == y:
                     faults[y] = -k - 1
-                else:
-                    found += 1
                 seen[k] = y
                 scores[y, k] = values[entry]
-        if found < wanted.shape[0] and faults[y] == 0:
-            k = 0
-            while seen[k] == y:
-                k += 1
-            faults[y] = k + 1

@@ -35,6 +35,8 @@ class Options(Protocol):
     def features(self) -> Literal["auto", "dense", "sparse"]: ...
     @property
     def columns(self) -> tuple[str, ...]: ...
+    @property
+    def asked(self) -> tuple[str, ...] | None: ...
 
 
 class Layout(NamedTuple):
@@ -51,10 +53,12 @@ class Layout(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The labelled values that all candidates of a file have."""
+    """The labelled values that all candidates of a file have, or nearly all."""
 
     names: tuple[str, ...]
-    hashes: np.ndarray  # uint64 [K]: see Entries
+    hashes: np.ndarray  # uint64 [K]: see Entries; 0 where no candidate has shown the label yet
+    optional: np.ndarray  # bool [K]: written label=value, as only programs do that may leave out a 0
+    others: tuple[str, ...] = ()  # labels that all have, though they are none of the columns that were asked for
 
 
 def find_layout(block: Block) -> Layout | None:
@@ -103,39 +107,83 @@ def entry_name(data: bytes, entries: Entries, entry: int) -> bytes:
     return data[begin:end] + (b"" if place < 0 else b"_" * (end > begin) + str(place).encode())
 
 
-def find_columns(block: Block, entries: Entries, usable: np.ndarray, options: Options) -> Columns:
-    """The columns of a file, in the order of its first usable candidate.
+class Labels(NamedTuple):
+    """The labels of some candidates, in the order of the first that has them; arrays have an entry each."""
 
-    Parameters
-    ----------
-    usable: bool [n], the lines that count.
-    options: ``features``. "auto": what all candidates have; what nine in ten have is enough for values without a
-        label, and for labels that have several values or no ``_``, as these are not what sparse features look like.
-        Of values written label=value it is all or nothing, and nothing where labels stand before others. "dense": all
-        that occurs. "sparse": nothing. ``columns``: the names instead.
-    """
+    names: list[str]
+    places: dict[str, int]  # the first of a name: with another number of values a label has other columns
+    hashes: np.ndarray  # uint64
+    inline: np.ndarray  # bool: written label=value
+    plain: np.ndarray  # bool: of several values, or without "_"; sparse features do not look like that
+    shared: np.ndarray  # bool: all candidates have it
+    usual: np.ndarray  # bool: nine in ten have it
+    once: np.ndarray  # bool: none has it twice
+
+
+def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
+    """The labels of the lines that are ``usable`` (bool [n])."""
     rows = np.repeat(np.arange(len(usable)), np.diff(entries.first))
-    taken = usable[rows]
-    hashes, at, counts = np.unique(entries.hashes[: len(rows)][taken], return_index=True, return_counts=True)
-    at = np.flatnonzero(taken)[at]
+    taken = np.flatnonzero(usable[rows])
+    hashes, at, which, counts = np.unique(
+        entries.hashes[taken], return_index=True, return_inverse=True, return_counts=True
+    )
+    candidates = np.bincount(np.unique(which * len(usable) + rows[taken]) // max(1, len(usable)), minlength=hashes.size)
     order = np.argsort(at)
-    hashes, at, counts = hashes[order], at[order], counts[order]
+    hashes, at, counts, candidates = hashes[order], taken[at[order]], counts[order], candidates[order]
     names = [entry_name(block.data, entries, entry).decode("utf-8", "surrogateescape") for entry in at.tolist()]
-    # A label with another number of values has other columns; of those of one name the first in the file counts.
-    place = {name: k for k, name in reversed(list(enumerate(names)))}
-    if options.columns:
-        known = [hashes[place[name]] if name in place else 0 for name in options.columns]
-        return Columns(options.columns, np.array(known, np.uint64))
-    inline, candidates = entries.inline[at], np.count_nonzero(usable)
-    shared = counts == candidates
-    if options.features != "auto":
-        shared[:] = options.features == "dense"
-    elif not (inline.all() and shared.all()):
-        plain = (entries.places[at] >= 0) | np.array(["_" not in name for name in names], np.bool_)
-        shared = ~inline & (shared | (plain & (10 * counts >= 9 * candidates)))
-    kept = np.array([k for k in np.flatnonzero(shared).tolist() if place[names[k]] == k], np.int64)
-    named = tuple(f"{TOTAL}_0" if names[k] == TOTAL else names[k] for k in kept.tolist())
-    return Columns(named, np.ascontiguousarray(hashes[kept]))
+    names = [f"{TOTAL}_0" if name == TOTAL else name for name in names]
+    total = np.count_nonzero(usable)
+    return Labels(
+        names,
+        {name: k for k, name in reversed(list(enumerate(names)))},
+        np.ascontiguousarray(hashes),
+        entries.inline[at],
+        (entries.places[at] >= 0) | np.array(["_" not in name for name in names], np.bool_),
+        counts == total,
+        10 * candidates >= 9 * total,
+        candidates == counts,
+    )
+
+
+def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -> Columns:
+    """The columns of a file by its first candidates, in the order of the first of them.
+
+    features: "auto", label by label: what nine candidates in ten have. Where labels stand before their values, what is
+    written label=value is sparse, and what looks so is no column unless all have it. "dense": all that occurs.
+    "sparse": nothing.
+    """
+    kept = _look_dense(labels)
+    if features != "auto":
+        kept = np.full(len(labels.names), features == "dense")
+    at = np.array([k for k in np.flatnonzero(kept).tolist() if labels.places[labels.names[k]] == k], np.int64)
+    return Columns(tuple(labels.names[k] for k in at.tolist()), labels.hashes[at], labels.inline[at])
+
+
+def _look_dense(labels: Labels) -> np.ndarray:
+    """bool: which labels look like columns."""
+    if labels.inline.all():
+        return np.asarray(labels.usual & labels.once)
+    return np.asarray(~labels.inline & (labels.shared | (labels.plain & labels.usual)))
+
+
+def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
+    """The columns ``names``, as the first candidates of a file show them."""
+    found = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
+    at = [labels.places.get(name, -1) for name in names]
+    optional = np.array([k >= 0 and labels.inline[k] for k in at], np.bool_)
+    shared = [labels.names[k] for k in np.flatnonzero(labels.shared & _look_dense(labels)).tolist()]
+    return look_again(found, labels)._replace(
+        optional=optional, others=tuple(name for name in dict.fromkeys(shared) if name not in names)
+    )
+
+
+def look_again(columns: Columns, labels: Labels) -> Columns:
+    """``columns`` that were asked for, with what further candidates show of them."""
+    hashes = columns.hashes.copy()
+    for k in np.flatnonzero(hashes == 0).tolist():
+        place = labels.places.get(columns.names[k])
+        hashes[k] = 0 if place is None else labels.hashes[place]
+    return columns._replace(hashes=hashes)
 
 
 def find_role(column: list[bytes]) -> str:

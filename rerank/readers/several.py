@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from rerank.errors import DataError, RecipeError
-from rerank.readers.base import Reader, readers
+from rerank.readers.base import Reader, check_choice, readers
+from rerank.readers.costs import CostReader
 from rerank.readers.streams import PathLike, single_stdin, stream_name
 from rerank.registry import build
 
 
 def make_reader(spec: Any, key: str) -> Reader:
     """The reader that a name, or a mapping of a name and options, describes.
+
+    The option ``scores`` is for all: "score", higher is better, or "cost". A reader may have its own.
 
     Raises
     ------
@@ -22,7 +25,15 @@ def make_reader(spec: Any, key: str) -> Reader:
         return spec
     if not isinstance(spec, str | Mapping):
         raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
-    return build(readers, {"name": spec} if isinstance(spec, str) else spec, key)
+    settings = {"name": spec} if isinstance(spec, str) else dict(spec)
+    sign = settings.pop("scores", None)
+    reader = build(readers, settings, key)
+    if sign is None:
+        return reader
+    if hasattr(reader, "scores"):
+        return build(readers, settings | {"scores": sign}, key)
+    check_choice(f"{key}.scores", sign, ("score", "cost"))
+    return CostReader(reader) if sign == "cost" else reader
 
 
 def file_count(reader: Reader) -> int | None:

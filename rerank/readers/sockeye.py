@@ -50,14 +50,14 @@ class SockeyeReader(JsonReader):
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.
-    scores: "cost" where lower is better, as sockeye writes them, or "logprob" where higher is better.
+    scores: "cost" where lower is better, as sockeye writes them, or "score" (or "logprob") where higher is better.
     """
 
-    scores: Literal["cost", "logprob"] = "cost"
+    scores: Literal["cost", "score", "logprob"] = "cost"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("scores", self.scores, ("cost", "logprob"))
+        check_choice("scores", self.scores, ("cost", "score", "logprob"))
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

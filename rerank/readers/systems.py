@@ -10,6 +10,11 @@ from rerank.readers.streams import PathLike, stream_name
 from rerank.readers.text_list import TextList
 
 
+def system_name(number: int) -> str:
+    """The source of a system's columns, and the column that is 1 for its candidates."""
+    return f"system_{number}"
+
+
 class System:
     """The lists of one system, with a look at those to come."""
 

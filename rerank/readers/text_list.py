@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -66,6 +66,9 @@ class TextList(NBestList):
     | source       | bytes or None         | the input, where the format holds it |
     | references   | tuple of bytes        | references, where the format holds them |
     | raw          | any                   | what the reader wants for writing the list back; ``some`` if by candidate |
+    | sources      | mapping               | the columns of each source, where there are several |
+    | others       | tuple of str          | sparse features that look like columns that nobody asked for |
+    | absent       | mapping               | how many values are 0 because they are missing, by column |
     """
 
     kind: ClassVar[type[Candidate]] = TextCandidate
@@ -77,6 +80,14 @@ class TextList(NBestList):
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
     raw: Any = None
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def by_source(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of every source; of one source its format is the name."""
+        return self.sources or {self.form or "lists": self.names}
 
     def some(self, places: Sequence[int]) -> Self:
         """See ``NBestList.some``."""

@@ -127,7 +127,7 @@ def read_raw_text_pairs(
     single_stdin(*[path for path in (nbest_path, sources, *(references or ())) if path is not None])
     lists = _Lists(stream_name(nbest_path))
     for nbest in reader.read(nbest_path):
-        texts = _text_list(nbest)
+        texts = nbest if isinstance(nbest, BadList) else text_list(nbest)
         lists.add(texts)
         if sides and getattr(reader, "order", None) == "file":
             lists.check_order()
@@ -234,8 +234,14 @@ def _rest(lists: _Lists, sources: _Side | None, references: _Side | None) -> Ite
         yield RawTextPair(empty, sources.texts[0] if sources else None, references.texts if references else (), bad)
 
 
-def _text_list(nbest: NBestList | BadList) -> TextList | BadList:
-    if isinstance(nbest, (TextList, BadList)):
+def text_list(nbest: NBestList) -> TextList:
+    """``nbest`` as a list of texts.
+
+    Raises
+    ------
+    DataError: it is one of trees.
+    """
+    if isinstance(nbest, TextList):
         return nbest
     message = "the reader gives lists of trees; texts need one of the readers moses, fairseq, sockeye, jsonl"
     raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)

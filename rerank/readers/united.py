@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 
 from rerank.errors import DataError, RecipeError
 from rerank.readers.base import BadCandidate
-from rerank.readers.systems import System
+from rerank.readers.systems import System, system_name
 from rerank.readers.text_list import SparseScores, TextList
 
 Duplicates = Literal["drop", "keep"]
@@ -34,7 +35,7 @@ class UnitedColumns:
     def __init__(self, systems: list[System], base: str | None) -> None:
         shown = [system for system in systems if system.names]
         names = list(dict.fromkeys(name for system in shown for name in system.names)) or ["score"]
-        indicators = [f"system_{system.number}" for system in systems]
+        indicators = [system_name(system.number) for system in systems]
         if clash := set(names) & set(indicators):
             raise DataError(f"has a column {min(clash)!r}, a name that merged lists need", path=shown[0].path)
         base = base if base is not None else shown[0].base if shown else names[0]
@@ -44,6 +45,7 @@ class UnitedColumns:
         self.names = (*names, *indicators)
         self.base = names.index(base)
         self.width = len(names)
+        self.sources = {system_name(system.number): system.names for system in shown}
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
     def join(self, parts: list[tuple[System, TextList]], duplicates: Duplicates) -> TextList:
@@ -74,6 +76,8 @@ class UnitedColumns:
             alignment=_join_texts([found.alignment for found in lists], places),
             source=next((found.source for found in lists if found.source is not None), None),
             references=next((found.references for found in lists if found.references), ()),
+            sources=self.sources, others=tuple(dict.fromkeys(name for found in lists for name in found.others)),
+            absent=sum((Counter(found.absent) for found in lists), Counter[str]()),
             raw=Origin(lists, [system.number for system, _ in parts], places),
         )  # fmt: skip
 

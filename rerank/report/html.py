@@ -81,6 +81,7 @@ def _content(report: Report) -> dict[str, Any]:
         "bound": sections.bound(metrics),
         "corpora": sections.corpora(metrics),
         "skipped": sections.skipped(metrics),
+        "scores": sections.scores(metrics),
         "lists": sections.lists(metrics),
         "choices": sections.choices(metrics),
         "ranks": sections.ranks(metrics),

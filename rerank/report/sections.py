@@ -134,6 +134,20 @@ def skipped(metrics: Mapping[str, Any]) -> Grid:
     return Grid("Left out", ["split", "what", "reason", "how many"], rows, texts=3)
 
 
+def scores(metrics: Mapping[str, Any]) -> Grid:
+    """What there is to say about the scores of the lists."""
+    rows = []
+    for split, entry in metrics.get("corpora", {}).items():
+        for column, candidates in (entry.get("absent") or {}).items():
+            rows.append([split, f"candidates without {column}, which is 0 there", count(candidates)])
+        for column, lists in (entry.get("unknown_columns") or {}).items():
+            rows.append([split, f"lists with {column}, which the model does not know", count(lists)])
+        if found := entry.get("lowest_first"):
+            text = f"lists, of {count(found['of'])}, whose first candidate has the lowest base score: are these costs?"
+            rows.append([split, text, count(found["lists"])])
+    return Grid("Scores to look at", ["split", "what", "number"], rows, texts=2)
+
+
 def lists(metrics: Mapping[str, Any]) -> Grid:
     """How long the lists are."""
     rows = [

@@ -1,0 +1,62 @@
+"""Lists whose base scores are costs: the lower, the better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.streams import PathLike, Writable
+
+
+@dataclass(frozen=True)
+class CostReader(Reader):
+    """Lists of another reader, their base scores negated, so that higher is better; written with the file's own sign.
+
+    Parameters
+    ----------
+    inner: the reader of the lists.
+    """
+
+    inner: Reader
+
+    @property
+    def files(self) -> int | None:
+        """How many files a path of this reader names; None: any number."""
+        found: int | None = getattr(self.inner, "files", 1)
+        return found
+
+    @property
+    def first_id(self) -> int:
+        """The number of the first list."""
+        return int(getattr(self.inner, "first_id", 0))
+
+    @property
+    def order(self) -> str | None:
+        """The order of lists, where the reader can choose it."""
+        found: str | None = getattr(self.inner, "order", None)
+        return found
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``."""
+        for nbest in self.inner.knowing(self.known).read(path):
+            yield nbest if isinstance(nbest, BadList) else _negated(nbest)
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new scores are written as costs too."""
+        self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        self.inner.write_bad(out, bad, like)
+
+
+def _negated(nbest: NBestList) -> NBestList:
+    """A list with the other sign of its base scores; 0 stays 0."""
+    scores = nbest.scores.copy()
+    scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
+    return replace(nbest, scores=scores)

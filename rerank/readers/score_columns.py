@@ -1,0 +1,48 @@
+"""The score columns that a model was trained with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_KEYS = "scores", "base_score", "score_sources"  # what a table says of its columns
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """Columns by name, and where they come from.
+
+    names: in the order of the first training list; base: that of the base score, None where it is not known; sources:
+    the columns that each source brings, a format, the file of joined scores or a system.
+    """
+
+    names: tuple[str, ...]
+    base: str | None = None
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of_table(about: Mapping[str, Any]) -> ScoreColumns | None:
+        """Those that ``as_dict`` has left in what a table says of itself; None where there are none."""
+        names, base, sources = (about.get(key) for key in _KEYS)
+        if not names or base is None:
+            return None
+        return ScoreColumns(tuple(names), base, {source: tuple(own) for source, own in (sources or {}).items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """What a table says of them."""
+        sources = {source: list(names) for source, names in self.sources.items()}
+        return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
+
+    def of_source(self, source: str) -> ScoreColumns | None:
+        """Those that a source brings, None where it is not known."""
+        return ScoreColumns(self.sources[source]) if source in self.sources else None
+
+    def without(self, names: Collection[str]) -> ScoreColumns:
+        """Those with other names."""
+        sources = {source: _left(own, names) for source, own in self.sources.items()}
+        return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)
+
+
+def _left(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in gone)

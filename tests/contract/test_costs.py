@@ -1,0 +1,160 @@
+"""Every reader can take its base scores for costs, and lists whose base scores look like costs are remarked on."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_lists
+from small_lists import FORMATS, recipe
+
+from rerank.content.base import make_reader
+from rerank.errors import RecipeError
+from rerank.extraction import extract_training
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, read_lists, readers
+from rerank.readers.text_list import TextList
+from rerank.report import sections
+from rerank.shards import whole
+
+INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
+TREES = {"charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"}}
+every_reader = pytest.mark.parametrize("name", [*FORMATS, *TREES])
+
+
+def write(name: str, root: Path, sign: float) -> str:
+    """Lists whose first candidate has the best base score, or with ``sign`` -1 the worst."""
+    found = small_lists.complete()
+    for candidates in found:
+        for one in candidates:
+            one["score"] *= sign
+    if name in FORMATS:
+        return FORMATS[name].write(root, found)
+    lines = []
+    for i, candidates in enumerate(found):
+        lines += [f"{len(candidates)}\t{i}"] * (name != "groups")
+        between = "\t" if name == "groups" else "\n"
+        lines += [f"{one['score']}{between}(S1 (X{one['text'][-1]} x))" for one in candidates]
+        lines.append("")
+    (root / name).write_text("\n".join(lines) + "\n")
+    return str(root / name)
+
+
+def reader_of(name: str, scores: str | None) -> Reader:
+    spec = dict(FORMATS[name].reader) if name in FORMATS else dict(TREES[name])
+    return make_reader(spec | ({"scores": scores} if scores else {}))
+
+
+def read(reader: Reader, path: str) -> list[NBestList]:
+    found = list(reader.read(path))
+    assert len(found) == small_lists.LISTS
+    assert not any(isinstance(nbest, BadList) for nbest in found)
+    return [nbest for nbest in found if isinstance(nbest, NBestList)]
+
+
+def written(reader: Reader, nbest: NBestList, scores: np.ndarray | None) -> bytes:
+    out = io.BytesIO()
+    order = None if scores is None else np.argsort(scores).tolist()
+    reader.write(out, nbest, order, scores)
+    return out.getvalue()
+
+
+def test_all_readers_are_here() -> None:
+    named = {form.reader["name"] for form in FORMATS.values()} | {spec["name"] for spec in TREES.values()}
+    assert {name for name, _ in readers} <= named
+
+
+@every_reader
+def test_costs_are_negated_where_they_are_read_and_no_other_scores(name: str, tmp_path: Path) -> None:
+    path = write(name, tmp_path, -1.0)
+    for plain, cost in zip(*(read(reader_of(name, sign), path) for sign in ("score", "cost")), strict=True):
+        np.testing.assert_array_equal(cost.base, -plain.base)
+        others = np.arange(plain.scores.shape[1]) != plain.column
+        sign = -1.0 if name == "sockeye" else 1.0  # all that sockeye writes are costs
+        np.testing.assert_array_equal(cost.scores[:, others], sign * plain.scores[:, others])
+        assert (cost.texts, cost.column, cost.id) == (plain.texts, plain.column, plain.id)
+
+
+@every_reader
+def test_lists_are_written_with_the_files_own_sign(name: str, tmp_path: Path) -> None:
+    path, new = write(name, tmp_path, -1.0), np.array([0.25, 0.0, 4.5])
+    plain, cost = (reader_of(name, sign) for sign in ("score", "cost"))
+    for one, two in zip(read(plain, path), read(cost, path), strict=True):
+        assert written(cost, two, None) == written(plain, one, None)
+        assert b"4.5" in written(cost, two, new)
+        # The order is that of the scores, which are the other way round in the file.
+        out = io.BytesIO()
+        plain.write(out, one, np.argsort(new).tolist(), 0.0 - new)
+        assert written(cost, two, new) == out.getvalue()
+
+
+@every_reader
+def test_base_scores_that_look_like_costs_are_remarked_on(name: str, tmp_path: Path) -> None:
+    default = reader_of(name, None)
+    for sign, remark in ((1.0, False), (-1.0, True)):
+        path, count = write(name, tmp_path, sign), SkipCount()
+        list(read_lists(default, path, count=count))
+        message = "the first candidate has the lowest base score in 100 % of the lists; if these are costs, set "
+        assert (message + "data.reader.scores: cost" in str(count)) == remark
+        assert count.as_dict().get("lowest_first") == ({"lists": 12, "of": 12} if remark else None)
+    other, count = reader_of(name, "score" if name == "sockeye" else "cost"), SkipCount()
+    list(read_lists(other, write(name, tmp_path, -1.0), count=count))
+    assert len(str(count).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"name": "merged", "of": {"name": "moses", "scores": "cost"}}, {"name": "merged", "scores": "cost"}],
+)
+def test_systems_may_have_costs(spec: dict[str, Any], tmp_path: Path) -> None:
+    path = write("merged", tmp_path, -1.0)
+    plain = read(make_reader({"name": "merged"}), path)
+    for one, two in zip(plain, read(make_reader(spec), path), strict=True):
+        np.testing.assert_array_equal(two.base, -one.base)
+        assert written(make_reader(spec), two, np.array([1.0, 3.0, 2.0])).count(b"||| -3.0") == 1
+
+
+@pytest.mark.parametrize("name", ["moses", "charniak", "sockeye"])
+def test_another_sign_is_refused(name: str) -> None:
+    with pytest.raises(RecipeError, match=r"data\.reader\.scores: found 'penalty'; expected 'score' or 'cost'|'cost'"):
+        make_reader({"name": name, "scores": "penalty"})
+
+
+def test_extraction_logs_and_keeps_the_remark(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write("moses", tmp_path, -1.0)
+    with caplog.at_level(logging.WARNING, "rerank"):
+        found = extract_training(recipe(FORMATS["moses"], path))[0]
+    assert found.about["lowest_first"] == {"lists": 12, "of": 12}
+    said = [record.getMessage() for record in caplog.records if "lowest base score" in record.getMessage()]
+    assert len(said) == 1
+    caplog.clear()
+    form = FORMATS["moses"]
+    settings = recipe(form, path, reader={"name": "moses", "scores": "cost"})
+    found = extract_training(settings)[0]
+    assert "lowest_first" not in found.about
+    assert whole(found.corpus).base[:3].tolist() == [-1.0, -2.0, -3.0]
+
+
+def test_a_report_shows_what_there_is_to_say_about_scores() -> None:
+    said = {"absent": {"lm": 3}, "unknown_columns": {"lm2": 40}, "lowest_first": {"lists": 49, "of": 50}}
+    grid = sections.scores({"corpora": {"train": said, "dev": {}}})
+    assert [row[2] for row in grid.rows] == ["3", "40", "49"]
+    assert all(part in " ".join(row[1] for row in grid.rows) for part in ("without lm,", "lm2", "of 50"))
+
+
+@pytest.mark.skipif(not INTEROP.is_dir(), reason=f"no lists at {INTEROP}; set RERANK_SHARED")
+def test_nematus_has_costs_and_others_have_not() -> None:
+    files = {"marian.decoder.wmt17.nbest.nematus": True, "marian.decoder.wmt17.nbest.expected": False}
+    for name, costs in files.items():
+        for scores in ("score", "cost"):
+            count = SkipCount("skip")
+            for nbest in read_lists(make_reader({"name": "moses", "scores": scores}), INTEROP / name, count=count):
+                assert isinstance(nbest, TextList)
+                if costs and scores == "cost":
+                    assert nbest.base[0] == nbest.base.max()
+            assert count.lists > 10
+            assert count.scores.like_costs == (costs == (scores == "score"))
