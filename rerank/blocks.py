@@ -33,6 +33,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.text_list import TextList
 from rerank.recipe import ListRecipe
+from rerank.strict_json import as_json
 from rerank.symbols import SymbolTable
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
@@ -132,7 +133,7 @@ class Spool:
         try:
             descriptor, temporary = mkstemp(dir=self.directory)
             with os.fdopen(descriptor, "w") as out:
-                json.dump(said, out)
+                out.write(as_json(said))
             os.replace(temporary, target)
         except OSError as error:
             raise RunError(f"cannot write {target}: {reason(error)}") from error

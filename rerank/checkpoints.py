@@ -13,6 +13,7 @@ import numpy as np
 from rerank.arrays import DAMAGE, read_array
 from rerank.checksums import seal, verify
 from rerank.files import new_directory, remove
+from rerank.strict_json import as_json
 
 log = logging.getLogger("rerank")
 FORMAT_VERSION = 1
@@ -53,7 +54,7 @@ class Checkpoint:
         with new_directory(self._directory) as new:
             for name, array in arrays.items():
                 np.save(new / f"{name}.npy", array, allow_pickle=False)
-            text = json.dumps({"version": FORMAT_VERSION, "key": self._key, "header": header, "arrays": list(arrays)})
+            text = as_json({"version": FORMAT_VERSION, "key": self._key, "header": header, "arrays": list(arrays)})
             (new / "checkpoint.json").write_text(text, encoding="utf-8")
             seal(new)
         self._last = time.monotonic()

@@ -5,12 +5,11 @@ They are CRC-32 of zlib: gigabytes a second, and what they find is damage, not m
 
 from __future__ import annotations
 
-import json
 import zlib
 from pathlib import Path
 
 from rerank.arrays import open_plain
-from rerank.strict_json import read_object
+from rerank.strict_json import as_json, read_object
 
 NAME = "checksums.json"
 _CHUNK = 1 << 20
@@ -38,7 +37,7 @@ def seal(directory: Path) -> None:
     OSError: it cannot be written.
     """
     files = {path.name: checksum(path) for path in sorted(directory.iterdir()) if path.is_file() and path.name != NAME}
-    (directory / NAME).write_text(json.dumps({"files": files}, indent=1) + "\n", encoding="utf-8")
+    (directory / NAME).write_text(as_json({"files": files}, indent=1) + "\n", encoding="utf-8")
 
 
 def verify(directory: Path) -> None:

@@ -6,7 +6,6 @@ candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Cor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from rerank.checksums import seal, verify
 from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.files import new_directory
-from rerank.strict_json import read_object
+from rerank.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
 LARGE = 1 << 16  # smaller arrays are always written out: kernels are compiled once more for arrays of stride 0
@@ -197,7 +196,7 @@ class Corpus:
             for name in _DTYPES:
                 np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
             header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
-            (new / "header.json").write_text(json.dumps(header, indent=1, sort_keys=True))
+            (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
             seal(new)
 
     @staticmethod

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,7 +27,7 @@ class EngineSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Literal["auto", "local", "processes", "dask", "ray"] = "auto"
-    workers: int | None = Field(default=None, ge=1)
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
     address: str | None = None
 
 

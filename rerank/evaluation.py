@@ -18,6 +18,7 @@ from rerank.metrics.significance import TestName, compare
 from rerank.oracle import statistics_of
 from rerank.recipe import load_recipe
 from rerank.shards import Lists, reference_rows
+from rerank.strict_json import as_json
 
 # An archive that promises more is damaged: bytes of ids, and statistics of a candidate.
 MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
@@ -61,7 +62,7 @@ class Selections:
 
     def save(self, path: Path) -> None:
         """Write an .npz without objects; it appears under its name only when complete."""
-        header = json.dumps({"ids": self.ids, "signature": self.signature})
+        header = as_json({"ids": self.ids, "signature": self.signature})
         arrays: dict[str, Any] = {f"rows_{name}": rows for name, rows in self.rows.items()}
         with new_file(path) as new, new.open("wb") as stream:
             text = np.frombuffer(header.encode(), np.uint8)

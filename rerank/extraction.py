@@ -46,6 +46,7 @@ from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
 from rerank.shards import Lists, Shards, ShardWriter, part_directory, part_of, parts
 from rerank.sources import EXTRACTION, code_digest, user_digest
+from rerank.strict_json import as_json
 
 log = logging.getLogger("rerank")
 
@@ -294,7 +295,7 @@ class CorpusCache:
 
 def _save(extracted: Extracted, directory: Path) -> None:
     """Write what is known of a split beside its shards."""
-    (directory / "split.json").write_text(json.dumps({"ids": extracted.ids, "about": extracted.about}))
+    (directory / "split.json").write_text(as_json({"ids": extracted.ids, "about": extracted.about}))
     seal(directory)
 
 
@@ -345,5 +346,5 @@ def _digest(recipe: ListRecipe, split: str, training: str | None) -> str:
         "metric": metric_of(recipe).signature,
         "training": training,
     }
-    text = json.dumps(parts, sort_keys=True, default=str)
+    text = as_json(parts, sort_keys=True, default=str)
     return f"{split}-{hashlib.sha256(text.encode()).hexdigest()[:24]}".replace("/", "_")

@@ -3,6 +3,8 @@
 The first signal raises ``Interrupted`` in the main thread: at once, or, inside ``deferred()``, at the next ``check()``
 or the end of the block. What must not be torn apart (an epoch's bookkeeping, two renames that belong together) stands
 in such a block.
+
+Threads of a pool meet no signals: from the first one on, ``check()`` ends what they are at.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _Waiting:
-    """The first signal, until it is raised, and how many blocks put it off."""
+    """The first signal, until it is raised, and how many blocks put it off; ``told``: it, while it is handled."""
 
     number: int | None = None
+    told: int | None = None
     blocks = 0
 
 
@@ -64,15 +67,18 @@ def requested() -> bool:
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal waits, also within ``deferred()``: a place where stopping is safe."""
-    number = _Waiting.number
-    if number is not None and threading.current_thread() is threading.main_thread():
+    """Raise ``Interrupted`` if a signal waits, also within ``deferred()`` or in a thread: stopping is safe here."""
+    main = threading.current_thread() is threading.main_thread()
+    number = _Waiting.number if main else _Waiting.told
+    if number is None:
+        return
+    if main:
         _Waiting.number = None
-        raise Interrupted(number)
+    raise Interrupted(number)
 
 
 def _receive(number: int, _frame: FrameType | None) -> None:
-    _Waiting.number = number
+    _Waiting.number = _Waiting.told = number
     if not _Waiting.blocks:
         check()
 
@@ -93,7 +99,7 @@ def handled() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup)
-        _Waiting.number = None
+        _Waiting.number = _Waiting.told = None
         os.close(writing)  # the watcher meets the end of the pipe
         watcher.join(timeout=1)
 

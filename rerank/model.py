@@ -10,7 +10,6 @@ docs/models.md describes the format for other programs.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from dataclasses import dataclass, field
@@ -30,7 +29,7 @@ from rerank.learn.votes import Votes
 from rerank.provenance import Provenance
 from rerank.recipe import read_settings
 from rerank.registry import build
-from rerank.strict_json import read_object
+from rerank.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
 HEADER = "model.json"
@@ -95,7 +94,7 @@ class Model:
             "files": {path.name: _digest(path) for path in sorted(directory.iterdir())},
         }
         header["digest"] = header_digest(header)
-        (directory / HEADER).write_text(json.dumps(header, indent=1))
+        (directory / HEADER).write_text(as_json(header, indent=1))
 
     @staticmethod
     def load(directory: Path | str) -> Model:
@@ -234,7 +233,7 @@ def _check_counts(model: Model) -> None:
 def header_digest(header: dict[str, Any]) -> str:
     """Digest of a header without its own digest, however its JSON is laid out."""
     content = {key: value for key, value in header.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(as_json(content, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:

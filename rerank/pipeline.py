@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import time
 from pathlib import Path
@@ -34,6 +33,7 @@ from rerank.shards import Lists
 from rerank.sources import TRAINING, code_digest, user_digest
 from rerank.stages import Stages
 from rerank.standard import raw_weights
+from rerank.strict_json import as_json
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
 
@@ -77,7 +77,7 @@ def run(
             done = _carry_out(recipe, directory, work, stages, engine or LocalEngine())
             done["stages"] = work.summary()
             done["seconds"] = round(time.monotonic() - start, 3)
-            write_text(directory / "metrics.json", json.dumps(done, indent=1) + "\n")
+            write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
         else:
             log.info("%s: finished already; run it without --resume to do it again", directory)
         if "train" in stages and "test" in stages:

@@ -12,7 +12,23 @@ from rerank.engine import EngineSettings
 from rerank.errors import RecipeError
 from rerank.recipe_yaml import as_yaml, read_yaml
 from rerank.registry import nearest
-from rerank.settings import Section, Settings, assign, changed, grid_points, literal, named, validate
+from rerank.settings import (
+    Epochs,
+    Examples,
+    Samples,
+    Section,
+    Sections,
+    Seed,
+    Seeds,
+    Settings,
+    assign,
+    changed,
+    grid_points,
+    literal,
+    named,
+    require_few_runs,
+    validate,
+)
 
 LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
 
@@ -139,7 +155,7 @@ class SelectSettings(Section):
     do to scores. Dense columns always stay and do not count."""
 
     learner: Settings
-    epochs: int | None = Field(default=None, ge=1)
+    epochs: Epochs | None = None
     keep: float | None = Field(default=None, gt=0)
     by: Literal["weight", "contribution"] = "weight"
 
@@ -152,7 +168,7 @@ class MixingSettings(Section):
     largest weights across sections (null: all).
     """
 
-    shards: int = Field(ge=1)
+    shards: Sections
     every: Literal["epoch", "once"] = "epoch"
     rule: Literal["auto", "sum", "kl", "precision", "updates", "mean"] = "auto"
     keep: int | None = Field(default=None, ge=1)
@@ -168,9 +184,9 @@ class TrainingSettings(Section):
     mixing: train sections of the lists apart, by all workers of the engine; null: one after the other.
     """
 
-    epochs: int = Field(default=10, ge=1)
+    epochs: Epochs = 10
     shuffle: bool = True
-    patience: int | None = Field(default=None, ge=1)
+    patience: Epochs | None = None
     predictor: Literal["last", "average"] = "average"
     vote: bool = False
     select: SelectSettings | None = None
@@ -190,7 +206,7 @@ class SignificanceSettings(Section):
     """The test of every predictor against the base, and of runs against one another."""
 
     test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] = "approximate_randomization"
-    samples: int = Field(default=10_000, ge=100)
+    samples: Samples = 10_000
 
 
 class RunSettings(Section):
@@ -214,8 +230,8 @@ class TaskRecipe(Section):
     task: str
     engine: EngineSettings = Field(default=EngineSettings(), exclude=True)
     about: str = ""
-    seed: int = Field(default=1, ge=0)
-    seeds: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    seed: Seed = 1
+    seeds: Seeds = ()
     metric: Settings
 
     @field_validator("engine", mode="before")
@@ -251,7 +267,7 @@ class ListRecipe(TaskRecipe):
     significance: SignificanceSettings = SignificanceSettings()
     runs: tuple[RunSettings, ...] = ()
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
-    examples: int = Field(default=8, ge=0)
+    examples: Examples = 8
     reported: ReportedSettings | None = None
 
     @field_validator("learner", mode="before")
@@ -279,8 +295,10 @@ class ListRecipe(TaskRecipe):
         plain = self.model_dump(mode="python")
         plain.update(runs=(), grid={}, seeds=())
         points = grid_points(self.grid)
+        runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
+        require_few_runs(len(runs) * len(points) * max(1, len(self.seeds)))
         expanded = []
-        for run in self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),):
+        for run in runs:
             for point in points:
                 shown = [f"{key.split('.')[-1]}={value}" for key, value in point.items()]
                 for seed in self.seeds or (self.seed,):

@@ -11,10 +11,50 @@ import yaml
 from rerank.errors import RecipeError
 
 MOST_VALUES = 100_000  # of a recipe, aliases written out
+DEEPEST = 100  # collections within one another
+TAGS = {
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "seq", "map", "merge")
+}
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number, as everywhere else, and a key that stands twice is an error."""
+    """YAML in which 1e-3 is a number, as everywhere else, and a key that stands twice is an error.
+
+    Size, depth and tags are looked at while the text is composed: a few lines of aliases can stand for gigabytes, and
+    merge keys (<<) and some tags (!!pairs) write them out when values are made of them.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._values = 0
+        self._sizes: dict[int, int] = {}  # values in a node, aliases written out, by its identity
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """See ``yaml.composer.Composer``."""
+        event, before = self.peek_event(), self._values  # type: ignore[no-untyped-call]
+        alias = isinstance(event, yaml.AliasEvent)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise yaml.MarkedYAMLError(problem=f"nested too deep, more than {DEEPEST}", problem_mark=event.start_mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if alias and id(node) not in self._sizes:
+            raise yaml.MarkedYAMLError(
+                problem=f"the alias *{event.anchor} stands within what it means", problem_mark=event.start_mark
+            )
+        key = index is None and parent is not None
+        self._values += self._sizes[id(node)] if alias else not key
+        if self._values > MOST_VALUES:
+            problem = f"more than {MOST_VALUES:,} values, those that aliases (*name) stand for counted wherever they do"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        if node is not None and not alias:
+            self._sizes[id(node)] = self._values - before
+            if node.tag not in TAGS:
+                shown = node.tag.replace("tag:yaml.org,2002:", "!!")
+                raise yaml.MarkedYAMLError(
+                    problem=f"found the tag {shown}; a recipe has none", problem_mark=event.start_mark
+                )
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """See ``yaml.SafeLoader``."""
@@ -47,14 +87,9 @@ for _class in (_Loader, _Dumper):
 def read_yaml(text: str) -> Any:
     """The content of ``text``; a ValueError says what is wrong with it."""
     try:
-        found = yaml.load(text, _Loader)
-        if _size(found, {}) > MOST_VALUES:
-            raise ValueError(f"aliases (*name) make more than {MOST_VALUES:,} values of it")
-    except RecursionError:
-        raise ValueError("nested too deep, or an alias stands within what it means") from None
+        return yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from None
-    return found
 
 
 def yaml_value(text: str, what: str) -> Any:
@@ -68,13 +103,3 @@ def yaml_value(text: str, what: str) -> Any:
 def as_yaml(settings: dict[str, Any]) -> str:
     """``settings`` as YAML, in their order."""
     return yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
-
-
-def _size(value: Any, known: dict[int, int]) -> int:
-    """The number of values in ``value``, what aliases mean counted wherever they stand; ``known`` by identity."""
-    if not isinstance(value, dict | list):
-        return 1
-    if id(value) not in known:
-        inner = value.values() if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(_size(part, known) for part in inner)
-    return known[id(value)]

@@ -35,6 +35,7 @@ from rerank.recipe import ListRecipe
 from rerank.registry import build
 from rerank.report.data import Curve
 from rerank.shards import Lists, part_count, selected
+from rerank.strict_json import as_json
 
 
 @dataclass
@@ -179,7 +180,7 @@ class Run:
         with new_directory(directory) as new:
             for name, array in arrays.items():
                 np.save(new / f"{name}.npy", array, allow_pickle=False)
-            (new / "run.json").write_text(json.dumps(header))
+            (new / "run.json").write_text(as_json(header))
             seal(new)
 
     @staticmethod
@@ -229,6 +230,6 @@ def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinis
     """Where a stage of a run leaves how far it has come; ``data``: digests of the lists and the code of the run."""
     if unfinished is None:
         return None
-    text = json.dumps([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
+    text = as_json([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
     key = hashlib.sha256(text.encode()).hexdigest()
     return Checkpoint(unfinished / stage, key, recipe.training.checkpoint)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rerank.errors import RecipeError
 from rerank.registry import nearest
 
 Settings = dict[str, Any]
-MOST_POINTS = 10_000  # of a grid
+MOST_POINTS = 10_000  # of a grid, and runs of a recipe
+
+# Counts that a run's time or memory grows with: what no use reaches is a slip, and would never end.
+Epochs = Annotated[int, Field(ge=1, le=100_000)]
+Samples = Annotated[int, Field(ge=100, le=1_000_000)]
+Workers = Annotated[int, Field(ge=1, le=1024)]
+Sections = Annotated[int, Field(ge=1, le=100_000)]
+FoldCount = Annotated[int, Field(ge=2, le=10_000)]
+Examples = Annotated[int, Field(ge=0, le=10_000)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000)]
 
 
 class Section(BaseModel):
@@ -45,6 +55,17 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
     if count > MOST_POINTS:
         raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def require_few_runs(count: int) -> None:
+    """Refuse more runs than a recipe may have.
+
+    Raises
+    ------
+    RecipeError: there are more than ``MOST_POINTS``.
+    """
+    if count > MOST_POINTS:
+        raise RecipeError(f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made", key="runs")
 
 
 def validate(model: type[S], settings: Settings, path: str | None = None) -> S:

@@ -6,7 +6,6 @@ Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of t
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from rerank.arrays import DAMAGE
 from rerank.checksums import seal, verify
 from rerank.corpus import Corpus, concatenate
 from rerank.errors import DataError
-from rerank.strict_json import read_object
+from rerank.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
 HEADER = "shards.json"
@@ -231,7 +230,7 @@ class ShardWriter:
         if self._columns is None:
             raise DataError("a corpus without parts cannot be written")
         header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
-        text = json.dumps(header | {"parts": self._sizes}, sort_keys=True)
+        text = as_json(header | {"parts": self._sizes}, sort_keys=True)
         (self._directory / HEADER).write_text(text, encoding="utf-8")
         seal(self._directory)
 

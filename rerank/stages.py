@@ -12,6 +12,7 @@ from typing import Any
 from rerank.errors import RunError
 from rerank.files import reason, write_text
 from rerank.interrupts import check
+from rerank.strict_json import as_json
 from rerank.usage import Usage
 
 TAKEN = ("seconds", "cpu_seconds", "peak_memory_bytes")
@@ -33,7 +34,7 @@ class Stages:
         self._path = history
         self._taken: dict[str, dict[str, Any]] = {}
         earlier = stage_lines(history)
-        write_text(history, "".join(f"{json.dumps(line)}\n" for line in earlier))
+        write_text(history, "".join(f"{as_json(line)}\n" for line in earlier))
         for line in earlier:
             self._add(line)
 
@@ -44,7 +45,7 @@ class Stages:
         ------
         RunError: it cannot be written.
         """
-        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        text = "".join(f"{as_json(line)}\n" for line in lines)
         try:
             with self._path.open("a", encoding="utf-8", newline="\n") as out:
                 out.write(text)

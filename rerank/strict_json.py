@@ -1,12 +1,48 @@
-"""JSON files as RFC 8259 has them: no NaN, no key twice, no nesting without end."""
+"""JSON as RFC 8259 has it, read and written: no NaN, no key twice, no nesting without end."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rerank.arrays import open_plain
+from rerank.errors import RunError
+
+
+def as_json(
+    value: Any,
+    *,
+    indent: int | None = None,
+    sort_keys: bool = False,
+    ensure_ascii: bool = True,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """``value`` as JSON; parameters as those of ``json.dumps``.
+
+    Raises
+    ------
+    RunError: a number in it is not finite; the message says where.
+    """
+    try:
+        return json.dumps(
+            value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=False
+        )
+    except ValueError:
+        for place, number in _infinite(value, ""):
+            raise RunError(f"{place or 'the result'} is {number}, which no JSON file can hold") from None
+        raise
+
+
+def _infinite(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    """The numbers in ``value`` that are not finite, with their dotted places."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield place, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, part in inner:
+        yield from _infinite(part, f"{place}.{key}" if place else str(key))
 
 
 def read_object(path: Path) -> dict[str, Any]:

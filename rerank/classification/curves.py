@@ -10,6 +10,7 @@ import numpy as np
 from rerank.classification.data import Split
 from rerank.classification.fitting import make_learner, predicted, targets
 from rerank.classification.recipe import Spec
+from rerank.interrupts import check
 from rerank.learn.trainer import epoch_order
 
 
@@ -37,6 +38,7 @@ def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool) -> Trac
     found = Trace([], [], [])
     mistakes = 0
     for start in range(0, order.size, every):
+        check()
         stop = min(start + every, order.size)
         for first, last in _alike(part.flipped[order[start:stop]]):
             piece = order[start + first : start + last]

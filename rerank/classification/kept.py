@@ -17,6 +17,7 @@ from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
 from rerank.files import write_text
 from rerank.sources import CLASSIFICATION, code_digest, user_digest
+from rerank.strict_json import as_json
 
 PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
 
@@ -30,7 +31,7 @@ def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
     settings = spec.model_dump(mode="json")
     code = code_digest(CLASSIFICATION), user_digest(settings)
-    text = json.dumps([__version__, code, examples.name, noise, settings, sums])
+    text = as_json([__version__, code, examples.name, noise, settings, sums])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
@@ -44,7 +45,7 @@ def save_results(directory: Path, key: str, results: list[Result]) -> None:
     entries = [
         {**{name: getattr(each, name) for name in PLAIN}, "predictions": _plain(each.predictions)} for each in results
     ]
-    write_text(directory / f"{key}.json", json.dumps(entries))
+    write_text(directory / f"{key}.json", as_json(entries))
 
 
 def load_results(directory: Path, key: str, spec: Spec) -> list[Result] | None:

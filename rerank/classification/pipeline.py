@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -34,6 +33,7 @@ from rerank.metrics.classification import Classification
 from rerank.outputs import finished, output_directory
 from rerank.progress import track
 from rerank.stages import Stages
+from rerank.strict_json import as_json
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]
@@ -160,7 +160,7 @@ def run(
         outcome = _carry_out(recipe, store, specs, directory, work, stages, engine)
         outcome.metrics["stages"] = work.summary()
         outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
-        write_text(directory / "metrics.json", json.dumps(outcome.metrics, indent=1) + "\n")
+        write_text(directory / "metrics.json", as_json(outcome.metrics, indent=1) + "\n")
         remove(directory / KEPT)
     return outcome
 

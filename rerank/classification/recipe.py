@@ -9,7 +9,20 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from rerank.errors import RecipeError
 from rerank.recipe import MixingSettings as ListMixing
 from rerank.recipe import TaskRecipe
-from rerank.settings import Section, Settings, changed, grid_points, named, validate
+from rerank.settings import (
+    Epochs,
+    FoldCount,
+    Samples,
+    Section,
+    Seed,
+    Settings,
+    Workers,
+    changed,
+    grid_points,
+    named,
+    require_few_runs,
+    validate,
+)
 
 Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]
 Predictor = Literal["last", "average", "voted"]
@@ -19,8 +32,8 @@ SOURCES = ("path", "train", "generator", "newsgroups")
 class FoldSettings(Section):
     """Folds that are drawn: ``count`` of them, each with its share of every class."""
 
-    count: int = Field(default=10, ge=2)
-    seed: int = Field(default=1, ge=0)
+    count: FoldCount = 10
+    seed: Seed = 1
 
 
 # A file or folds to draw; the tags make an error of pydantic's belong to one of them.
@@ -150,10 +163,10 @@ class TuneSettings(Section):
     """
 
     grid: Grid = Field(default_factory=dict)
-    folds: int = Field(default=5, ge=2)
+    folds: FoldCount = 5
     held_out: float | None = Field(default=None, gt=0, lt=1)
-    epochs: int = Field(default=10, ge=1)
-    seed: int = Field(default=1, ge=0)
+    epochs: Epochs = 10
+    seed: Seed = 1
     clean: bool = False
 
 
@@ -168,11 +181,11 @@ class TrainingSettings(Section):
     """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
     too; workers: threads over the folds, null for one a processor; mixing: train sections of the examples apart."""
 
-    epochs: int = Field(default=5, ge=1)
+    epochs: Epochs = 5
     shuffle: bool = True
     predictor: Predictor = "average"
     vote: bool = False
-    workers: int | None = Field(default=None, ge=1)
+    workers: Workers | None = None
     mixing: MixingSettings | None = None
 
     @model_validator(mode="after")
@@ -186,7 +199,7 @@ class SignificanceSettings(Section):
     """The test of runs against one another, over the test examples of all folds; null for none."""
 
     test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] | None = "mcnemar"
-    samples: int = Field(default=10_000, ge=100)
+    samples: Samples = 10_000
 
 
 class RunSettings(Section):
@@ -284,8 +297,9 @@ class ClassificationRecipe(TaskRecipe):
         """
         plain = self.model_dump(mode="python")
         plain.update(runs=(), grid={})
-        specs = []
-        for run in self.runs or (RunSettings(name=str(self.learner["name"])),):
+        runs, specs = self.runs or (RunSettings(name=str(self.learner["name"])),), []
+        require_few_runs(sum(len(grid_points(self.grid if run.grid is None else run.grid)) for run in runs))
+        for run in runs:
             for point in grid_points(self.grid if run.grid is None else run.grid):
                 settings = run.set | {key: value for key, value in point.items() if not key.startswith("baseline.")}
                 single = validate(ClassificationRecipe, changed(plain, settings))

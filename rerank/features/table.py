@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -13,7 +12,7 @@ from rerank.arrays import DAMAGE, read_array
 from rerank.compile import kernel
 from rerank.errors import ModelError
 from rerank.features.extract import ListFeatures
-from rerank.strict_json import read_object
+from rerank.strict_json import as_json, read_object
 from rerank.symbols import find_slot
 
 ABSENT = -1
@@ -101,7 +100,7 @@ class FeatureTable:
             np.save(directory / f"table_{name}.npy", getattr(self, name), allow_pickle=False)
         words = {f"{h:016x}": text.encode("utf-8", "surrogateescape").hex() for h, text in sorted(self.texts.items())}
         header = {"templates": self.templates, "texts": words, "about": self.about, "scale": self.scale.tolist()}
-        (directory / "table.json").write_text(json.dumps(header))
+        (directory / "table.json").write_text(as_json(header))
 
     @staticmethod
     def read(directory: Path, header: dict[str, Any]) -> FeatureTable:
@@ -168,7 +167,7 @@ class HashedTable:
     def save(self, directory: Path) -> None:
         """Write the table's file into an existing directory."""
         header = {"bits": self.bits, "templates": self.templates, "about": self.about}
-        (directory / "table.json").write_text(json.dumps(header))
+        (directory / "table.json").write_text(as_json(header))
 
 
 Table = FeatureTable | HashedTable

@@ -197,15 +197,16 @@ def require(name: str, value: float, *, low: float, strict: bool = False) -> Non
         )
 
 
-def require_count(name: str, value: int, *, low: int = 1) -> None:
-    """Refuse a parameter that is no whole number from ``low``.
+def require_count(name: str, value: int, *, low: int = 1, high: int = 2**31 - 1) -> None:
+    """Refuse a parameter that is no whole number from ``low`` to ``high``.
 
     Raises
     ------
     RecipeError: names parameter, value and allowed range.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**31:
-        raise RecipeError(f"found {value!r}; expected a whole number from {low}", key=name)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        upper = "" if isinstance(value, int) and value <= high else f" to {high:,}"
+        raise RecipeError(f"found {value!r}; expected a whole number from {low}{upper}", key=name)
 
 
 def require_choice(name: str, value: str, choices: Sequence[str]) -> None:

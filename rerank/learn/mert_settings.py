@@ -11,6 +11,11 @@ import numpy as np
 from rerank.errors import RecipeError
 from rerank.learn.base import require, require_choice, require_count, require_switch
 
+RANGES = {
+    "random": (0, 10_000), "patience": (0, 10_000), "restarts": (0, 10_000), "iterations": (1, 100_000),
+    "window": (0, 100_000), "workers": (1, 1024), "bootstrap": (0, 1_000_000), "seed": (0, 2**31 - 1),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class MertSettings:
@@ -48,10 +53,8 @@ class MertSettings:
 
     def __post_init__(self) -> None:
         require_switch("coordinate", self.coordinate)
-        for name in ("random", "patience", "restarts", "window", "seed", "bootstrap"):
-            require_count(name, getattr(self, name), low=0)
-        for name in ("iterations", "workers"):
-            require_count(name, getattr(self, name))
+        for name, (low, high) in RANGES.items():
+            require_count(name, getattr(self, name), low=low, high=high)
         require("tolerance", self.tolerance, low=0.0)
         require_choice("smoothing", self.smoothing, ("mean", "min"))
         if not self.coordinate and not self.random:

@@ -25,7 +25,7 @@ from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
 from rerank.engines.base import Engine, LocalEngine
 from rerank.files import scratch_directory
-from rerank.interrupts import Interrupted, deferred, requested
+from rerank.interrupts import Interrupted, check, deferred, requested
 from rerank.learn.base import Learner, State
 from rerank.learn.changes import (
     Change,
@@ -171,6 +171,7 @@ def train_mixed(
             mixed.restore(*stored)
             logger.info("going on after epoch %d", course.epoch)
         while course.epoch < done + epochs and not course.stopped(patience):
+            check()
             try:
                 learned = mixed.learned()
             except Interrupted:

@@ -49,7 +49,7 @@ class PairSource:
     def __post_init__(self) -> None:
         require_choice("name", self.name, SOURCES)
         require("tilt", self.tilt, low=0.0, strict=True)
-        require_count("draws", self.draws)
+        require_count("draws", self.draws, high=1_000_000)
         require("threshold", self.threshold, low=0.0)
 
     def rule(self, seed: int, epoch: int, part: int = 0) -> PairRule:

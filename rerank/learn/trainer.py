@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from rerank.checkpoints import Checkpoint
+from rerank.errors import RunError
 from rerank.interrupts import check, deferred, requested
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
@@ -109,7 +111,7 @@ def train(
     Raises
     ------
     RecipeError: the learner cannot learn from such pairs.
-    RunError: a checkpoint cannot be written.
+    RunError: a checkpoint cannot be written, or numbers leave the range of floating-point numbers.
     Interrupted: the run was told to stop; a checkpoint is written first.
     """
     require_source(learner, pairs)
@@ -221,9 +223,11 @@ class Course:
         if any(part.skipped for part in self.stats) and not self.training.skipped:
             logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
         self.training.extend(self.stats)
-        weights = self.predictors(self.state)
-        own = weights[look.predictor]
-        line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            weights = self.predictors(self.state)
+            own = weights[look.predictor]
+            line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
+        _require_finite(self.learner, line, weights)
         self.epoch += 1
         self.visited, self.stats, self.seconds, self.nonzeros = 0, [], 0.0, 0
         if look.evaluate_train is not None:
@@ -277,6 +281,30 @@ class Course:
         if self.best_score is not None:
             training.state = kind(**{name: arrays[f"best_{name}"] for name in self.state._fields})
             training.weights = self.predictors(training.state)
+
+
+def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
+    """Refuse to go on from numbers that are none.
+
+    Raises
+    ------
+    RunError: names epoch and learner, what is not finite, and the settings that are not the defaults.
+    """
+    found = next((key for key, number in line.items() if not math.isfinite(number)), None)
+    for name, own in weights.items():
+        if not (math.isfinite(own.base) and np.isfinite(own.w).all()):
+            found = f"{name} weights"
+    if found is None:
+        return
+    own_settings = [
+        f"{each.name}: {getattr(learner, each.name)}"
+        for each in fields(learner)  # type: ignore[arg-type] # every learner is a dataclass
+        if getattr(learner, each.name) != each.default
+    ]
+    raise RunError(
+        f"epoch {line['epoch']}: the {found} of learner {learner.name} ({', '.join(own_settings) or 'all defaults'}) "
+        "left the range of floating-point numbers; take settings nearer to the defaults, or scale the features"
+    )
 
 
 def _history(nonzeros: int, stats: list[EpochStats], weights: Weights, seconds: float) -> dict[str, Any]:

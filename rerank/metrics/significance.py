@@ -6,16 +6,19 @@ minus score of B. A sum of rows has a score, so that a resampled corpus costs a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from rerank.errors import DataError, RecipeError
+from rerank.interrupts import check
 from rerank.metrics.base import Metric
-from rerank.metrics.resampling_kernel import bootstrap_sums, swap_sums
+from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
 
 TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
+AT_ONCE = 10_000_000  # draws between two looks for a signal
 SLACK = 1e-12  # differences this much smaller than the observed one are rounding, and count as at least as large
 
 
@@ -85,14 +88,24 @@ def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarra
     return float(metric.scores(a.sum(axis=0), total) - metric.scores(b.sum(axis=0), total))
 
 
+def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
+    """What the kernel ``draw`` makes of ``rows`` (float64 [L, W]), in several calls: float64 [samples, W]."""
+    sums, counter = np.zeros((samples, rows.shape[1])), np.zeros(1, np.uint64)
+    begin(np.uint64(seed % (1 << 64)), counter)
+    step = max(1, AT_ONCE // max(1, rows.shape[0]))
+    for first in range(0, samples, step):
+        check()
+        draw(rows, counter, sums[first : first + step])
+    return sums
+
+
 def _bootstrap(
     metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int
 ) -> np.ndarray:
     """Differences on corpora of lists drawn with replacement: float64 [samples]."""
     K = a.shape[1]
     rows = np.hstack([a, b, reference])
-    sums = np.zeros((samples, rows.shape[1]))
-    bootstrap_sums(rows, np.uint64(seed % (1 << 64)), sums)
+    sums = _sums(bootstrap_sums, rows, samples, seed)
     drawn = sums[:, 2 * K :]
     return np.asarray(metric.scores(sums[:, :K], drawn) - metric.scores(sums[:, K : 2 * K], drawn))
 
@@ -117,8 +130,7 @@ def _approximate_randomization(
     """
     observed, total = _observed(metric, a, b, reference), reference.sum(axis=0)
     change = b - a
-    swapped = np.zeros((samples, change.shape[1]))
-    swap_sums(change[change.any(axis=1)], np.uint64(seed % (1 << 64)), swapped)
+    swapped = _sums(swap_sums, change[change.any(axis=1)], samples, seed)
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
     p = _p(np.abs(differences) >= abs(observed) - SLACK)
     low, high = _interval(_bootstrap(metric, a, b, reference, samples, seed), confidence)

@@ -15,6 +15,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.pieces import ListError, Pieces
 from rerank.readers.streams import PathLike, open_stream
 from rerank.readers.text_list import TextList
+from rerank.strict_json import as_json
 
 _HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that are no escapes
 
@@ -159,7 +160,7 @@ def json_line(item: dict[str, Any], nbest: NBestList | BadList) -> bytes:
     DataError: it is nested too deeply to be written.
     """
     try:
-        return encoded(json.dumps(item, ensure_ascii=False)) + b"\n"
+        return encoded(as_json(item, ensure_ascii=False)) + b"\n"
     except RecursionError:
         message = "the JSON value is nested too deeply to be written; leave this list out"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
@@ -170,7 +171,7 @@ def shown(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "an object"
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = as_json(value, ensure_ascii=False)
     except ValueError:  # a whole number of more digits than are printed
         return "a number of thousands of digits"
     return (text if len(text) <= 40 else f"{text[:40]}...").encode("utf-8", "replace").decode()

@@ -5,7 +5,6 @@ Runs that differ in nothing but the seed are one group, and their numbers one me
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -13,6 +12,7 @@ from typing import Any
 
 from rerank.report.measures import Measure, p_value, primary_of
 from rerank.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
+from rerank.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert")
 # What stands beside the runs: how it is called, and by which predictor.
@@ -115,7 +115,7 @@ def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
     """All runs, those that differ in the seed alone together, in the order of their first."""
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs_of(metrics):
-        setting = json.dumps(run.get("learner"), sort_keys=True, default=str)
+        setting = as_json(run.get("learner"), sort_keys=True, default=str)
         together.setdefault((str(run.get("name", "model")), setting), []).append(run)
     names = [name for name, _ in together]
     chosen = chosen_of(metrics)

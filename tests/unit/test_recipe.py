@@ -11,7 +11,7 @@ import yaml
 
 from rerank.content import content_of
 from rerank.errors import RecipeError
-from rerank.recipe import Recipe, load_recipe
+from rerank.recipe import TASKS, Recipe, load_recipe
 
 
 @pytest.fixture
@@ -22,6 +22,15 @@ def load(tmp_path: Path) -> Any:
         return load_recipe(path, list(overrides))
 
     return load_text
+
+
+def bomb(line: str, before: str) -> str:
+    """YAML of eleven lines, each of which says the one before nine times: 9^10 values."""
+    lines = ["a0: &a0 {x: 1}"]
+    for n in range(10):
+        inner = ", ".join([f"{before}*a{n}"] * 9)
+        lines.append(f"a{n + 1}: &a{n + 1} {line.format(inner)}")
+    return "\n".join(lines)
 
 
 def message(load: Any, *arguments: str) -> str:
@@ -125,6 +134,15 @@ def test_refused_settings(load, text, key, hint, tmp_path):
         ("- 1", "expected a mapping"),
         ("", "expected a mapping"),
         ("a: !!python/object:os.system {}", "not valid YAML"),
+        ("a: !!pairs [x: 1]", "found the tag !!pairs; a recipe has none"),
+        ("a: !mine 3", "found the tag !mine; a recipe has none"),
+        ("a: !!binary aGk=", "found the tag !!binary"),
+        ("a: &a [1, *a]", "the alias *a stands within what it means"),
+        ("[" * 101, "nested too deep, more than 100"),
+        (bomb("!!pairs [{}]", "x: "), "found the tag !!pairs"),
+        (bomb("{{<<: [{}]}}", ""), "more than 100,000 values"),
+        (bomb("[{}]", ""), "more than 100,000 values"),
+        ("a: [" + "1," * 100_001 + "]", "more than 100,000 values"),
     ],
 )
 def test_what_is_no_recipe(load, text, hint):
@@ -144,6 +162,53 @@ def test_what_is_no_recipe(load, text, hint):
 )
 def test_refused_overrides(load, override, hint):
     assert hint in message(load, "seed: 5", override)
+
+
+def test_values_count_where_aliases_stand(load):
+    """What is small enough is understood: an alias that is used twice, a merge key."""
+    recipe = load(
+        "data: {root: &place here, train: *place}\nruns: [&one {name: a, set: {seed: 2}}, {<<: *one, name: b}]"
+    )
+    assert (recipe.data.root, recipe.data.train) == ("here", "here")
+    assert [(run.name, run.set) for run in recipe.runs] == [("a", {"seed": 2}), ("b", {"seed": 2})]
+
+
+EVERY_TASK = sorted(TASKS)
+LISTS = sorted(set(TASKS) - {"classification"})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "setting", "most"),
+    [
+        (EVERY_TASK, "training.epochs", 100_000),
+        (EVERY_TASK, "significance.samples", 1_000_000),
+        (EVERY_TASK, "training.mixing.shards", 100_000),
+        (EVERY_TASK, "engine.workers", 1024),
+        (EVERY_TASK, "seed", 2**63 - 1),
+        (LISTS, "training.patience", 100_000),
+        (LISTS, "training.select.epochs", 100_000),
+        (LISTS, "examples", 10_000),
+        (["classification"], "tune.epochs", 100_000),
+        (["classification"], "training.workers", 1024),
+        (["classification"], "data.folds.count", 10_000),
+    ],
+)
+def test_counts_have_limits(load, tasks, setting, most):
+    for task in tasks:
+        beside = ["training.select.learner={name: rda}"] if "select" in setting else []
+        start = f"task: {task}" + ("\ndata: {path: x}" if task == "classification" else "")
+        assert load(start, *beside, f"{setting}={most}").task == task
+        found = message(load, start, *beside, f"{setting}=18446744073709551616")
+        assert f"{setting}: found 18446744073709551616" in found.replace(".:drawn", "")
+        assert "less than" in found
+
+
+@pytest.mark.parametrize("task", EVERY_TASK)
+def test_seeds_and_runs_have_limits(load, task):
+    assert "seeds: " in message(load, f"task: {task}\nseeds: {list(range(1001))}")
+    recipe = load(f"task: {task}\nruns: [{{name: a}}, {{name: b}}]\ngrid: {{learner.eta: {list(range(1, 10_001))}}}")
+    with pytest.raises(RecipeError, match=r"runs: 20,000 runs, with their grids and seeds; at most 10,000 are made"):
+        recipe.expand()
 
 
 def test_missing_and_unreadable_files(tmp_path):
@@ -233,7 +298,7 @@ def test_recipes_stay_small(load):
     assert "more than 1 MiB; expected a recipe" in message(load, "about: " + "x" * (1 << 20))
     laughs = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
     text = message(load, "\n".join(["a0: &a0 [1]", *laughs]))
-    assert "not valid YAML: aliases (*name) make more than 100,000 values of it" in text
+    assert "not valid YAML: more than 100,000 values, those that aliases (*name) stand for counted" in text
     assert "an alias stands within what it means" in message(load, "grid: &a {learner.eta: [*a]}")
     assert "nested too deep" in message(load, "grid: " + "[" * 10_000 + "]" * 10_000)
 

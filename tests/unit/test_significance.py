@@ -8,8 +8,9 @@ import pytest
 from scipy import stats as distributions
 
 from rerank.errors import DataError, RecipeError
+from rerank.metrics import significance
 from rerank.metrics.base import Metric
-from rerank.metrics.resampling_kernel import bootstrap_sums, swap_sums
+from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
 from rerank.metrics.significance import compare
 
 TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
@@ -195,10 +196,30 @@ def test_errors():
         compare(Ratio(), a, b, reference, confidence=1)
 
 
+def counter_of(seed: int) -> np.ndarray:
+    """uint64 [1]: where the random numbers of a seed begin."""
+    counter = np.zeros(1, np.uint64)
+    begin(np.uint64(seed), counter)
+    return counter
+
+
+@pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
+def test_samples_are_the_same_in_many_calls(test, monkeypatch):
+    """Between two calls signals are heeded."""
+    random = np.random.default_rng(5)
+    a, b, reference = random.random((70, 2)), random.random((70, 2)), np.zeros((70, 0))
+    expected = compare(Ratio(), a, b, reference, test=test, samples=500)
+    looks: list[int] = []
+    monkeypatch.setattr(significance, "AT_ONCE", 7 * 70)
+    monkeypatch.setattr(significance, "check", lambda: looks.append(1))
+    assert compare(Ratio(), a, b, reference, test=test, samples=500) == expected
+    assert len(looks) >= 500 // 7
+
+
 def test_samples_are_draws_with_replacement():
     rows = np.eye(70)
     sums = np.zeros((4000, 70))
-    bootstrap_sums(rows, np.uint64(3), sums)
+    bootstrap_sums(rows, counter_of(3), sums)
     assert (sums.sum(axis=1) == 70).all()
     assert sums.mean(axis=0) == pytest.approx(np.ones(70), abs=0.08)
     assert sums.var() == pytest.approx(69 / 70, abs=0.03)  # multinomial counts
@@ -206,7 +227,7 @@ def test_samples_are_draws_with_replacement():
 
 def test_swaps_are_fair_and_independent_coins():
     sums = np.zeros((4000, 130))  # more than one word of random bits
-    swap_sums(np.eye(130), np.uint64(3), sums)
+    swap_sums(np.eye(130), counter_of(3), sums)
     assert set(np.unique(sums)) == {0.0, 1.0}
     assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
     correlations = np.corrcoef(sums.T) - np.eye(130)
