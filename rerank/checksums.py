@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from rerank.arrays import open_plain
+from rerank.arrays import DAMAGE, open_plain
 from rerank.strict_json import as_json, read_object
 
 NAME = "checksums.json"
@@ -38,6 +38,17 @@ def seal(directory: Path) -> None:
     """
     files = {path.name: checksum(path) for path in sorted(directory.iterdir()) if path.is_file() and path.name != NAME}
     (directory / NAME).write_text(as_json({"files": files}, indent=1) + "\n", encoding="utf-8")
+
+
+def listed(directory: Path) -> set[str]:
+    """The names of the files that this program has written into a directory as a whole: those that it has checksums of,
+    in ``checksums.json`` or the header of a model, and that file itself. Empty for any other directory."""
+    for name in (NAME, "model.json"):
+        try:
+            return {name, *dict(read_object(directory / name)["files"])}
+        except DAMAGE:
+            continue
+    return set()
 
 
 def verify(directory: Path) -> None:

@@ -347,4 +347,4 @@ def _digest(recipe: ListRecipe, split: str, training: str | None) -> str:
         "training": training,
     }
     text = as_json(parts, sort_keys=True, default=str)
-    return f"{split}-{hashlib.sha256(text.encode()).hexdigest()[:24]}".replace("/", "_")
+    return f"{split}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"

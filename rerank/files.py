@@ -1,7 +1,8 @@
 """Files and directories that appear under their names only when they are complete.
 
-What is being written has a temporary name beside its own, ``.NAME.XXXXXXXX.partial``, which its writer holds a lock on:
-what has such a name and no lock was left by a process that was killed.
+What is being written has a temporary name beside its own, ``.NAME.XXXXXXXXXXXXXXXX.partial``, which its writer holds a
+lock on: what has such a name and no lock was left by a process that was killed. The last eight hexadecimal digits
+follow from the rest of the name, so that no file of somebody else's has one.
 """
 
 from __future__ import annotations
@@ -11,20 +12,33 @@ import os
 import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from rerank.checksums import listed
 from rerank.errors import RunError
 from rerank.interrupts import deferred
 from rerank.locks import Lock
 
-PARTIAL = re.compile(r"\.(.+)\.[0-9a-f]{8}\.(partial|replaced)")
+_PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{8})([0-9a-f]{8})\.(partial|replaced)")
 
 
 def temporary_path(target: Path) -> Path:
     """A free name beside ``target`` for what will become it."""
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.partial")
+    name, token = target.name[:100], secrets.token_hex(4)
+    return target.with_name(f".{name}.{token}{_proof(name, token)}.partial")
+
+
+def _proof(name: str, token: str) -> str:
+    return f"{zlib.crc32(os.fsencode(f'rerank {name} {token}')):08x}"
+
+
+def _temporary(name: str) -> re.Match[str] | None:
+    """The parts of a name that this program has made for what is being written or replaced; None for any other."""
+    match = _PARTIAL.fullmatch(name)
+    return match if match is not None and match[3] == _proof(match[1], match[2]) else None
 
 
 def temporary_file(target: Path) -> tuple[Path, Lock]:
@@ -90,12 +104,13 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
 def new_directory(target: Path | str, *, keep: bool = False) -> Iterator[Path]:
     """A directory to write into; it is renamed to ``target`` (and replaces it) when the block ends without an error.
 
-    With ``keep``, a ``target`` that is there by then stays, and the new one is dropped: for what several processes may
-    make at once, and make alike.
+    What is replaced is a directory that this program has written (see ``foreign``), or an empty one. With ``keep``, a
+    ``target`` that is there by then stays, and the new one is dropped: for what several processes may make at once, and
+    make alike.
 
     Raises
     ------
-    RunError: something cannot be written; what was written is removed.
+    RunError: something cannot be written, or somebody else's file is in the way; what was written is removed.
     """
     path = Path(target)
     with _reported(path):
@@ -119,7 +134,7 @@ def _discard(temporary: Path, lock: Lock) -> None:
 
 def _within_partial(path: Path) -> bool:
     """Is this a part of something that is being written itself? That is synchronised as a whole."""
-    return any(PARTIAL.fullmatch(part) for part in path.absolute().parts)
+    return any(_temporary(part) for part in path.absolute().parts)
 
 
 def _put(temporary: Path, path: Path, *, keep: bool) -> None:
@@ -129,6 +144,8 @@ def _put(temporary: Path, path: Path, *, keep: bool) -> None:
         if path.is_dir():
             if keep:
                 return
+            if (other := foreign(path)) is not None:
+                raise RunError(f"{other} was not written by this program; move it, or write elsewhere than {path}")
             old = temporary.with_suffix(".replaced")
             path.rename(old)
         try:
@@ -207,13 +224,31 @@ def remove(path: Path) -> None:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def foreign(path: Path) -> Path | None:
+    """A file in a directory, or below it, that this program has not written there; None if there is none.
+
+    What it writes as a whole names its files (``checksums.listed``); temporary names are its own too.
+    """
+    if not path.is_dir() or path.is_symlink():
+        return None
+    own = listed(path)
+    for entry in sorted(path.iterdir()):
+        if entry.name in own or _temporary(entry.name):
+            continue
+        if not entry.is_dir() or entry.is_symlink():
+            return entry
+        if (other := foreign(entry)) is not None:
+            return other
+    return None
+
+
 def remove_leftovers(directory: Path) -> None:
     """Remove what killed processes left half-written in ``directory`` (not below it); the living keep theirs.
 
     A directory that was being replaced comes back if its successor did not get its name.
     """
     try:
-        found = [path for path in directory.iterdir() if PARTIAL.fullmatch(path.name)]
+        found = [path for path in directory.iterdir() if _temporary(path.name)]
     except OSError:
         return  # not there, or not ours to look into
     for path in sorted(found):
@@ -229,10 +264,10 @@ def remove_leftovers(directory: Path) -> None:
 
 
 def _remove_leftover(path: Path) -> None:
-    match = PARTIAL.fullmatch(path.name)
+    match = _temporary(path.name)
     assert match is not None
     target = path.with_name(match[1])
-    if match[2] == "replaced" and not target.exists():
+    if match[4] == "replaced" and not target.exists():
         path.rename(target)
     elif path.is_dir():
         shutil.rmtree(path, ignore_errors=True)

@@ -15,7 +15,8 @@ from rerank.files import reason, scratch_directory
 from rerank.locks import Lock
 
 log = logging.getLogger("rerank")
-MADE = "made"  # a file in a spool: since when the system that it was made on has been up
+MADE = "made"  # a file in a spool: that it is one, and since when the system that it was made on has been up
+OWN = "rerank spool "
 
 
 @contextmanager
@@ -23,8 +24,8 @@ def kept_spool(entry: Path) -> Iterator[Path]:
     """The directory where the blocks of what will become ``entry`` are left, and may have been left before.
 
     An interrupt leaves it; the end of the block or another error removes it. Blocks are not synchronised with the disk,
-    so those from before the system was started are not trusted. Where another process is at work on the same entry, or
-    the file system has no locks, it is an empty directory that goes in any case.
+    so those from before the system was started are not trusted. Where another process is at work on the same entry,
+    something else has its name, or the file system has no locks, it is an empty directory that goes in any case.
 
     Raises
     ------
@@ -58,13 +59,21 @@ def drop_spool(entry: Path) -> None:
     with suppress(OSError):  # mostly there is none
         lock = Lock.take(place)
         if lock is not None:
-            if lock.known:
+            if lock.known and _own(place):
                 shutil.rmtree(place, ignore_errors=True)
             lock.release()
 
 
 def _place(entry: Path) -> Path:
     return entry.with_name(f".{entry.name}.spool")
+
+
+def _own(place: Path) -> bool:
+    """Has this program made the directory, if it did not get further than that?"""
+    try:
+        return (place / MADE).read_text(encoding="utf-8", errors="replace").startswith(OWN)
+    except FileNotFoundError:
+        return not any(place.iterdir())
 
 
 def _taken(place: Path) -> Lock | None:
@@ -81,13 +90,16 @@ def _taken(place: Path) -> Lock | None:
             lock.release()
             return None
         if lock.still_at(place):
-            return lock
+            if _own(place):
+                return lock
+            lock.release()
+            return None
         lock.release()
 
 
 def _check_made(place: Path) -> None:
     """Empty a spool that was made before the system was started."""
-    made, now = place / MADE, str(round(psutil.boot_time()))
+    made, now = place / MADE, f"{OWN}{round(psutil.boot_time())}"
     try:
         if not made.exists() or made.read_text() != now:
             for path in place.iterdir():

@@ -230,6 +230,11 @@ def _check_counts(model: Model) -> None:
         raise ValueError(f"its state was trained with {counts[FREE]} free columns, its table has {model.table.free}")
 
 
+def model_files(directory: Path | str) -> list[Path]:
+    """What is in the directory of a model, or of what is taken for one."""
+    return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
+
+
 def header_digest(header: dict[str, Any]) -> str:
     """Digest of a header without its own digest, however its JSON is laid out."""
     content = {key: value for key, value in header.items() if key != "digest"}

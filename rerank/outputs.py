@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -16,23 +16,29 @@ from rerank.arrays import DAMAGE
 from rerank.errors import RecipeError, RunError
 from rerank.files import reason, remove, remove_leftovers, write_text
 from rerank.locks import Lock
+from rerank.written import check_removable, claim, remove_written, written
 
 log = logging.getLogger("rerank")
 STARTING = ".starting"  # there while the results of a run before are removed
-HELD = (".runs", "predictions", "figures")  # directories of a run's own
+LOCK = ".rerank.lock"
+HELD = (".runs", "predictions", "figures")  # directories that hold files of a run, each noted
+FILES = ("recipe.yaml", "log.txt", "model", STARTING)  # what every run writes
 
 
 @contextmanager
-def output_directory(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> Iterator[None]:
+def output_directory(
+    directory: Path, resolved: str, results: Sequence[str], *, resume: bool, inputs: Iterable[str] = ()
+) -> Iterator[None]:
     """The block is the only run in ``directory``, which has its recipe, is ready for it, and is logged to.
 
-    results: the names below the directory that a new run starts without.
+    results: the names below the directory that a new run starts without; inputs: the files that the run reads.
 
     Raises
     ------
-    RecipeError: the directory holds something else, or is to be resumed with other settings.
+    RecipeError: the directory holds something else, or an input, or is to be resumed with other settings.
     RunError: another run is at work there, or it cannot be written.
     """
+    check_apart([directory / name for name in (*results, *HELD, *FILES)], inputs)
     with sole_run(directory):
         prepare_output(directory, resolved, results, resume=resume)
         with log_file(directory):
@@ -47,7 +53,7 @@ def sole_run(directory: Path) -> Iterator[None]:
     ------
     RunError: another run holds it, or it cannot be written.
     """
-    path = directory / ".lock"
+    path = directory / LOCK
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = _lock(path)
@@ -66,47 +72,68 @@ def sole_run(directory: Path) -> Iterator[None]:
 
 def _lock(path: Path) -> Lock:
     while True:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o666))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666))
         lock = Lock.take(path)
         if lock is None:
             holder = path.read_text(errors="replace").strip() or "of another process"
             message = f"another run is at work there ({holder}); wait for it, or use another --output"
             raise RunError(f"{path.parent}: {message}")
         if lock.still_at(path):
+            if path.stat().st_size and not path.read_bytes().startswith(b"process "):
+                lock.release()
+                raise RecipeError("no run has written this; move it, or use another --output", path=str(path))
             return lock
         lock.release()  # its holder has just ended and removed it
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write the resolved recipe; without ``resume``, remove the ``results`` of a run before.
+    """Write the resolved recipe; without ``resume``, remove the ``results`` of a run before, and nothing else.
 
     Raises
     ------
     RecipeError: the directory holds something else, or is to be resumed with other settings.
     RunError: it cannot be written.
     """
-    stored, starting = directory / "recipe.yaml", directory / STARTING
-    held = [name for name in results if (directory / name).exists()]
-    if held and not stored.exists() and not starting.exists():
-        message = f"the directory holds {held[0]!r}, but no run; use another --output, or remove it"
+    held = [name for name in (*results, *FILES) if os.path.lexists(directory / name)]
+    if held and not written(directory):
+        message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
         raise RecipeError(message, path=str(directory))
+    stored, starting = directory / "recipe.yaml", directory / STARTING
     # A run that was killed while it removed the results before it has left nothing to go on from.
     fresh = not resume or starting.exists() or not stored.exists()
     if not fresh and _text(stored) != resolved:
         message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
         raise RecipeError(message, path=str(stored))
+    check_removable(directory, (*results, "model"))
+    for name in (*FILES, *(name for name in results if name not in HELD)):
+        claim(directory, name)
     try:
         for place in (directory, *(below for name in HELD for below in _below(directory / name))):
             remove_leftovers(place)
         if fresh:
             write_text(starting, "")
-            for name in results:
-                remove(directory / name)
+            remove_written(directory, results)
             write_text(stored, resolved)
         (directory / "predictions").mkdir(exist_ok=True)
         remove(starting)
     except OSError as error:
         raise RunError(f"cannot write {directory}: {reason(error)}") from error
+
+
+def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
+    """Hold that nothing is written to where something is read from.
+
+    Raises
+    ------
+    RecipeError: names the input.
+    """
+    places = {os.path.realpath(path): path for path in outputs}
+    for path in inputs:
+        real = Path(os.path.realpath(path))
+        for place in (real, *real.parents):
+            if str(place) in places:
+                message = f"would be written over, as {places[str(place)]}, while it is read; write elsewhere"
+                raise RecipeError(message, path=str(path))
 
 
 def _text(path: Path) -> str:

@@ -26,9 +26,19 @@ from rerank.provenance import provenance
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
 from rerank.registry import build
-from rerank.results import RUNS, Metrics, evaluate_runs, forget_votes, save_selections, write_page, write_predictions
+from rerank.results import (
+    RUNS,
+    Metrics,
+    evaluate_runs,
+    forget_votes,
+    prediction_files,
+    save_selections,
+    write_page,
+    write_predictions,
+)
 from rerank.run_training import check_mixing, check_pairs, train_run
 from rerank.runs import Run, check_stored
+from rerank.settings import files_named
 from rerank.shards import Lists
 from rerank.sources import TRAINING, code_digest, user_digest
 from rerank.stages import Stages
@@ -36,8 +46,10 @@ from rerank.standard import raw_weights
 from rerank.strict_json import as_json
 from rerank.text_recipe import TextRecipe
 from rerank.tuning import check_mert, tune_run
+from rerank.written import claim, remove_written
 
 log = logging.getLogger("rerank")
+UNFINISHED = ".unfinished"  # the end of a directory beside a run: how far its training has come
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what a new run starts without
 
 
@@ -70,7 +82,10 @@ def run(
     if "train" not in stages and not (directory / RUNS).exists():
         message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
         raise DataError(message, path=str(directory))
-    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume):
+    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=_inputs(recipe)):
+        for split in recipe.data.tests:
+            for name in prediction_files(split):
+                claim(directory, "predictions", name)
         done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
         if done is None:
             work = Stages(directory / "history.jsonl")
@@ -81,7 +96,7 @@ def run(
         else:
             log.info("%s: finished already; run it without --resume to do it again", directory)
         if "train" in stages and "test" in stages:
-            remove(directory / RUNS)
+            remove_written(directory, [RUNS])
         else:
             forget_votes(directory)
     return done
@@ -150,6 +165,13 @@ def check(recipe: ListRecipe) -> None:
                 open_stream(path).close()
 
 
+def _inputs(recipe: ListRecipe) -> list[str]:
+    """All files that a run reads."""
+    found = [path for split in recipe.splits for paths in recipe.data.files(split).values() for path in paths]
+    warm = recipe.training.warm_start
+    return [*found, *files_named(recipe.model_dump()), *([] if warm is None else [str(Path(warm) / HEADER)])]
+
+
 def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
     path = recipe.training.warm_start
     if path is None:
@@ -181,7 +203,7 @@ class Pending:
 def train_pending(task: Pending, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     single, metric = task.recipe, metric_of(task.recipe)
-    unfinished = task.stored.with_name(f"{task.stored.name}.unfinished")
+    unfinished = task.stored.with_name(f"{task.stored.name}{UNFINISHED}")
     run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, unfinished, engine)
     if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
         tune_run(run_, single, task.tuned, task.dev, metric, task.table)
@@ -194,7 +216,8 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
     pending, shown = [], []
     expanded = recipe.expand()
     for number, (name, single) in enumerate(expanded):
-        stored = directory.absolute() / RUNS / f"{number:04d}"
+        stored = claim(directory.absolute(), RUNS, f"{number:04d}")
+        claim(directory.absolute(), RUNS, f"{number:04d}{UNFINISHED}")
         if stored.exists():
             check_stored(stored, _digests(data, single))  # before others are trained in vain
             continue

@@ -6,10 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from rerank.engine import EngineSettings
 from rerank.errors import RecipeError
+from rerank.names import check_split
 from rerank.recipe_yaml import as_yaml, read_yaml
 from rerank.registry import nearest
 from rerank.settings import (
@@ -30,20 +31,22 @@ from rerank.settings import (
     validate,
 )
 
+SplitName = Annotated[str, AfterValidator(check_split)]
 LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
 
 
 class SplitSettings(Section):
-    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
+    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in;
+    splits are names, not paths.
 
     shard_size: how many MB (10^6 bytes) a shard takes at most, one of the parts in which a corpus is kept and, if there
     are several, trained on.
     """
 
     root: str = "."
-    train: str = "train"
-    dev: str | None = "dev"
-    tests: tuple[str, ...] = ("test",)
+    train: SplitName = "train"
+    dev: SplitName | None = "dev"
+    tests: tuple[SplitName, ...] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"

@@ -28,6 +28,7 @@ from rerank.report.html import write_report
 from rerank.reranker import Reranker, write_ranked
 from rerank.runs import Run
 from rerank.shards import Lists, first_candidates
+from rerank.written import claim
 
 Metrics = dict[str, Any]
 RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
@@ -45,7 +46,7 @@ def evaluate_runs(
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
     for number, each in enumerate(runs):
-        unfinished = directory.absolute() / RUNS / f"{number:04d}{VOTES}"
+        unfinished = claim(directory.absolute(), RUNS, f"{number:04d}{VOTES}")
         for split in tests:
             each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
         each.forget_votes()
@@ -98,10 +99,15 @@ def forget_votes(directory: Path) -> None:
         remove(place)
 
 
+def prediction_files(split: str) -> tuple[str, str]:
+    """What ``write_predictions`` and ``save_selections`` write for a split, below ``predictions``."""
+    return f"{split}.nbest.gz", f"{split}.selections.npz"
+
+
 def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
     """The statistics of what the chosen run selects, for `rerank compare`."""
     for split in tests:
-        chosen.selections[split].save(directory / "predictions" / f"{split}.selections.npz")
+        chosen.selections[split].save(claim(directory, "predictions", prediction_files(split)[1]))
 
 
 def write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
@@ -109,8 +115,8 @@ def write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Mo
     for split in tests:
         reranker = Reranker(model, recipe.predictor)
         files = recipe.data.files(split)
-        target = directory / "predictions" / f"{split}.nbest.gz"
-        target.parent.mkdir(parents=True, exist_ok=True)  # a split may lie in a subdirectory
+        target = claim(directory, "predictions", prediction_files(split)[0])
+        target.parent.mkdir(parents=True, exist_ok=True)
         with open_output(target) as out:
             sources = files["sources"][0] if "sources" in files else None
             lists = reranker.read(

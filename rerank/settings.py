@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -110,6 +112,25 @@ def _section_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
+
+
+def texts_in(settings: Any) -> Iterator[str]:
+    """All texts in nested settings, keys too."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, dict):
+        for key, value in settings.items():
+            yield from texts_in(key)
+            yield from texts_in(value)
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            yield from texts_in(value)
+
+
+def files_named(settings: Any, root: str = "") -> list[str]:
+    """The files that texts in nested settings name, ``{root}`` filled in."""
+    found = (text.replace("{root}", root) for text in texts_in(settings))
+    return [text for text in found if os.path.isfile(text)]
 
 
 def changed(settings: Settings, changes: Settings) -> Settings:

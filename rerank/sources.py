@@ -12,12 +12,14 @@ import hashlib
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from rerank.settings import texts_in
 
 PACKAGE = Path(__file__).parent
 EXTRACTION = (
@@ -47,7 +49,7 @@ def code_digest(parts: tuple[str, ...]) -> str:
 def user_digest(*settings: Any) -> str:
     """Digest of the modules of all parts that ``settings`` name by import path or entry point, and of their imports."""
     found: dict[str, Path] = {}
-    for name in sorted({name for each in settings for text in _texts(each) for name in _module_named(text)}):
+    for name in sorted({name for each in settings for text in texts_in(each) for name in _module_named(text)}):
         path = _file_of(name)
         if path is not None:
             found |= _with_imports(Module(name, path))
@@ -72,19 +74,6 @@ def _digest(files: dict[str, Path]) -> str:
         digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-def _texts(settings: Any) -> Iterator[str]:
-    """All texts in nested settings, keys too."""
-    if isinstance(settings, str):
-        yield settings
-    elif isinstance(settings, dict):
-        for key, value in settings.items():
-            yield from _texts(key)
-            yield from _texts(value)
-    elif isinstance(settings, list | tuple):
-        for value in settings:
-            yield from _texts(value)
 
 
 def _module_named(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from rerank.readers.several import file_count, make_reader, split_paths
-from rerank.recipe import ListRecipe, SplitSettings, TemplateSettings
+from rerank.recipe import ListRecipe, SplitName, SplitSettings, TemplateSettings
 from rerank.settings import Section, Settings, literal, named
 
 # What a task measures, and looks at, unless its recipe says so.
@@ -74,7 +74,7 @@ class MertSettings(Section):
     neighbouring intervals.
     """
 
-    split: str = "tune"
+    split: SplitName = "tune"
     predictor: Literal["last", "average"] = "average"
     settings: Settings = Field(default_factory=dict)
 

@@ -28,12 +28,15 @@ from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
 from rerank.engine import Engine
 from rerank.errors import RecipeError
-from rerank.files import remove, write_text
+from rerank.files import write_text
 from rerank.metrics.classification import Classification
+from rerank.names import file_name
 from rerank.outputs import finished, output_directory
 from rerank.progress import track
+from rerank.settings import files_named
 from rerank.stages import Stages
 from rerank.strict_json import as_json
+from rerank.written import claim, remove_written
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]
@@ -151,7 +154,8 @@ def run(
     specs = recipe.expand()
     if "test" not in stages and not _single(recipe, store, specs):
         raise RecipeError("one set, one noise level and one run make a model; leave the others out", key="runs")
-    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume):
+    inputs = files_named(recipe.model_dump(), recipe.data.root)
+    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=inputs):
         done = finished(directory, {"report" if "test" in stages else "model"})
         if done is not None:
             log.info("%s: finished already; run it without --resume to do it again", directory)
@@ -161,7 +165,7 @@ def run(
         outcome.metrics["stages"] = work.summary()
         outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
         write_text(directory / "metrics.json", as_json(outcome.metrics, indent=1) + "\n")
-        remove(directory / KEPT)
+        remove_written(directory, [KEPT])
     return outcome
 
 
@@ -190,7 +194,7 @@ def _carry_out(
             train_model(recipe, specs[0], store.draw(name)(seeds_of(recipe)[0]), tuned).save(directory / "model")
     if len(results) == 1:
         label = store.labels[results[0].set]
-        write_selections(directory / "predictions" / "test.selections.npz", results[0], label)
+        write_selections(claim(directory, "predictions", "test.selections.npz"), results[0], label)
     outcome = Outcome(_metrics(recipe, store, results), [])
     if results:
         with work.stage("report"):
@@ -228,7 +232,7 @@ def _experiments(
             own = [each for each in results if each.set == name]
             examples = draw(seeds_of(recipe)[0])
             store.labels[name] = examples.tested.label
-            write_predictions(directory / "predictions", examples, own)
+            write_predictions(directory, examples, own)
 
     total = len(store.sets) * len(recipe.data.noise) * len(specs)
     for name, draw, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):
@@ -237,6 +241,7 @@ def _experiments(
         if found is None:
             origin = Origin.of(recipe.data, name, store.sets[name])
             found = run_spec(spec, draw, noise, seeds_of(recipe), engine, origin)
+            claim(directory, KEPT, f"{key}.json")
             save_results(directory / KEPT, key, found)
         results += found
         error = float(np.mean([np.mean(each.values("error")) for each in found]))
@@ -288,5 +293,5 @@ def _draw(
         else:
             drawings += draw_results(recipe, figure, results)
     for drawing in drawings:
-        write_text(directory / "figures" / f"{drawing.name}.svg", drawing.standalone())
+        write_text(claim(directory, "figures", f"{file_name(drawing.name)}.svg"), drawing.standalone())
     return drawings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +16,8 @@ from rerank.evaluation import Selections
 from rerank.files import write_text
 from rerank.metrics.classification import Classification
 from rerank.metrics.significance import compare
+from rerank.names import file_name
+from rerank.written import claim
 
 MOST = 12  # runs that are all compared with one another; of more, each with the best
 
@@ -24,7 +25,8 @@ MOST = 12  # runs that are all compared with one another; of more, each with the
 def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[Result]) -> None:
     """A file a noise level: lines of example (from 1), fold, label, and the label that each run predicts.
 
-    Columns are separated by tabs; of several seeds, the first one's predictions are written.
+    They go into ``predictions`` of the output directory. Columns are separated by tabs; of several seeds, the first
+    one's predictions are written.
     """
     tested, classes = examples.tested, examples.tested.classes
     folds = examples.folds if examples.folds is not None else np.zeros(tested.size, np.int64)
@@ -35,7 +37,8 @@ def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[R
             found = (classes[each.predicted[i]] for each in own)
             lines.append("\t".join([str(i + 1), str(folds[i]), classes[tested.label[i]], *found]))
         level = f"-noise{noise:g}" if noise else ""
-        write_text(directory / f"{file_name(examples.name)}{level}.tsv", "\n".join(lines) + "\n")
+        target = claim(directory, "predictions", f"{file_name(examples.name)}{level}.tsv")
+        write_text(target, "\n".join(lines) + "\n")
 
 
 def write_selections(path: Path, result: Result, label: np.ndarray) -> None:
@@ -46,11 +49,6 @@ def write_selections(path: Path, result: Result, label: np.ndarray) -> None:
     rows = {name: (found != label).astype(np.float64)[:, np.newaxis] for name, found in result.predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
     Selections(ids, Classification().signature, np.ones((label.size, 1)), rows).save(path)
-
-
-def file_name(name: str) -> str:
-    """``name`` with everything that a file name had better not hold replaced."""
-    return re.sub(r"[^\w.-]+", "_", name).lstrip(".") or "_"
 
 
 def _first_seed(results: Sequence[Result]) -> list[Result]:

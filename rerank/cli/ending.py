@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rerank.errors import RunError
 from rerank.unforeseen import UnforeseenError
+from rerank.written import has_written
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
 
@@ -43,7 +44,7 @@ def _kept(text: bytes) -> str:
     """Where the traceback is."""
     try:
         log = None if Command.output is None else Command.output / "log.txt"
-        if log is not None and log.is_file():
+        if log is not None and Command.output is not None and has_written(Command.output, log.name):
             with log.open("ab") as out:
                 out.write(text)
             return f"the traceback is in {log}"

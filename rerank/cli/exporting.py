@@ -12,8 +12,9 @@ import typer
 
 from rerank.cli.application import Predictor, app
 from rerank.errors import DataError, ModelError, RecipeError
-from rerank.model import Model
+from rerank.model import Model, model_files
 from rerank.moses_weights import moses_lines
+from rerank.outputs import check_apart
 from rerank.provenance import imported
 from rerank.readers.streams import open_output, stream_name
 from rerank.weights_text import Order, read_weights, weight_lines
@@ -36,6 +37,7 @@ def export(
     """The weights of a model as text: a name and a weight a line."""
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses reads no compressed weights: write to {output.rpartition('.')[0]}")
+    check_apart([output], model_files(model))
     loaded = Model.load(model)
     if predictor not in loaded.weights:
         raise ModelError(f"no weights of {predictor!r}; it has {', '.join(loaded.weights)}", path=str(model))

@@ -12,7 +12,8 @@ import typer
 
 from rerank.cli.application import OnBadList, Predictor, app
 from rerank.content.base import make_reader
-from rerank.model import Model
+from rerank.model import Model, model_files
+from rerank.outputs import check_apart
 from rerank.progress import track
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.streams import open_output, single_stdin
@@ -45,6 +46,7 @@ def rerank(
     A list without candidates gives an empty line and a warning.
     """
     single_stdin(nbest, *([sources] if sources is not None else []))
+    check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
     reranker = Reranker(Model.load(model), predictor)
     form = reranker.reader if reader is None else make_reader({"name": reader})
     count, found = SkipCount(on_bad_list), Counter[str]()

@@ -23,6 +23,7 @@ from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
+from rerank.names import file_name
 from rerank.readers.base import readers
 from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
 from rerank.report.summary import signatures, summary
@@ -60,7 +61,7 @@ def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: 
 
 def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[TaskRecipe, Path]:
     recipe = load_recipe(path, sets)
-    directory = output if output is not None else Path("runs") / recipe.name
+    directory = output if output is not None else Path("runs") / file_name(recipe.name)
     stored = directory / "recipe.yaml"
     if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
         raise RecipeError("the results' own recipe.yaml would replace this file; use another --output", path=str(path))

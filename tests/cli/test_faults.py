@@ -275,7 +275,7 @@ def test_two_runs_into_one_directory(lists, tmp_path):
     with sole_run(tmp_path / "out"):
         ended = faults.rerank("run", lists.recipe, "-o", tmp_path / "out", below=tmp_path)
         failed_with(ended, 1, "another run is at work there", f"process {os.getpid()} on ")
-        assert os.listdir(tmp_path / "out") == [".lock"]
+        assert os.listdir(tmp_path / "out") == [".rerank.lock"]
 
 
 def test_two_runs_that_share_a_cache(lists, tmp_path):

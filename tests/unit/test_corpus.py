@@ -257,7 +257,10 @@ def test_what_was_saved_is_loaded(lists: list[Plain], mmap: bool, tmp_path: Path
 
 def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
     corpus_of(EXAMPLE).save(tmp_path / "corpus")
-    (tmp_path / "corpus" / "stray").write_text("of another version")
+    (tmp_path / "corpus" / "stray").write_text("mine")
+    with pytest.raises(RunError, match="stray was not written by this program"):
+        corpus_of(EXAMPLE[:1]).save(tmp_path / "corpus")
+    (tmp_path / "corpus" / "stray").unlink()
     corpus_of(EXAMPLE[:1]).save(str(tmp_path / "corpus"))
     assert plain(Corpus.load(str(tmp_path / "corpus"))) == EXAMPLE[:1]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]

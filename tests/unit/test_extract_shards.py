@@ -135,7 +135,7 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
             assert {**one.about, "seconds": 0} == {**reference.about, "seconds": 0}
             assert one.about["seconds"] > 0
         entries = {path.name for path in (store.directory / key).iterdir()}
-        assert entries == {"corpus", "split.json", "table"}
+        assert entries == {"checksums.json", "corpus", "split.json", "table"}
 
 
 def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):

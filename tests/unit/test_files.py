@@ -14,8 +14,17 @@ import numpy as np
 import pytest
 from programs import PATIENCE
 
+from rerank.checksums import seal
 from rerank.errors import DataError, RunError
-from rerank.files import new_directory, new_file, remove, remove_leftovers, scratch_directory, write_text
+from rerank.files import (
+    new_directory,
+    new_file,
+    remove,
+    remove_leftovers,
+    scratch_directory,
+    temporary_path,
+    write_text,
+)
 
 
 @pytest.fixture
@@ -47,8 +56,29 @@ def test_a_directory_replaces_the_old_one_entirely(tmp_path):
     for name in ("a", "b"):
         with new_directory(tmp_path / "target") as new:
             (new / name).write_text(name)
+            seal(new)
     assert names(tmp_path) == ["target"]
-    assert names(tmp_path / "target") == ["b"]
+    assert names(tmp_path / "target") == ["b", "checksums.json"]
+
+
+def replace_it(target: Path) -> None:
+    with new_directory(target) as new:
+        (new / "a").write_text("2")
+
+
+@pytest.mark.parametrize("place", ["a", "b", ".hidden", "deep/down", "checksums.json/x"])
+def test_a_directory_with_somebody_elses_file_is_not_replaced(tmp_path, place):
+    """Whoever made the directory, and whatever the file is called."""
+    if place != "a" and not place.startswith("checksums"):
+        with new_directory(tmp_path / "target") as new:
+            (new / "a").write_text("1")
+            seal(new)
+    (tmp_path / "target" / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "target" / place).write_text("mine")
+    with pytest.raises(RunError, match=f"target/{place} was not written by this program; move it"):
+        replace_it(tmp_path / "target")
+    assert (tmp_path / "target" / place).read_text() == "mine"
+    assert names(tmp_path) == ["target"]
 
 
 @pytest.mark.parametrize("error", [DataError("bad"), ValueError("bad"), KeyboardInterrupt()])
@@ -68,6 +98,7 @@ def test_an_error_inside_leaves_what_was_there(tmp_path, error):
 def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
     with new_directory(tmp_path / "target") as new:
         (new / "a").write_text("1")
+        seal(new)
     rename = Path.rename
 
     def fail_once(self: Path, to: Path) -> Path:
@@ -79,7 +110,7 @@ def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
     with pytest.raises(RunError, match="No space left"), new_directory(tmp_path / "target") as new:
         (new / "b").write_text("2")
     assert names(tmp_path) == ["target"]
-    assert names(tmp_path / "target") == ["a"]
+    assert names(tmp_path / "target") == ["a", "checksums.json"]
 
 
 def test_permissions_follow_the_umask(tmp_path, umask):
@@ -192,13 +223,24 @@ with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_direct
 
     def test_a_directory_that_was_being_replaced_comes_back(self, tmp_path):
         for name in ("gone", "there"):
-            (tmp_path / f".{name}.0123abcd.replaced").mkdir()
-            (tmp_path / f".{name}.0123abcd.replaced" / "old").write_text("")
+            old = temporary_path(tmp_path / name).with_suffix(".replaced")
+            old.mkdir()
+            (old / "old").write_text("")
         (tmp_path / "there").mkdir()
         remove_leftovers(tmp_path)
         assert names(tmp_path) == ["gone", "there"]
         assert names(tmp_path / "gone") == ["old"]
         assert names(tmp_path / "there") == []
+
+    @pytest.mark.parametrize("kind", ["partial", "replaced"])
+    def test_names_that_only_look_like_it(self, tmp_path, kind):
+        own = temporary_path(tmp_path / "x").name
+        wrong = own[:5] + ("0" if own[5] != "0" else "1") + own[6:]
+        for name in (".x.01234567.partial", ".x.0123456789abcdef.partial", own.replace(".x.", ".y."), wrong):
+            (tmp_path / name.replace("partial", kind)).mkdir()
+        before = names(tmp_path)
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == before
 
     def test_nowhere(self, tmp_path):
         remove_leftovers(tmp_path / "nowhere")

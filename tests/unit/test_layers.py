@@ -20,6 +20,8 @@ LAYERS = [
         "interrupts",
         "kept_spool",
         "kernel_cache",
+        "names",
+        "written",
         "checksums",
         "sources",
         "locks",
@@ -118,8 +120,8 @@ def test_kernels_know_nothing_of_files_or_printing() -> None:
 # What shows, stores, schedules or describes: no number depends on it.
 NEUTRAL = {
     "arrays", "checkpoints", "checksums", "engine", "engines", "errors", "evaluation", "files", "interrupts",
-    "kept_spool", "kernel_cache", "locks", "model", "progress", "provenance", "recipe", "recipe_yaml", "registry",
-    "report", "settings", "sources", "strict_json", "text_recipe",
+    "kept_spool", "kernel_cache", "locks", "model", "names", "progress", "provenance", "recipe", "recipe_yaml",
+    "registry", "report", "settings", "sources", "strict_json", "text_recipe",
 }  # fmt: skip
 
 

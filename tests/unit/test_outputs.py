@@ -13,9 +13,12 @@ import pytest
 import small
 from programs import PATIENCE
 
-from rerank import outputs
+from rerank import outputs, written
+from rerank.checksums import seal
 from rerank.errors import RecipeError, RunError
+from rerank.files import temporary_path
 from rerank.outputs import finished, log_file, output_directory, prepare_output, sole_run
+from rerank.written import NOTE, claim
 
 RESULTS = (".runs", "metrics.json", "history.jsonl", "predictions")
 HOLD = """
@@ -31,10 +34,21 @@ with sole_run(Path(sys.argv[1])):
 def filled(directory: Path, resolved: str) -> dict[str, bytes]:
     """A directory with results of a run, and what is in it."""
     prepare_output(directory, resolved, RESULTS, resume=False)
-    (directory / ".runs" / "0000").mkdir(parents=True)
-    for name in (".runs/0000/run.json", "metrics.json", "history.jsonl", "predictions/test", "model"):
-        (directory / name).write_text(f"of {resolved}")
-    return small.files_of(directory)
+    for names in ((".runs", "0000"), ("predictions", "test"), ("metrics.json",), ("history.jsonl",), ("model",)):
+        path = claim(directory, *names)
+        path.parent.mkdir(exist_ok=True)
+        if names[0] == ".runs":
+            path.mkdir()
+            (path / "run.json").write_text(f"of {resolved}")
+            seal(path)
+        else:
+            path.write_text(f"of {resolved}")
+    return files(directory)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    """All files but the note of what runs have written."""
+    return {name: content for name, content in small.files_of(directory).items() if name != NOTE}
 
 
 class TestOneRunAtATime:
@@ -46,7 +60,7 @@ class TestOneRunAtATime:
                 pass
         with sole_run(tmp_path / "out"):
             pass
-        assert small.files_of(tmp_path) == {}
+        assert files(tmp_path) == {}
 
     @pytest.mark.parametrize("end", ["done", "killed"])
     def test_in_others(self, tmp_path, end):
@@ -59,10 +73,10 @@ class TestOneRunAtATime:
             if end == "killed":
                 other.send_signal(signal.SIGKILL)
             other.communicate(b"", timeout=PATIENCE)
-        assert (tmp_path / ".lock").exists() == (end == "killed")
+        assert (tmp_path / ".rerank.lock").exists() == (end == "killed")
         with sole_run(tmp_path):
-            assert str(os.getpid()) in (tmp_path / ".lock").read_text()
-        assert not (tmp_path / ".lock").exists()
+            assert str(os.getpid()) in (tmp_path / ".rerank.lock").read_text()
+        assert not (tmp_path / ".rerank.lock").exists()
 
     def test_a_lock_that_was_removed_meanwhile_is_none(self, tmp_path, monkeypatch):
         take, removed = outputs.Lock.take, []
@@ -77,7 +91,7 @@ class TestOneRunAtATime:
 
         monkeypatch.setattr(outputs.Lock, "take", slow)
         with sole_run(tmp_path):
-            assert (tmp_path / ".lock").exists()
+            assert (tmp_path / ".rerank.lock").exists()
         assert removed
 
     def test_a_refused_run_changes_nothing(self, tmp_path):
@@ -85,32 +99,32 @@ class TestOneRunAtATime:
         with sole_run(tmp_path):
             with pytest.raises(RunError), output_directory(tmp_path, "other", RESULTS, resume=False):
                 pass
-            (tmp_path / ".lock").rename(tmp_path / "lock")
+            (tmp_path / ".rerank.lock").rename(tmp_path / "lock")
         (tmp_path / "lock").unlink()
-        assert small.files_of(tmp_path) == before
+        assert files(tmp_path) == before
 
 
 class TestPreparing:
     def test_a_new_run_starts_empty(self, tmp_path):
         filled(tmp_path, "old")
         prepare_output(tmp_path, "new", RESULTS, resume=False)
-        assert small.files_of(tmp_path) == {"recipe.yaml": b"new", "model": b"of old"}
+        assert files(tmp_path) == {"recipe.yaml": b"new", "model": b"of old"}
         assert (tmp_path / "predictions").is_dir()
 
     def test_a_resumed_run_keeps_everything(self, tmp_path):
         before = filled(tmp_path, "same")
         prepare_output(tmp_path, "same", RESULTS, resume=True)
-        assert small.files_of(tmp_path) == before
+        assert files(tmp_path) == before
 
     def test_other_settings(self, tmp_path):
         before = filled(tmp_path, "old")
         with pytest.raises(RecipeError, match="run of other settings"):
             prepare_output(tmp_path, "new", RESULTS, resume=True)
-        assert small.files_of(tmp_path) == before
+        assert files(tmp_path) == before
 
     def test_nothing_there(self, tmp_path):
         prepare_output(tmp_path, "new", RESULTS, resume=True)
-        assert small.files_of(tmp_path) == {"recipe.yaml": b"new"}
+        assert files(tmp_path) == {"recipe.yaml": b"new"}
 
     @pytest.mark.parametrize("steps", range(12))
     def test_killed_while_it_makes_room(self, tmp_path, monkeypatch, steps):
@@ -132,6 +146,7 @@ class TestPreparing:
         with monkeypatch.context() as patched:
             patched.setattr(outputs, "write_text", dies(outputs.write_text))
             patched.setattr(outputs, "remove", dies(outputs.remove))
+            patched.setattr(written, "remove", dies(written.remove))
             try:
                 prepare_output(tmp_path, "new", RESULTS, resume=False)
                 done = True
@@ -143,15 +158,18 @@ class TestPreparing:
                 prepare_output(tmp_path, "new", RESULTS, resume=True)
             return
         prepare_output(tmp_path, "new", RESULTS, resume=True)
-        assert small.files_of(tmp_path) == {"recipe.yaml": b"new", "model": b"of old"}
+        assert files(tmp_path) == {"recipe.yaml": b"new", "model": b"of old"}
 
     def test_leftovers_go(self, tmp_path):
         prepare_output(tmp_path, "same", RESULTS, resume=False)
         for place in ("", "predictions", "predictions/deep", ".runs/0000", "figures", "mine"):
             (tmp_path / place).mkdir(parents=True, exist_ok=True)
-            (tmp_path / place / ".x.01234567.partial").write_text("")
+            (left := temporary_path(tmp_path / place / "x")).write_text("")
+            (tmp_path / place / ".x.0123456789abcdef.partial").write_text("somebody else's")
         prepare_output(tmp_path, "same", RESULTS, resume=True)
-        assert set(small.files_of(tmp_path)) == {"recipe.yaml", "mine/.x.01234567.partial"}
+        foreign = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".x.0123456789abcdef.partial")}
+        assert len(foreign) == 6
+        assert set(files(tmp_path)) == {"recipe.yaml", f"mine/{left.name}", *foreign}
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monk
     directory = workspace / "interrupted"
     with pytest.raises(StoppedError):
         pipeline.run(recipe, directory)
-    names = [".runs", "history.jsonl", "log.txt", "predictions", "recipe.yaml"]
+    names = [".rerank-run", ".runs", "history.jsonl", "log.txt", "predictions", "recipe.yaml"]
     assert sorted(path.name for path in directory.iterdir()) == names
     pipeline.run(recipe, directory, resume=True)
     assert trained == ["one", "one", "two", "two", "two"]  # the third was lost, nothing else was trained twice
@@ -318,11 +318,16 @@ def test_no_test_split(small_data, workspace):
 
 
 def test_a_split_in_a_subdirectory(small_data, workspace, tmp_path):
-    shutil.copytree(small_data, tmp_path / "data")
-    shutil.copytree(small_data, tmp_path / "data" / "deep")
-    metrics = pipeline.run(small.recipe(tmp_path / "data", data={"tests": ["deep/test"]}), workspace / "deep")
-    assert list(metrics["splits"]) == ["deep/test"]
-    assert (workspace / "deep" / "predictions" / "deep" / "test.nbest.gz").exists()
+    """Its name is a name; where its files are is said by the pattern."""
+    (tmp_path / "data").mkdir()
+    for path in small_data.iterdir():
+        place = tmp_path / "data" / path.name.split(".")[0]
+        place.mkdir(exist_ok=True)
+        shutil.copy(path, place / path.name.split(".", 1)[1])
+    data = {"nbest": "{root}/{split}/nbest.gz", "gold": "{root}/{split}/gold.gz"}
+    metrics = pipeline.run(small.recipe(tmp_path / "data", data=data), workspace / "deep")
+    assert list(metrics["splits"]) == ["test"]
+    assert (workspace / "deep" / "predictions" / "test.nbest.gz").exists()
 
 
 def only_first(data: Path, split: str) -> None:
