@@ -13,6 +13,7 @@ from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.predict import corpus_score
 from rerank.provenance import Provenance
+from rerank.readers.score_columns import ScoreColumns
 from rerank.shards import Lists
 from rerank.standard import standard_weights
 
@@ -84,6 +85,10 @@ def provenance_rows(model: Model) -> list[tuple[str, str]]:
         "libraries": ", ".join(f"{name} {version}" for name, version in about.libraries.items()),
         "training data": about.training_data,
     }
+    columns = ScoreColumns.of_table(model.table.about)
+    if columns is not None:
+        known["base score"] = columns.base or ""
+        known |= {f"score columns of {source}": ", ".join(names) for source, names in columns.sources.items()}
     files = [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
     return [(name, value) for name, value in known.items() if value] + files
 

@@ -224,7 +224,7 @@ def oracle(
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     measure, count = _metric(metric, option, prm, punctuation), SkipCount(on_bad_list)
-    form_of_lists = make_reader({"name": reader or ("moses" if isinstance(measure, TextMetric) else "charniak")})
+    form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     found: Iterator[tuple[NBestList, np.ndarray, np.ndarray]]
     if isinstance(measure, TextMetric):
         golds = [reference, *(references or [])]

@@ -33,7 +33,11 @@ def rerank(
     ] = None,
     predictor: Predictor = "average",
     reader: Annotated[
-        str | None, typer.Option(help="Format of the lists; the model's own by default.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Format of the lists, as moses or {name: moses, scores: cost}; the model's by default.",
+            show_default=False,
+        ),
     ] = None,
     on_bad_list: OnBadList = "error",
     sources: Annotated[
@@ -48,7 +52,7 @@ def rerank(
     single_stdin(nbest, *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
     reranker = Reranker(Model.load(model), predictor)
-    form = reranker.reader if reader is None else make_reader({"name": reader})
+    form = reranker.reader if reader is None else make_reader(reader)
     count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
         opened = reranker.read(form, nbest, count, sources)

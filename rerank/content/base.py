@@ -122,7 +122,7 @@ class Content(ABC, Generic[T]):
         return Description({}, {})
 
 
-def make_reader(spec: dict[str, Any]) -> Reader:
+def make_reader(spec: dict[str, Any] | str) -> Reader:
     """The reader that a recipe (or a model) describes."""
     return several.make_reader(spec, "data.reader")
 

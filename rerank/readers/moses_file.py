@@ -120,7 +120,9 @@ class File:
         first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
         labels, asked = find_labels(block, values.entries, first), self.reader.asked
         if asked is not None:
-            self.columns = look_again(ask_for(asked, labels), find_labels(block, values.entries, usable))
+            self.columns = ask_for(asked, labels)
+            if not self.columns.hashes.all():
+                self.columns = look_again(self.columns, find_labels(block, values.entries, usable))
             if self.reader.columns or self.reader.features != "auto":
                 self.columns = self.columns._replace(others=())
         else:

@@ -9,11 +9,12 @@ from rerank.errors import DataError, RecipeError
 from rerank.readers.base import Reader, check_choice, readers
 from rerank.readers.costs import CostReader
 from rerank.readers.streams import PathLike, single_stdin, stream_name
+from rerank.recipe_yaml import read_yaml
 from rerank.registry import build
 
 
 def make_reader(spec: Any, key: str) -> Reader:
-    """The reader that a name, or a mapping of a name and options, describes.
+    """The reader that a name, or a mapping of a name and options (or its YAML), describes.
 
     The option ``scores`` is for all: "score", higher is better, or "cost". A reader may have its own.
 
@@ -23,6 +24,11 @@ def make_reader(spec: Any, key: str) -> Reader:
     """
     if isinstance(spec, Reader):
         return spec
+    if isinstance(spec, str) and spec.lstrip().startswith("{"):
+        try:
+            spec = read_yaml(spec)
+        except ValueError as error:
+            raise RecipeError(f"found {spec!r}, which is not valid YAML: {error}", key=key) from None
     if not isinstance(spec, str | Mapping):
         raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
     settings = {"name": spec} if isinstance(spec, str) else dict(spec)

@@ -16,6 +16,7 @@ from small_lists import FORMATS, LISTS, Candidate, Format, recipe
 from rerank.content.base import make_reader
 from rerank.errors import DataError, RerankError
 from rerank.extraction import extract_split, extract_training
+from rerank.inspection import provenance_rows
 from rerank.learn.base import Weights
 from rerank.model import Model
 from rerank.readers.base import BadList, Reader, SkipCount, readers
@@ -80,6 +81,8 @@ def test_a_model_names_its_columns_and_their_sources(name: str, models: dict[str
         "merged": {"system_1", "system_2"}, "joined": {"moses", "joined"}, "joshua": {"moses"}, "own": {"lists"}
     }.get(name, {name})  # fmt: skip
     assert set(columns.sources) == expected
+    shown = dict(provenance_rows(models[name]))
+    assert {f"score columns of {source}" for source in expected} <= shown.keys()
     brought = {column for own in columns.sources.values() for column in own}
     assert brought == set(columns.names) - {"system_1", "system_2"}
 
@@ -218,6 +221,23 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     found = reranker.content.open(other)
     assert isinstance(found, BadList)
     assert "the base score is 'total'; expected 'score'" in found.message
+
+
+def test_a_system_that_lacks_a_column_is_not_made_up_for_by_another(tmp_path: Path) -> None:
+    def written(found: list[list[Candidate]]) -> str:
+        paths = []
+        for number, places in enumerate((slice(0, 1), slice(1, 3))):
+            (root := tmp_path / str(number)).mkdir(exist_ok=True)
+            paths.append(small_lists.own(root, [candidates[places] for candidates in found]))
+        return ",".join(paths)
+
+    form = Format(lambda _, found: written(found), {"name": "merged", "of": {"name": "own_reader:Tables"}})
+    model = model_of(form, tmp_path)
+    rank(model, form, written(small_lists.complete()))
+    found = small_lists.complete()
+    drop(found, slice(None), slice(1, 3))
+    with pytest.raises(DataError, match="found no score column 'tm' of system_2"):
+        rank(model, form, written(found))
 
 
 def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_path: Path) -> None:

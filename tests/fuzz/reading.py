@@ -32,15 +32,21 @@ FEW = 2000  # candidates up to which everything is looked at
 
 OPTIONS: dict[str, dict[str, list[Any]]] = {
     "charniak": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "score": [0, 1]},
-    "berkeley": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "score": [0, 1]},
+    "berkeley": {
+        "ids": ["file", "ordinal"],
+        "duplicates": ["keep", "drop"],
+        "score": [0, 1],
+        "scores": ["score", "cost"],
+    },
     "moses": {
         "ids": ["file", "ordinal"],
         "duplicates": ["keep", "drop"],
         "first_id": [0, 1],
         "features": ["auto", "dense", "sparse"],
+        "scores": ["score", "cost"],
     },
     "fairseq": {"text": ["H", "D"], "order": ["file", "id"], "duplicates": ["keep", "drop"]},
-    "sockeye": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "scores": ["cost", "logprob"]},
+    "sockeye": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "scores": ["cost", "score", "logprob"]},
     "jsonl": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"]},
     "joined": {"of": ["moses"]},
     "merged": {"of": ["moses"], "duplicates": ["drop", "keep"]},
@@ -128,9 +134,10 @@ def look_into(nbest: NBestList, symbols: SymbolTable) -> None:
         except ViewError as error:
             holds(error.reason and error.message, "a reason")
         return
-    trees = parse_list(nbest, symbols)
-    if not isinstance(trees, BadList):
-        for t in range(min(len(nbest), 3)):
+    parsed = parse_list(nbest, symbols)
+    if not isinstance(parsed, BadList):
+        found, trees = parsed
+        for t in range(min(len(found), 3)):
             again = parse_brackets([brackets(trees, t, symbols).encode("utf-8", "surrogateescape")], symbols)
             part = slice(int(trees.first[t]), int(trees.first[t + 1]))
             holds(np.array_equal(again.label, trees.label[part]), "the labels of a tree, written and read again")
