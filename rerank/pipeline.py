@@ -36,7 +36,7 @@ from rerank.results import (
     write_page,
     write_predictions,
 )
-from rerank.run_training import check_mixing, check_pairs, train_run
+from rerank.run_training import check_mixing, check_pairs, check_room, train_run
 from rerank.runs import Run, check_stored
 from rerank.settings import files_named
 from rerank.shards import Lists
@@ -148,6 +148,7 @@ def check(recipe: ListRecipe) -> None:
         settings = single.training
         check_pairs(build(learners, single.learner, "learner"), settings.pairs)
         check_mixing(single)
+        check_room(single)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:

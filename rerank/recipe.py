@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,15 +23,17 @@ from rerank.settings import (
     Seed,
     Seeds,
     Settings,
-    assign,
+    assign_all,
     changed,
     grid_points,
     literal,
     named,
     require_few_runs,
+    undone,
     validate,
 )
 
+log = logging.getLogger("rerank")
 SplitName = Annotated[str, AfterValidator(check_split)]
 LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
 
@@ -358,15 +361,37 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRec
     if not isinstance(settings, dict):
         raise RecipeError("expected a mapping of settings", path=str(path))
     settings.setdefault("name", Path(path).stem)
+    changes: Settings = {}
     for override in overrides or []:
         key, equals, value = override.partition("=")
         if not equals or not key:
             raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
         try:
-            assign(settings, key.strip(), read_yaml(value))
+            changes[key.strip()] = read_yaml(value)
         except ValueError as error:
             raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
-    return validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
+    for said in assign_all(settings, changes):
+        log.info("--set %s of the recipe", said)
+    recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
+    _require_heeded(recipe, settings, changes)
+    return recipe
+
+
+def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:
+    """Refuse what --set has ``changes`` of, where seeds, a grid or every run of the recipe have it their own way.
+
+    Raises
+    ------
+    RecipeError: names the setting and what undoes it.
+    """
+    for key in changes:
+        runs = [run.get("set") or {} for run in settings.get("runs") or []]
+        by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, settings.get("grid") or {}) else None
+        if runs and all(undone(key, run) for run in runs):
+            by = "runs"
+        if by is not None and by not in changes:
+            message = f"--set changes nothing: the recipe's {by} have the last word; add --set '{by}=...' for others"
+            raise RecipeError(message, key=key)
 
 
 def _class_of(task: Any, path: str) -> type[TaskRecipe]:

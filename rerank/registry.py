@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -20,6 +21,9 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """A table of named parts of one kind.
 
+    contract: the class that all of them derive from, where there is one; a part that lacks something which it leaves
+    open, an abstract member or a class variable without a value, is refused when it is registered or named.
+
     >>> learners: Registry[type] = Registry("learner")
     >>> @learners.add("perceptron")
     ... class Perceptron: ...
@@ -27,8 +31,8 @@ class Registry(Generic[T]):
     True
     """
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, kind: str, contract: type | None = None) -> None:
+        self.kind, self.contract = kind, contract
         self._parts: dict[str, T] = {}
 
     def add(self, name: str):  # type: ignore[no-untyped-def]
@@ -37,6 +41,8 @@ class Registry(Generic[T]):
         def register(part: T) -> T:
             if name in self._parts:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
+            if broken := self._broken(part):
+                raise ValueError(f"{self.kind} {name!r} {broken}")
             self._parts[name] = part
             return part
 
@@ -47,7 +53,7 @@ class Registry(Generic[T]):
 
         Raises
         ------
-        RecipeError: nothing has that name; the message lists the nearest names.
+        RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the contract.
         """
         if name in self._parts:
             return self._parts[name]
@@ -60,9 +66,27 @@ class Registry(Generic[T]):
 
     def _load(self, point: EntryPoint) -> T:
         try:
-            return point.load()  # type: ignore[no-any-return]
+            part: T = point.load()
         except Exception as error:  # the module is the user's: it can raise anything
             raise RecipeError(f"cannot import {self.kind} {point.value!r}: {type(error).__name__}: {error}") from error
+        if broken := self._broken(part):
+            raise RecipeError(f"{self.kind} {point.value!r} {broken}")
+        return part
+
+    def _broken(self, part: Any) -> str:
+        """What a part lacks of the contract, in words that follow its name; nothing where it is fulfilled."""
+        base = self.contract
+        if base is None:
+            return ""
+        if not (isinstance(part, type) and issubclass(part, base)):
+            return f"is no class derived from {base.__module__}.{base.__name__}"
+        missing = sorted(getattr(part, "__abstractmethods__", ()))
+        for each in base.__mro__:
+            hints = inspect.get_annotations(each)
+            missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
+        if missing:
+            return f"lacks {', '.join(missing)}, which {base.__module__}.{base.__name__} describes"
+        return "" if dataclasses.is_dataclass(part) else "is no dataclass, whose fields would be its settings"
 
     def names(self) -> list[str]:
         """Registered names, sorted."""

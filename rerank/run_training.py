@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from rerank.checkpoints import Checkpoint
 from rerank.engine import Engine
@@ -18,6 +19,7 @@ from rerank.learn.combining import family_of
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.room import bytes_needed
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.model import Model
@@ -131,6 +133,25 @@ def check_mixing(recipe: ListRecipe) -> None:
         named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
         for learner in named:
             family_of(build(learners, learner, "learner"), settings.mixing.rule, settings.mixing.keep)
+
+
+def check_room(recipe: ListRecipe) -> None:
+    """Say what hashed columns take before anything is read; a table of features only has as many as there are.
+
+    Raises
+    ------
+    RecipeError: more than the memory of this machine.
+    """
+    bits = recipe.features.hash_bits
+    if bits is None:
+        return
+    need = bytes_needed(build(learners, recipe.learner, "learner"), 1 << bits)
+    memory = psutil.virtual_memory()
+    said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
+    if need > memory.total:
+        raise RecipeError(f"{said}, this machine has {memory.total / 1e9:.1f} GB", key="features.hash_bits")
+    if need > memory.available / 2:
+        log.warning("%s; %.1f GB of memory are free", said, memory.available / 1e9)
 
 
 def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:

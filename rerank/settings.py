@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -134,11 +134,32 @@ def files_named(settings: Any, root: str = "") -> list[str]:
 
 
 def changed(settings: Settings, changes: Settings) -> Settings:
-    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values."""
+    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values, see ``assign_all``."""
     copy: Settings = _copy(settings)
-    for key, value in changes.items():
-        assign(copy, key, value)
+    assign_all(copy, changes)
     return copy
+
+
+def assign_all(settings: Settings, changes: Settings) -> list[str]:
+    """Set dotted keys, in any order: what is around a setting, and the name of a part, come before it.
+
+    So no change undoes another. Returns what settings a new name has left out, in words.
+    """
+    said = []
+    for key in sorted(changes, key=lambda key: (key.count("."), not key.endswith(".name"))):
+        before = assign(settings, key, changes[key])
+        if len(before) > 1:
+            own = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
+            said.append(f"{key} {changes[key]} takes the place of {before['name']}, and of its settings ({own})")
+    return said
+
+
+def undone(key: str, changes: Iterable[str]) -> bool:
+    """Does one of the dotted keys of later ``changes`` undo what was set at ``key``?"""
+    return any(
+        key == each or key.startswith(f"{each}.") or (each.endswith(".name") and key.startswith(each[: -len("name")]))
+        for each in changes
+    )
 
 
 def _copy(value: Any) -> Any:
@@ -147,8 +168,8 @@ def _copy(value: Any) -> Any:
     return value
 
 
-def assign(settings: Settings, key: str, value: Any) -> None:
-    """Set a dotted key; a change of a part's ``name`` drops the parameters of the part it replaces."""
+def assign(settings: Settings, key: str, value: Any) -> Settings:
+    """Set a dotted key; a change of a part's ``name`` drops the settings of the part it replaces, and returns them."""
     *parents, last = key.split(".")
     node = settings
     for part in parents:
@@ -158,6 +179,9 @@ def assign(settings: Settings, key: str, value: Any) -> None:
         if not isinstance(child, dict):
             raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
         node = child
+    dropped: Settings = {}
     if last == "name" and parents and node.get("name") not in (None, value):
+        dropped = dict(node)
         node.clear()
     node[last] = value
+    return dropped

@@ -238,20 +238,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         corpus = examples.corpus()
         learner, log = self._learner(), UpdateLog() if self.average == "vote" else None
         self._state = learner.adopt(self._state, corpus.candidate_count)
-        for _ in range(epochs):
+        for _ in range(epochs):  # an interrupt is raised between two of them
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             learner.epoch(corpus, corpus.lists[:-1] + label, order, self._state, log=log)
             self.n_iter_ += 1
+        self._publish(learner)
         if log is None:
             self._ballots = self._votes = None  # what is not logged cannot vote later
         elif self._ballots is not None:
             self._ballots.add(log, examples)
             self._votes = self._ballots.votes(learner)
-        self._publish(learner)
 
     def _publish(self, learner: Learner) -> None:
         """The weights as scikit-learn has them."""
-        w = (learner.last if self.average == "last" else learner.average)(self._state).w
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            w = (learner.last if self.average == "last" else learner.average)(self._state).w
         if not np.isfinite(w).all():
             raise ValueError(
                 f"{type(self).__name__}: the weights have left the floating-point numbers in {self.n_iter_} passes; "

@@ -146,7 +146,7 @@ class NHERDClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    C: > 0; the larger, the larger the steps.
+    C: > 0; the larger, the larger the steps. The learner's own default is larger, for lists with base scores.
     covariance: how a diagonal is kept, "kl", "l2" or "exact", or "full".
     epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
     """
@@ -155,7 +155,7 @@ class NHERDClassifier(OnlineClassifier):
 
     def __init__(
         self,
-        C: float = NormalHerd.C,
+        C: float = 0.01,
         covariance: str = NormalHerd.covariance,
         *,
         epochs: int = 10,

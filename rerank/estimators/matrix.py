@@ -10,6 +10,7 @@ from scipy import sparse
 from rerank.labelled import Labelled
 
 LARGEST = float(np.finfo(np.float32).max)
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
 
 
@@ -22,7 +23,7 @@ def examples_of(
 
     Raises
     ------
-    ValueError: a value is too large for float32, or there are too many columns for int32.
+    ValueError: a value is too large or too small for float32, or there are too many columns for int32.
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
@@ -35,7 +36,13 @@ def examples_of(
             f"X holds values beyond the largest 32-bit float, {LARGEST:.3g}, the type of feature values; scale X"
         )
     values = matrix.data.astype(np.float32)
-    if not values.all():  # stored zeros, and values that are 0 as float32
+    if not values.all():  # stored zeros
+        lost = matrix.data[(values == 0) & (matrix.data != 0)]
+        if lost.size:
+            raise ValueError(
+                f"X holds {lost[0]:.3g}, below the smallest 32-bit float, {SMALLEST:.3g}, the type of feature values; "
+                "scale X, or set such values to 0"
+            )
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
         values = matrix.data

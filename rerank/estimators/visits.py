@@ -1,7 +1,10 @@
 """In which order a fit visits its examples, and how often: sample weights as repeated visits.
 
 An example of weight s is visited ⌈s⌉ times a pass with importance s/⌈s⌉, so a whole weight is the same as so many equal
-rows. In a shuffled fit equal rows are one example, whose weight is the sum of theirs, and examples are sorted by their
+rows. Above ``MOST`` it is visited so often, and importance, by which every rule scales its steps, does the rest: nobody
+waits for a million visits.
+
+In a shuffled fit equal rows are one example, whose weight is the sum of theirs, and examples are sorted by their
 content before the seed shuffles their visits: neither the order of the rows nor their repetition changes the result.
 """
 
@@ -16,6 +19,7 @@ from rerank.labelled import Labelled
 from rerank.symbols import combine, mix
 
 LIMIT = 10**8  # visits in a pass
+MOST = 1000  # visits of a row in a pass
 ROUNDING = 1e-9  # sums of weights as near as this to a whole number are meant to be one
 
 
@@ -69,7 +73,7 @@ def visits_of(examples: Labelled, shuffle: bool) -> Visits:
     ValueError: the weights ask for more than ``LIMIT`` visits.
     """
     weight, n = examples.weight, examples.label.size
-    kept = np.arange(n)
+    kept, equal = np.arange(n), np.ones(n, np.int64)
     if shuffle:
         bits = np.ascontiguousarray(examples.values).view(np.uint32)
         bits.flags.writeable = False
@@ -79,13 +83,14 @@ def visits_of(examples: Labelled, shuffle: bool) -> Visits:
         order = np.lexsort((weight, hashes))  # by weight too, so that sums have the same bits in any order of rows
         mark_new(*content, order, new)
         starts = np.flatnonzero(new)
+        equal = np.diff(np.append(starts, n))
         kept, weight = order[starts], np.add.reduceat(weight[order], starts)
-    if weight.sum() > LIMIT:
+    times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MOST * equal).astype(np.int64)
+    if times.sum() > LIMIT:
         raise ValueError(
-            f"the sample weights add up to {weight.sum():.3g} visits a pass, of at most {LIMIT:.0e}; "
+            f"the sample weights ask for {times.sum():.3g} visits a pass, of at most {LIMIT:.0e}; "
             "divide them by a constant"
         )
-    times = np.ceil(weight * (1.0 - ROUNDING)).astype(np.int64)
     total, importance = np.zeros((2, n))
     total[kept], importance[kept] = weight, weight / np.maximum(times, 1)
     return Visits(np.repeat(kept, times), total, importance)

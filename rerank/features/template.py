@@ -12,8 +12,6 @@ from rerank.errors import RecipeError
 from rerank.registry import Registry
 from rerank.symbols import text_hash
 
-templates: Registry[type[Template]] = Registry("template")
-
 # How words enter a template: not, those with a function tag, all.
 WORDS = {"none": 0, "function": 1, "all": 2}
 
@@ -116,3 +114,6 @@ def check_choice(template: str, option: str, value: Any, allowed: dict[str, int]
     if value not in allowed:
         choices = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else f"one of {', '.join(allowed)}"
         raise RecipeError(f"option {option} of template {template} is {value!r}; expected {choices}")
+
+
+templates: Registry[type[Template]] = Registry("template", Template)

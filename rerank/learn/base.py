@@ -180,7 +180,7 @@ class Learner(ABC):
         """Number of updates so far."""
 
 
-learners: Registry[type[Learner]] = Registry("learner")
+learners: Registry[type[Learner]] = Registry("learner", Learner)
 
 
 def require(name: str, value: float, *, low: float, strict: bool = False) -> None:

@@ -58,12 +58,14 @@ class Apart:
 class Family:
     """How learners of a class are combined: the rules that there are, the usual one first, and what makes the state.
 
-    ``merge`` gets the learner, the states and the rule. keeps: can columns be left out of the result? local: is a
-    column that no section has touched what it was, whatever happened to others?
+    ``merge`` gets the learner, the states and the rule. states: it knows those with the fields of one of these classes;
+    any, if there are none (a learner with a state of its own brings a family of its own). keeps: can columns be left
+    out of the result? local: is a column that no section has touched what it was, whatever happened to others?
     """
 
     rules: tuple[str, ...]
     merge: Callable[[Any, Apart, str], State]
+    states: tuple[Any, ...] = ()
     keeps: bool = True
     local: bool = True
 
@@ -83,6 +85,15 @@ def family_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> 
     found = next((FAMILIES[each] for each in type(learner).__mro__ if each in FAMILIES), None)
     if found is None:
         message = f"states of {learner.name} that were trained apart cannot be combined; leave out mixing"
+        raise RecipeError(message, key="training.mixing")
+    fields = set(learner.init(1)._fields)
+    if found.states and all(fields != set(kind._fields) for kind in found.states):
+        known = set(found.states[0]._fields)
+        wrong = [*sorted(fields - known), *(f"no {name}" for name in sorted(known - fields))]
+        message = (
+            f"the state of {learner.name} has {', '.join(wrong)}: no rule of mixing knows what becomes of that; "
+            f"leave out mixing, or give {type(learner).__name__} a Family of its own in rerank.learn.combining.FAMILIES"
+        )
         raise RecipeError(message, key="training.mixing")
     if rule != "auto" and rule not in found.rules:
         message = f"{learner.name} has no rule {rule!r}; {nearest(rule, ('auto', *found.rules))}"

@@ -245,14 +245,16 @@ def _root(squares: Any) -> Any:
 
 FAMILIES.update(
     {
-        Additive: Family(("updates", "mean"), additive),
-        Truncating: Family(("updates", "mean"), truncating, local=False),  # thresholds begin anew for all
-        Multiplicative: Family(("updates", "mean"), multiplicative, keeps=False, local=False),  # sums over all columns
-        Gaussian: Family(("kl", "mean", "updates"), gaussian),
-        RDA: Family(("sum",), rda),
-        AdaptiveRDA: Family(("sum",), adaptive),
-        FTRL: Family(("precision", "updates", "mean"), ftrl),
-        SecondOrderPerceptron: Family(("sum",), second_order),
+        Additive: Family(("updates", "mean"), additive, (AdditiveState,)),
+        # Thresholds begin anew for all.
+        Truncating: Family(("updates", "mean"), truncating, (TruncatedState,), local=False),
+        # Sums run over all columns.
+        Multiplicative: Family(("updates", "mean"), multiplicative, (WinnowState,), keeps=False, local=False),
+        Gaussian: Family(("kl", "mean", "updates"), gaussian, (GaussianState, FullState)),
+        RDA: Family(("sum",), rda, (RDAState,)),
+        AdaptiveRDA: Family(("sum",), adaptive, (AdaptiveState,)),
+        FTRL: Family(("precision", "updates", "mean"), ftrl, (FTRLState,)),
+        SecondOrderPerceptron: Family(("sum",), second_order, (SOPState, FullState)),
         # Variables of candidates belong to the lists of a section.
         LMPerceptron: None,
         LargeMarginWinnow: None,

@@ -52,7 +52,7 @@ class Metric(ABC):
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
 
-metrics: Registry[type[Metric]] = Registry("metric")
+metrics: Registry[type[Metric]] = Registry("metric", Metric)
 
 
 def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -224,7 +224,7 @@ class Reader(ABC):
         self.write(out, NBestList(bad.name, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form))
 
 
-readers: Registry[type[Reader]] = Registry("reader")
+readers: Registry[type[Reader]] = Registry("reader", Reader)
 
 
 def read_lists(

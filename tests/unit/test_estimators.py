@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from rerank.estimators import (
 )
 from rerank.labelled import from_csr
 from rerank.learn.base import learners
+from rerank.learn.perceptron import Perceptron
 from rerank.learn.trainer import train
 
 CLASSIFIERS = [getattr(estimators, name) for name in estimators.__all__]
@@ -322,7 +324,6 @@ def test_weights_that_leave_the_numbers_are_reported() -> None:
         (np.full(40, -1.0), "negative"),
         (np.full(40, np.nan), "NaN"),
         (np.zeros(40), "zero"),
-        (np.full(40, 1e12), "visits a pass"),
     ],
 )
 def test_wrong_sample_weights_are_refused(weight: np.ndarray, message: str) -> None:
@@ -405,3 +406,37 @@ def test_partial_fit_refuses_parameters_that_need_another_state(first: Any, then
     first = clone(first).partial_fit(X, y, classes=[0, 1])
     with pytest.raises(ValueError, match=r"partial_fit"):
         first.set_params(**then).partial_fit(X, y)
+
+
+@every
+def test_values_below_the_range_of_features_are_refused(cls: type) -> None:
+    """Rows that turn to 0 silently would teach nothing."""
+    X, y = problem(2)
+    for scale in (1e-50, 1e-320):
+        with pytest.raises(ValueError, match=r"below the smallest 32-bit float.*scale X"):
+            cls().fit(X * scale, y)
+    X[0] = 0.0
+    cls(epochs=1).fit(X, y)
+
+
+def test_an_interrupt_between_epochs_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(2)
+    epoch, seen = Perceptron.epoch, []
+
+    def interrupted(*arguments: Any, **more: Any) -> Any:
+        seen.append(1)
+        if len(seen) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return epoch(*arguments, **more)
+
+    monkeypatch.setattr(Perceptron, "epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        PerceptronClassifier(epochs=50).fit(X, y)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match=r"the weights have left the floating-point numbers in 2 passes"):
+        SGDClassifier(eta=1e300, schedule="constant", epochs=2, average=average).fit(1e30 * X, y)

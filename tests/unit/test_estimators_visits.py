@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rerank.estimators.visits import LIMIT, visits_of
+import rerank.estimators.visits as visits_module
+from rerank.estimators.visits import MOST, visits_of
 from rerank.labelled import Labelled, from_csr
 
 ROWS = st.lists(
@@ -82,6 +83,20 @@ def test_epochs_have_orders_of_their_own() -> None:
     assert {tuple(sorted(order)) for order in orders} == {tuple(range(20))}
 
 
-def test_too_many_visits_are_refused() -> None:
-    with pytest.raises(ValueError, match="divide them by a constant"):
-        visits_of(examples([((1.0, 0.0), 0, float(LIMIT)), ((0.0, 1.0), 1, 1.0)]), shuffle=False)
+def test_large_weights_scale_the_step() -> None:
+    """A weight of a million is no million of visits; equal rows are visited as often as before."""
+    rows: list[Row] = [((1.0, 0.0), 0, 1e6), ((0.0, 1.0), 1, 2.5), *[((1.0, 1.0), 0, 1.0)] * (MOST + 5)]
+    for shuffle in (False, True):
+        visits = visits_of(examples(rows), shuffle=shuffle)
+        times = np.bincount(visits.sequence, minlength=len(rows))
+        assert times[:2].tolist() == [MOST, 3]
+        assert times[2:].sum() == MOST + 5
+        np.testing.assert_allclose((times * visits.importance)[:2], [1e6, 2.5])
+        assert set(visits.importance[visits.sequence]) == {1e6 / MOST, 2.5 / 3, 1.0}
+
+
+def test_too_many_visits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits_module, "LIMIT", 2 * MOST)
+    many = [((float(i), 0.0), i % 2, 1e7) for i in range(3)]
+    with pytest.raises(ValueError, match=r"ask for 3e.03 visits a pass, of at most 2e.03; divide them by a constant"):
+        visits_of(examples(many), shuffle=False)

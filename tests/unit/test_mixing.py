@@ -7,7 +7,7 @@ import signal
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -18,9 +18,11 @@ from rerank.corpus import Corpus
 from rerank.engine import EngineSettings, open_engine
 from rerank.engines.base import Engine, LocalEngine
 from rerank.errors import RecipeError
+from rerank.learn.additive import AdditiveState
 from rerank.learn.arow import AROW
-from rerank.learn.base import Weights, learners
-from rerank.learn.combining import combine
+from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.combining import FAMILIES, Apart, Family, combine
+from rerank.learn.families import additive
 from rerank.learn.large_margin import LMPerceptron
 from rerank.learn.mixing import Learned, Mixing, Section, learn, train_mixed
 from rerank.learn.perceptron import Perceptron
@@ -231,3 +233,47 @@ def test_columns_that_no_section_touches_stay_what_they_are(name: str) -> None:
         np.testing.assert_array_equal(found["last"].w[CORPUS.width :], learner.last(known).w[CORPUS.width :])
     plain = mixed(learner, Mixing(3)).weights["last"].w
     np.testing.assert_allclose(mixed(learner, Mixing(3), wide).weights["last"].w, np.append(plain, np.zeros(40)))
+
+
+class CountingState(NamedTuple):
+    """A state with an array that no rule of mixing knows."""
+
+    w: np.ndarray
+    u: np.ndarray
+    counts: np.ndarray
+    base: np.ndarray
+    seen: np.ndarray
+
+
+@dataclass(frozen=True)
+class Counting(Perceptron):
+    """The perceptron, counting its passes."""
+
+    name: ClassVar[str] = "counting"
+
+    def init(self, columns: int, candidates: int = 0) -> Any:
+        return CountingState(*super().init(columns, candidates), np.zeros(1))
+
+    def walk(self, data: Any, part: Any, state: Any, *more: Any) -> None:
+        super().walk(data, part, AdditiveState(*state[:4]), *more)
+        state.seen[0] += 1
+
+
+def test_a_state_that_no_rule_knows_is_refused_before_training() -> None:
+    corpus = random_corpus(1)
+    assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.seen[0] == 2 * 20
+    message = r"the state of counting has seen: no rule of mixing knows .* or give Counting a Family of its own"
+    with pytest.raises(RecipeError, match=message):
+        train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
+
+
+def test_a_learner_brings_a_family_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def merge(learner: Learner, apart: Apart, rule: str) -> CountingState:
+        return CountingState(*additive(learner, apart, rule), apart.summed(lambda end: end.seen))
+
+    monkeypatch.setitem(FAMILIES, Counting, Family(("updates", "mean"), merge))
+    corpus = random_corpus(1)
+    mixed = train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
+    plain = train_mixed(Perceptron(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
+    assert mixed.state.seen[0] > 0
+    np.testing.assert_array_equal(mixed.weights["average"].w, plain.weights["average"].w)

@@ -15,7 +15,8 @@ import rerank.readers
 from rerank.errors import DataError, ModelError, RecipeError, RerankError, RunError
 from rerank.features.text import view
 from rerank.readers import base
-from rerank.readers.base import BadList, Candidate, NBestList, Reader, SkipCount, excerpt, readers
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, excerpt, readers
+from rerank.readers.charniak import CharniakReader
 from rerank.registry import Registry
 from rerank.symbols import SymbolTable
 
@@ -163,7 +164,7 @@ def test_names_are_taken_once_and_listed_sorted() -> None:
 
 
 def test_parts_by_import_path() -> None:
-    assert readers.get("rerank.readers.base:Candidate") is Candidate  # type: ignore[comparison-overlap]
+    assert readers.get("rerank.readers.charniak:CharniakReader") is CharniakReader
     with pytest.raises(
         RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No module named"
     ):

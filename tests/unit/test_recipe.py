@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
+from rerank import run_training
 from rerank.content import content_of
 from rerank.errors import RecipeError
+from rerank.learn.base import learners
 from rerank.recipe import TASKS, Recipe, load_recipe
+from rerank.registry import build
+from rerank.run_training import check_room
 
 
 @pytest.fixture
@@ -164,6 +169,50 @@ def test_refused_overrides(load, override, hint):
     assert hint in message(load, "seed: 5", override)
 
 
+ORDERS = [
+    ["learner.eta=5", "learner.name=perceptron"],
+    ["learner.name=perceptron", "learner.eta=5"],
+    ["learner.eta=5", "learner={name: perceptron}"],
+]
+
+
+@pytest.mark.parametrize("overrides", ORDERS)
+def test_no_override_undoes_another(load, overrides):
+    """A setting that the final learner lacks is an error, in whatever order they are given."""
+    recipe = load("learner: {name: vrda, l1: 0.5}", *overrides)
+    assert recipe.learner == {"name": "perceptron", "eta": 5}
+    with pytest.raises(RecipeError, match=r"^learner: learner perceptron has no 'eta'; (did you mean|known:)"):
+        build(learners, recipe.learner, "learner")
+
+
+def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, caplog):
+    with caplog.at_level("INFO", "rerank"):
+        recipe = load("learner: {name: vrda, l1: 0.5}", "learner.name=sgd", "learner.eta=2")
+    assert recipe.learner == {"name": "sgd", "eta": 2}
+    assert "--set learner.name sgd takes the place of vrda, and of its settings (l1: 0.5)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "by"),
+    [
+        ("seeds: [1, 2]", "seed=3", "seeds"),
+        ("grid: {learner.eta: [1, 2]}", "learner.eta=3", "grid"),
+        ("grid: {learner.name: [sgd, pa]}", "learner.eta=3", "grid"),
+        ("runs: [{name: a, set: {learner: {name: sgd}}}, {name: b, set: {learner.name: pa}}]", "learner.l1=3", "runs"),
+    ],
+)
+def test_an_override_that_nothing_heeds_is_an_error(load, text, override, by):
+    key = override.partition("=")[0]
+    assert f"{key}: --set changes nothing: the recipe's {by} have the last word" in message(load, text, override)
+    load(text, override, f"{by}=" + ("{}" if by == "grid" else "[]"))
+
+
+def test_an_override_that_some_runs_heed(load):
+    text = "runs: [{name: a, set: {learner: {name: sgd}}}, {name: b}]"
+    found = {name: recipe.learner for name, recipe in load(text, "learner.name=pa").expand()}
+    assert found == {"a": {"name": "sgd"}, "b": {"name": "pa"}}
+
+
 def test_values_count_where_aliases_stand(load):
     """What is small enough is understood: an alias that is used twice, a merge key."""
     recipe = load(
@@ -313,3 +362,21 @@ def test_a_grid_of_too_many_points(load):
 def test_a_template_that_is_none_says_where_it_stands(load):
     with pytest.raises(RecipeError, match=r"^features\.templates: found 1, expected a template"):
         content_of(load("features: {templates: [1]}"))
+
+
+def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
+    """A perceptron keeps two numbers a column, twice, four predictors, and 16 bytes of scratch space."""
+    recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
+    free = {"total": 64 << 30, "available": 100 << 30}
+    monkeypatch.setattr(run_training.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
+    with pytest.raises(
+        RecipeError, match=r"^features.hash_bits: 2\^30 columns take 85.9 GB with perceptron, this machine"
+    ):
+        check_room(recipe)
+    free["total"] = 200 << 30
+    check_room(recipe)
+    assert "2^30 columns take 85.9 GB with perceptron; 107.4 GB of memory are free" in caplog.text
+    caplog.clear()
+    check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
+    check_room(load())
+    assert not caplog.text

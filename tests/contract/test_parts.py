@@ -1,0 +1,76 @@
+"""What every registry asks of the parts that a user names by import path: what is missing is said, by its name."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import rerank.standard
+from rerank.errors import RecipeError
+from rerank.features.template import templates
+from rerank.learn.base import learners
+from rerank.metrics.base import metrics
+from rerank.readers.base import readers
+from rerank.registry import Registry
+
+assert rerank.standard  # importing it registers the parts
+
+every_registry = pytest.mark.parametrize(
+    "registry", [learners, templates, readers, metrics], ids=lambda registry: registry.kind
+)
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of a user's."""
+    module = ModuleType("parts_of_mine")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def open_members(base: type) -> list[str]:
+    """What a contract leaves open: abstract members, and class variables without a value."""
+    hints = [(name, hint) for each in base.__mro__ for name, hint in inspect.get_annotations(each).items()]
+    return [
+        *getattr(base, "__abstractmethods__", ()),
+        *(name for name, hint in hints if "ClassVar" in str(hint) and not hasattr(base, name)),
+    ]
+
+
+@every_registry
+def test_every_member_that_is_missing_is_named(registry: Registry[Any], own: Any) -> None:
+    base = registry.contract
+    assert base is not None
+    members = open_members(base)
+    assert members
+    for missing in (*members, None):
+        rest = {name: property(lambda part: part) for name in members if name != missing}
+        own.Mine = dataclass(frozen=True)(type("Mine", (base,), {**rest, "__module__": own.__name__}))
+        if missing is None:
+            assert registry.get("parts_of_mine:Mine") is own.Mine
+            continue
+        with pytest.raises(RecipeError, match=rf"^{registry.kind} 'parts_of_mine:Mine' lacks {missing}, which rerank"):
+            registry.get("parts_of_mine:Mine")
+        with pytest.raises(ValueError, match=f"lacks {missing}"):
+            registry.add("mine")(own.Mine)
+
+
+@every_registry
+def test_what_is_something_else_is_refused(registry: Registry[Any], own: Any) -> None:
+    own.Mine, own.function, own.number = type("Mine", (), {}), len, 3
+    for name in ("Mine", "function", "number"):
+        with pytest.raises(RecipeError, match=rf"^{registry.kind} 'parts_of_mine:{name}' is no class derived from"):
+            registry.get(f"parts_of_mine:{name}")
+
+
+@every_registry
+def test_registered_parts_fulfil_the_contract(registry: Registry[Any]) -> None:
+    assert registry.contract is not None
+    for name, part in registry:
+        assert issubclass(part, registry.contract), name
+        assert not inspect.isabstract(part), name
