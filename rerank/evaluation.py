@@ -110,6 +110,7 @@ def compare_selections(
     if a.ids != b.ids or not np.array_equal(a.reference, b.reference):
         raise DataError("the runs do not have the same test lists; compare runs over the same data", path=b.path)
     for name, selections in ((name_a, a), (name_b, b)):
+        _check_rows(selections, metric)
         if name not in selections.rows:
             message = f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}"
             message += " (run it with training.vote: true)" if name == "voted" else ""
@@ -138,11 +139,25 @@ def compare_runs(
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
         result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
         scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
-        found = {"measure": metric.primary, "percent": metric.percent, "lower_is_better": metric.lower_is_better}
+        found = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
         found |= {"a": scores_of[0], "b": scores_of[1]}
         found["signature"] = own.signature
         results.append((split, found | result))
     return results
+
+
+def _check_rows(selections: Selections, metric: Metric) -> None:
+    """Refuse selections that are not of the metric that a run's recipe names.
+
+    Raises
+    ------
+    DataError: they are not.
+    """
+    widths = {rows.shape[1] for rows in selections.rows.values()}
+    fits = widths <= {len(metric.columns)} and selections.reference.shape[1] == len(metric.reference_columns)
+    if selections.signature != metric.signature or not fits:
+        message = f"scored by {selections.signature}, but the run's recipe.yaml measures {metric.signature}; "
+        raise DataError(f"{message}the files are of different runs: run the recipe again", path=selections.path)
 
 
 def _read_results(path: Path) -> dict[str, Any]:

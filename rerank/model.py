@@ -69,6 +69,17 @@ class Model:
     state: dict[str, np.ndarray] = field(default_factory=dict)
     votes: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def weights_of(self, predictor: str) -> Weights:
+        """The weights of a predictor that has some.
+
+        Raises
+        ------
+        ModelError: the model has none of it; says which it has.
+        """
+        if predictor not in self.weights:
+            raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
+        return self.weights[predictor]
+
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete.
 

@@ -255,7 +255,7 @@ def _gains(
     part: Corpus, metric: Metric, rows: np.ndarray, total: np.ndarray, reference: np.ndarray, lists: int
 ) -> np.ndarray:
     of = np.repeat(np.arange(part.list_count), np.diff(part.lists))
-    unit = lists * metric.percent / 100.0 * (-1.0 if metric.lower_is_better else 1.0)
+    unit = lists * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
     changed = metric.scores(total - rows[of] + part.stats, reference)
     return np.asarray(unit * (changed - metric.scores(total, reference)))
 

@@ -53,7 +53,7 @@ class SplitSettings(Section):
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"
-    shard_size: float = Field(default=256.0, gt=0)
+    shard_size: float = Field(default=256.0, ge=0.001, allow_inf_nan=False)
 
     @field_validator("tests", mode="before")
     @classmethod

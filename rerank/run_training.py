@@ -187,7 +187,7 @@ def _train(
     def say(line: dict[str, Any]) -> None:
         """Give the scores of an epoch's history line the metric's own sign, and log it."""
         line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
-        shown = "".join(f", {key} {metric.percent * line[key]:.2f}" for key in ("train", "dev") if key in line)
+        shown = "".join(f", {key} {metric.text(line[key])}" for key in ("train", "dev") if key in line)
         count.advance(left=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",

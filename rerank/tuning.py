@@ -117,8 +117,8 @@ def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metr
     if dev is not None:
         about["dev"] = corpus_score(dev, run.weights[PREDICTOR], metric)
     run.training["mert"] = about
-    shown = "".join(f", dev {metric.percent * about['dev']:.2f}" for _ in range("dev" in about))
+    shown = "".join(f", dev {metric.text(about['dev'])}" for _ in range("dev" in about))
     log.info(
-        "mert on %s: %.2f to %.2f%s, %.1f s",
-        recipe.mert.split, metric.percent * result.start_score, metric.percent * result.score, shown, about["seconds"],
+        "mert on %s: %s to %s%s, %.1f s",
+        recipe.mert.split, metric.text(result.start_score), metric.text(result.score), shown, about["seconds"],
     )  # fmt: skip

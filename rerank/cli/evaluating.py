@@ -184,17 +184,16 @@ def _sentence(
 
 def _measured(measure: Metric, key: str, value: float) -> str:
     """One number of a report of texts."""
-    return f"{measure.percent * value:.2f}" if key == measure.primary else f"{value:,.4g}"
+    return measure.text(value) if key == measure.primary else f"{value:,.4g}"
 
 
 def _print_significance(measure: Metric, names: list[str], stats: list[np.ndarray], reference: np.ndarray) -> None:
     table = RichTable("system", "difference", "95 % interval", "against the first")
     for path, own in zip(names, stats[1:], strict=True):
         test = compare(measure, own, stats[0], reference)
-        low, high = measure.percent * test.low, measure.percent * test.high
-        difference = f"{measure.percent * test.difference:+.2f}"
+        low, high, difference = (measure.signed(value) for value in (test.low, test.high, test.difference))
         found = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
-        table.add_row(Path(path).name, difference, f"[{low:+.2f}, {high:+.2f}]", found)
+        table.add_row(Path(path).name, difference, f"[{low}, {high}]", found)
     out.print(table)
 
 
@@ -267,8 +266,7 @@ def _print_statistics(found: ListStatistics, count: SkipCount, measure: Metric) 
     table = RichTable("selection", *keys.values())
     for name in ("base", "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = getattr(found, name)
-        scales = [1.0 if key == "length_ratio" else measure.percent for key in keys]
-        cells = [f"{scale * report[key]:.2f}" for key, scale in zip(keys, scales, strict=True)]
+        cells = [f"{report[key]:.2f}" if key == "length_ratio" else measure.text(report[key]) for key in keys]
         table.add_row(name.replace("_", " "), *cells)
     out.print(table)
     out.print(

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from rerank.cli.application import Predictor, app
-from rerank.errors import DataError, ModelError, RecipeError
+from rerank.errors import DataError, RecipeError
 from rerank.model import Model, model_files
 from rerank.moses_weights import moses_lines
 from rerank.outputs import check_apart
@@ -39,9 +39,7 @@ def export(
         raise RecipeError(f"Moses reads no compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
     loaded = Model.load(model)
-    if predictor not in loaded.weights:
-        raise ModelError(f"no weights of {predictor!r}; it has {', '.join(loaded.weights)}", path=str(model))
-    weights, left_out = loaded.weights[predictor], Counter[str]()
+    weights, left_out = loaded.weights_of(predictor), Counter[str]()
     if form == "moses":
         lines = moses_lines(loaded.table, weights, left_out, top=top)
     else:

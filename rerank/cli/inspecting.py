@@ -50,13 +50,13 @@ def inspect(
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     loaded = Model.load(model)
+    weights = loaded.weights_of(predictor)
     if feature is not None:
         table = RichTable("feature", "weight")
         for name, weight in find_features(loaded, predictor, feature):
             table.add_row(plain(name), f"{weight:+.5g}")
         out.print(table)
         return
-    weights = loaded.weights[predictor]
     counts = loaded.table.about
     nonzero = np.count_nonzero(weights.w)
     out.print(
@@ -77,23 +77,19 @@ def _print_provenance(model: Model) -> None:
 
 
 def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
-    without: dict[str, float] = {}
-    whole, percent = 0.0, 100.0
+    without: dict[str, list[str]] = {}
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
         corpus, metric = dev_corpus(model, directory.parent)
-        whole, without = ablation(model, predictor, corpus, metric)
+        whole, scores = ablation(model, predictor, corpus, metric)
+        without = {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
         heads += ["dev without", "lost"]
-        percent = metric.percent
-        out.print(f"dev {metric.primary}: {metric.percent * whole:.2f} ({metric.signature})")
+        out.print(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})")
     table = RichTable(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
         cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
-        if ablate:
-            score = without[entry.template]
-            cells += [f"{percent * score:.2f}", f"{percent * (whole - score):+.2f}"]
-        table.add_row(*cells)
+        table.add_row(*cells, *without.get(entry.template, []))
     out.print(table)
     for entry in entries if top else []:
         out.print(f"\n{plain(entry.template)}")

@@ -22,10 +22,11 @@ from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
-from rerank.metrics.base import metrics
+from rerank.metrics.base import Metric, metrics
 from rerank.names import file_name
 from rerank.readers.base import readers
 from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
+from rerank.report.measures import MEASURES
 from rerank.report.summary import signatures, summary
 from rerank.report.table import plain_text, results_table
 from rerank.report.verdict import verdict
@@ -186,14 +187,17 @@ def _print_results(recipe: ListRecipe, result: Metrics) -> None:
         measures = list(dict.fromkeys(key for row in recipe.reported.rows.values() for key in row))
         table = RichTable("reported", *measures, title=recipe.reported.source)
         for name, row in recipe.reported.rows.items():
-            table.add_row(name, *(_reported(row.get(key, "")) for key in measures))
+            table.add_row(name, *(_reported(key, row.get(key, "")) for key in measures))
         out.print(table)
 
 
-def _reported(value: float | str) -> str:
-    """A fraction as a percentage, a count as it is."""
+def _reported(key: str, value: float | str) -> str:
+    """A measure as its metric shows it; of what is none, a fraction as a percentage, a count as it is."""
     if isinstance(value, str):
         return value
+    measure = next((measure for measure in MEASURES if measure.key == key), None)
+    if measure is not None:
+        return measure.text(value)
     return f"{100 * value:.2f}" if abs(value) <= 1 else f"{value:,.0f}"
 
 
@@ -216,11 +220,11 @@ def compare(
     table = RichTable("split", "measure", "A", "B", "A - B", "95 % interval", "A against B")
     signature = ""
     for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed):
-        low, high = (found["percent"] * end for end in found["interval"])
-        shown = [f"{found['percent'] * found[key]:.2f}" for key in ("a", "b")]
-        shown.append(f"{found['percent'] * found['difference']:+.2f}")
+        metric: Metric = found["metric"]
+        low, high = map(metric.signed, found["interval"])
+        shown = [metric.text(found["a"]), metric.text(found["b"]), metric.signed(found["difference"])]
         said = verdict(found, lower_is_better=found["lower_is_better"])
-        table.add_row(split, found["measure"], *shown, f"[{low:+.2f}, {high:+.2f}]", said)
+        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said)
         signature = found["signature"]
     out.print(table)
     out.print(signature)

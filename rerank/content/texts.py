@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
@@ -28,6 +29,8 @@ from rerank.recipe import SplitSettings
 from rerank.registry import build
 from rerank.settings import Settings
 from rerank.text_recipe import TextDataSettings, TextRecipe
+
+log = logging.getLogger("rerank")
 
 
 class TextContent(Content[TextView]):
@@ -144,8 +147,11 @@ class TextContent(Content[TextView]):
     def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
         """The figures of the selections' texts by the field's own implementations, with their signatures.
 
-        Of translations these are BLEU, chrF and TER, whatever was trained for.
+        Of translations these are BLEU, chrF and TER, whatever was trained for; none where a list has no references, as
+        nothing needs them when a gain is measured that the lists hold.
         """
+        if not self.final:
+            return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
         for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # the lists of the corpus, no others
@@ -153,6 +159,10 @@ class TextContent(Content[TextView]):
             for name, places in chosen.items():
                 texts[name].append(decoded(pair.nbest.texts[places[i]]) if places[i] >= 0 else "")
         found = Description({name: {} for name in texts}, {})
+        if not all(references):
+            named = ", ".join(metric.name for metric in self.final)
+            log.info("%s: no %s, as there are lists without references", split, named)
+            return found
         for metric in self.final:
             known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often the same, and TER takes long
             for name, hypotheses in texts.items():

@@ -23,6 +23,8 @@ class Metric(ABC):
     reference_columns: ClassVar[tuple[str, ...]]  # names of the R statistics
     lower_is_better: ClassVar[bool] = False
     percent: ClassVar[float] = 100.0  # what the primary measure is multiplied with to be shown: 1 where it is 0-100
+    gain_percent: ClassVar[float] = 100.0  # the same of gains
+    digits: ClassVar[int] = 2  # how many are shown after the point
     perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
 
     @abstractmethod
@@ -42,6 +44,14 @@ class Metric(ABC):
         """Sentence-level quality, higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
         scores = self.scores(stats, reference)
         return -scores if self.lower_is_better else scores
+
+    def text(self, value: float) -> str:
+        """The primary measure as it is shown everywhere."""
+        return f"{self.percent * value:.{self.digits}f}"
+
+    def signed(self, value: float) -> str:
+        """A difference of the primary measure as it is shown everywhere."""
+        return f"{self.percent * value:+.{self.digits}f}"
 
     def correct(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Which rows are entirely right (bool [...]): what McNemar's test counts."""

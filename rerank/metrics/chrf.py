@@ -16,6 +16,7 @@ from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
 from rerank.metrics.text import TextMetric, check_aligned, check_references, flat_rows, transposed
 from rerank.tokens import Tokens
 
+MOST_BETA = 1000  # recall alone counts then
 LONGEST = 1 << 20  # bytes of a reference: its n-grams take some 300 bytes of memory for each
 
 
@@ -64,8 +65,8 @@ class Chrf(TextMetric):
                 raise RecipeError(f"found {getattr(self, key)}, expected a number from 0 to 100", key=key)
         if self.char_order + self.word_order == 0:
             raise RecipeError("found 0 for char_order and word_order, expected at least one n-gram", key="char_order")
-        if self.beta < 1:
-            raise RecipeError(f"found {self.beta}, expected a number from 1", key="beta")
+        if not 1 <= self.beta <= MOST_BETA:
+            raise RecipeError(f"found {self.beta}, expected a number from 1 to {MOST_BETA}", key="beta")
         columns, reference_columns = _columns(self.char_order, self.word_order)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "reference_columns", reference_columns)

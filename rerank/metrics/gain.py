@@ -13,6 +13,8 @@ from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers.text_list import TextList
 
+LARGEST = 1e30  # in size; sums over lists and squares of such gains are finite
+
 
 @metrics.add("gain")
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Gain(TextMetric):
     primary: ClassVar[str] = "gain"
     columns: ClassVar[tuple[str, ...]] = ("value",)
     reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
+    percent: ClassVar[float] = 1.0  # it has the scale that it was given, whichever that is
+    gain_percent: ClassVar[float] = 1.0
+    digits: ClassVar[int] = 4
 
     column: str = "gain"
     best: float = 1.0
@@ -47,7 +52,7 @@ class Gain(TextMetric):
 
         Raises
         ------
-        DataError: the list has no such column, or a value that is no finite number.
+        DataError: the list has no such column, or a value that is no finite number or beyond ``LARGEST``.
         """
         lists = np.ones(1)
         if not len(nbest):
@@ -61,11 +66,12 @@ class Gain(TextMetric):
                 list_id=nbest.id,
             )
         values = np.asarray(nbest.scores[:, nbest.names.index(self.column)], np.float64)
-        wrong = np.flatnonzero(~np.isfinite(values))
+        wrong = np.flatnonzero(~(np.abs(values) <= LARGEST))
         if wrong.size:
             y = int(wrong[0])
             raise DataError(
-                f"candidate {y + 1}: found {values[y]} as {self.column!r}, expected a finite number",
+                f"candidate {y + 1}: found {values[y]} as {self.column!r}, expected a finite number "
+                f"from {-LARGEST:g} to {LARGEST:g}: divide the gains by a constant",
                 path=nbest.path,
                 line=nbest.lines[y],
                 list_id=nbest.id,

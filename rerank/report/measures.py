@@ -7,47 +7,71 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rerank.metrics.base import Metric
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.gain import Gain
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.ter import Ter
+from rerank.metrics.wer import Cer, Wer
+
 NONE = "–"  # what is shown for a number that there is not
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a metric's report: its key in metrics.json, its heading, and 100 for fractions shown in percent."""
+    """One number of a metric's report: its key in metrics.json, its heading, and how the metric shows it.
+
+    scale: 100 for fractions shown in percent. gain_scale: the same of the gains of candidates.
+    """
 
     key: str
     heading: str
     name: str
     scale: float = 100.0
+    gain_scale: float = 100.0
+    digits: int = 2
     lower_is_better: bool = False
 
     def text(self, value: float | None) -> str:
-        """``value`` with two digits, in percent where it is a fraction."""
-        return fixed(None if value is None else self.scale * value)
+        """``value`` in its scale."""
+        return fixed(None if value is None else self.scale * value, self.digits)
 
     def signed(self, value: float | None) -> str:
         """A difference, with its sign."""
-        return signed(None if value is None else self.scale * value)
+        return signed(None if value is None else self.scale * value, self.digits)
+
+    def gain(self, value: float) -> str:
+        """The gain of a candidate."""
+        return fixed(self.gain_scale * value, self.digits)
 
     def better(self, value: float) -> float:
         """``value``, or its negative where lower is better."""
         return -value if self.lower_is_better else value
 
 
+def _of(metric: type[Metric], heading: str, name: str) -> Measure:
+    """What a metric is chosen by, as the metric shows it."""
+    return Measure(
+        metric.primary, heading, name, metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
+    )
+
+
 # In the order of the columns.
 MEASURES = (
     Measure("precision", "P", "precision (%)"),
     Measure("recall", "R", "recall (%)"),
-    Measure("f1", "F", "F (%)"),
+    _of(Parseval, "F", "F (%)"),
     Measure("exact_match", "exact match", "exact match (%)"),
-    Measure("bleu", "BLEU", "BLEU", scale=1.0),
-    Measure("chrf", "chrF", "chrF", scale=1.0),
-    Measure("ter", "TER", "TER", scale=1.0, lower_is_better=True),
+    _of(Bleu, "BLEU", "BLEU"),
+    _of(Chrf, "chrF", "chrF"),
+    _of(Ter, "TER", "TER"),
     Measure("length_ratio", "length", "length ratio", scale=1.0),
     Measure("accuracy", "accuracy", "accuracy (%)"),
     Measure("error", "error", "error (%)", lower_is_better=True),
-    Measure("wer", "WER", "word error rate (%)", lower_is_better=True),
-    Measure("cer", "CER", "character error rate (%)", lower_is_better=True),
-    Measure("gain", "gain", "gain (%)"),
+    _of(Wer, "WER", "word error rate (%)"),
+    _of(Cer, "CER", "character error rate (%)"),
+    _of(Gain, "gain", "gain"),
     Measure("ndcg", "NDCG", "NDCG (%)"),
     Measure("mrr", "MRR", "MRR (%)"),
 )
@@ -78,13 +102,13 @@ def fixed(value: float | None, digits: int = 2) -> str:
     return NONE if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
 
 
-def signed(value: float | None) -> str:
-    """``value`` with its sign, a true minus, and two digits; 0.00 has none.
+def signed(value: float | None, digits: int = 2) -> str:
+    """``value`` with its sign, a true minus, and so many digits after the point; 0.00 has none.
 
     >>> signed(1.429), signed(-0.5), signed(-0.001)
     ('+1.43', '−0.50', '0.00')
     """
-    text = fixed(value)
+    text = fixed(value, digits)
     if text == NONE or float(text) == 0:
         return text.removeprefix("-")
     return text.replace("-", "−") if text.startswith("-") else f"+{text}"

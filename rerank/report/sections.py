@@ -248,7 +248,7 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
     return {
         "split": shown.split,
         "list_id": shown.list_id,
-        "gains": [(f"{name} {heading}", fixed(100 * gain)) for name, gain in gains.items()],
+        "gains": [(f"{name} {heading}", measure.gain(gain)) for name, gain in gains.items()],
         "drawings": [{"role": d.role, "title": d.title, "svg": Markup(d.svg)} for d in drawings],
         "texts": texts,
         "contributions": {"rows": parts},

@@ -1,0 +1,183 @@
+"""Commands given a model, a run, a file or a setting of another kind: one message, and exit code 2."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+import small_texts
+import yaml
+from commands import Command, refused
+
+from rerank import pipeline
+
+REWARD = {"name": "gain", "column": "reward"}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A task of texts, each list of which also has rewards, about -6, in {split}.reward.gz."""
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    for split in small_texts.SIZES:
+        lines = [line.split(" ||| ") for line in small_texts.lines_of(root / f"{split}.nbest.gz")]
+        for fields in lines:
+            fields[2] += f" reward= {float(fields[2].split()[1]) - 8:.4f}"
+        small_texts.write_lines(root / f"{split}.reward.gz", [" ||| ".join(fields) for fields in lines])
+    return root
+
+
+def settings(root: Path, **changes: Any) -> dict[str, Any]:
+    """A recipe over few templates."""
+    few = {
+        "training": {"epochs": 2},
+        "learner": {"name": "perceptron"},
+        "features": {"set": None, "templates": ["Dense", "TargetNGram"], "min_lists": 1},
+        "significance": {"samples": 100},
+    }
+    return small_texts.settings(root, **{**few, **changes})
+
+
+@pytest.fixture(scope="module")
+def texts_run(data: Path, workspace: Path) -> Path:
+    """The output of a run over texts, without MERT."""
+    output = workspace / "mismatches" / "texts"
+    pipeline.run(small_texts.TextRecipe.model_validate(settings(data)), output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def gains_run(data: Path, workspace: Path) -> Path:
+    """The output of a run for translations' rewards, with MERT and without references."""
+    output, lists = workspace / "mismatches" / "gains", {"references": None, "nbest": "{root}/{split}.reward.gz"}
+    mert = {"split": "tune", "settings": {"restarts": 1}}
+    recipe = settings(data, metric=REWARD, data=lists, mert=mert)
+    pipeline.run(small_texts.TextRecipe.model_validate(recipe), output)
+    return output
+
+
+# Gains
+
+
+def test_a_gain_of_translations_needs_no_references_and_has_its_own_scale(
+    gains_run: Path, workspace: Path, rerank: Command
+) -> None:
+    output = workspace / "mismatches" / "again"
+    result = rerank("run", gains_run / "recipe.yaml", "-o", output)
+    assert result.code == 0, result
+    log, page = (output / "log.txt").read_text(), (output / "report.html").read_text()
+    inspected = rerank("inspect", gains_run / "model", "--ablate", "--predictor", "mert")
+    compared = rerank("compare", gains_run, gains_run)
+    for shown in (result.out, log, page, inspected.out, compared.out):
+        values = [float(value.replace("−", "-")) for value in re.findall(r"[-−]\d+\.\d{4}\b", shown)]
+        assert any(-9 < value < -4 for value in values), shown
+        assert not re.search(r"[-−][4-9]\d\d\.\d\d\b", shown)
+    assert "mert on tune: -" in log
+    assert "no bleu, chrf, ter, as there are lists without references" in log
+
+
+def test_a_gain_beyond_the_allowed_range_has_its_place(
+    data: Path, tmp_path: Path, workspace: Path, rerank: Command
+) -> None:
+    lines = small_texts.lines_of(data / "train.reward.gz")
+    lines[8] = re.sub(r"reward= \S+", "reward= 1e308", lines[8])
+    for split in ("dev", "test"):
+        shutil.copy(data / f"{split}.reward.gz", tmp_path)
+    small_texts.write_lines(tmp_path / "train.reward.gz", lines)
+    changes = {"root": str(tmp_path), "references": None, "nbest": "{root}/{split}.reward.gz"}
+    changes["sources"] = f"{data}/{{split}}.src.gz"
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(settings(data, metric=REWARD, data=changes)))
+    result = rerank("--log-level", "error", "run", path, "-o", workspace / "mismatches" / "huge")
+    refused(result, "train.reward.gz:9: list 1", "1e+308 as 'reward'", "from -1e+30 to 1e+30")
+
+
+# Models
+
+
+def test_inspect_of_a_predictor_that_the_model_lacks(
+    texts_run: Path, gains_run: Path, small_run: Path, rerank: Command
+) -> None:
+    for model in (texts_run, small_run):
+        for options in ([], ["--feature", "x"], ["--ablate"]):
+            result = rerank("inspect", model / "model", "--predictor", "mert", *options)
+            refused(result, "no weights of 'mert'; it has last, average")
+    assert rerank("inspect", gains_run / "model", "--predictor", "mert").code == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--on-bad-list", "skip"], ["--n-best", 2], ["--predictor", "last"]], ids=str)
+def test_a_model_of_texts_on_lists_of_trees(
+    options: list[Any], texts_run: Path, small_data: Path, rerank: Command
+) -> None:
+    for reader in ("charniak", "berkeley"):
+        lists = small_data / "test.nbest.gz"
+        result = rerank("rerank", texts_run / "model", lists, "--reader", reader, *options)
+        refused(result, "test.nbest.gz:1: list", "the reader gives lists of trees", "moses")
+
+
+@pytest.mark.parametrize("reader", ["moses", "fairseq", "sockeye", "jsonl", "joined", "merged"])
+def test_a_model_of_trees_on_lists_of_texts(reader: str, data: Path, small_run: Path, rerank: Command) -> None:
+    lists = data / "test.nbest.gz"
+    path = f"{lists},{data / 'test.ref.gz'}" if reader == "joined" else lists
+    result = rerank("rerank", small_run / "model", path, "--reader", reader)
+    if reader == "fairseq":  # what holds no record is the log of a file without lists
+        assert (result.code, result.out) == (0, "")
+        assert "no list in the input" in result.err
+    else:
+        refused(result, "test.")
+
+
+# Runs
+
+
+@pytest.mark.parametrize("other", ["trees", "gains", "recipe", "recipe of trees"])
+def test_compare_with_a_run_of_another_kind(
+    other: str, texts_run: Path, gains_run: Path, small_run: Path, tmp_path: Path, rerank: Command
+) -> None:
+    if other in ("trees", "gains"):
+        run = small_run if other == "trees" else gains_run
+        for pair in ((texts_run, run), (run, texts_run)):
+            refused(rerank("compare", *pair), "the runs were scored differently")
+        return
+    mixed, given = (texts_run, small_run) if other == "recipe" else (small_run, texts_run)
+    shutil.copytree(mixed, tmp_path / "mixed")
+    shutil.copy(given / "recipe.yaml", tmp_path / "mixed")
+    refused(rerank("compare", tmp_path / "mixed", mixed), "test.selections.npz", "the files are of different runs")
+
+
+# Settings
+
+
+@pytest.mark.parametrize("size", ["1e-300", "0", "-1", ".nan", ".inf"])
+def test_sizes_of_shards_that_cannot_be(
+    size: str, small_data: Path, tmp_path: Path, workspace: Path, rerank: Command
+) -> None:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(yaml.safe_dump(small.settings(small_data)))
+    output = workspace / "mismatches" / "shards"
+    refused(rerank("extract", path, "-o", output, "--set", f"data.shard_size={size}"), "data.shard_size")
+
+
+@pytest.mark.parametrize("beta", ["1e160", ".inf", ".nan", "0"])
+def test_chrf_with_a_beta_that_cannot_be(beta: str, tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "texts").write_text("a b\nc\n")
+    result = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "chrf", "--option", f"beta={beta}")
+    refused(result, "metric.beta", "from 1 to 1000")
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])
+@pytest.mark.parametrize("references", ["a b c\n\nf g\n", "\n\n\n"], ids=["one is missing", "all are missing"])
+def test_texts_without_references(metric: str, references: str, tmp_path: Path, rerank: Command) -> None:
+    """An empty reference where a text has no other is one that is missing: nothing matches it."""
+    (tmp_path / "texts").write_text("a b c\nd e\nf g\n")
+    (tmp_path / "references").write_text(references)
+    (tmp_path / "more").write_text("a\n\n\n")
+    for further in ([], ["--reference", tmp_path / "more"]):
+        paths = tmp_path / "texts", tmp_path / "references"
+        result = rerank("evaluate", *paths, "--metric", metric, "--sentences", *further)
+        assert result.code == 0, result
+        assert "nan" not in result.out
