@@ -47,9 +47,9 @@ test: $(BIN)/.installed-dev  ## run the tests (WORKERS=)
 test-quick: $(BIN)/.installed-dev  ## run one instance of every test
 	@$(PYTEST) --quick
 
-test-random: $(BIN)/.installed-dev  ## run the tests with other generated examples (SEED=, EXAMPLES= times as many)
+test-random: $(BIN)/.installed-dev  ## try other generated examples (SEED=, EXAMPLES= times as many)
 	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(EXAMPLES)"; \
-		$(PYTEST) --hypothesis-profile random --hypothesis-seed $$seed --examples $(EXAMPLES) $(TESTS)
+		$(PYTEST) --generated --hypothesis-profile random --hypothesis-seed $$seed --examples $(EXAMPLES) $(TESTS)
 
 fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(or $(SEED),1)

@@ -33,7 +33,8 @@ class UnforeseenError(RunError):
             details = "".join(traceback.format_exception(error))
         except Exception as another:  # an exception of a user's part that cannot even be shown, or no memory
             details = f"{type(error).__name__}, which cannot be shown: {type(another).__name__}\n"
-        return cls(placed(_at_hand(error), _described(error)), details)
+        place, what = _at_hand(error), _described(error)
+        return cls(placed("" if what.startswith(place) else place, what), details)
 
 
 def _described(error: BaseException) -> str:

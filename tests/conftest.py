@@ -11,15 +11,12 @@ from pathlib import Path
 import pytest
 import small
 from commands import Command, Result, pass_on
-from hypothesis import HealthCheck, settings
+from ending import pytest_configure  # noqa: F401 - a hook
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 from instances import first_instances, multiply_examples
 
 from rerank import cli, interrupts, pipeline
-
-# Where the tests run in the background of a shell, SIGINT is ignored, and so it would be by every process they start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that
 # happen to be imported into its examples, which would make them depend on the selection of tests.
@@ -32,17 +29,20 @@ providers.is_local_module_file = lambda _: False
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
     parser.addoption("--examples", type=float, default=1.0, help="so many times the generated examples of each test")
+    parser.addoption("--generated", action="store_true", help="only tests that generate examples")
     parser.addoption("--quick", action="store_true", help="each test with its first parameters alone, few examples")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the instances of tests and how many examples each tries."""
-    factor = config.getoption("examples")
+    factor, kept = config.getoption("examples"), items
+    if config.getoption("generated"):
+        kept = [item for item in kept if is_hypothesis_test(getattr(item, "obj", None))]
     if config.getoption("quick"):
-        kept = first_instances(items)
-        config.hook.pytest_deselected(items=list({*items}.difference(kept)))
-        items[:] = kept
+        kept = first_instances(kept)
         factor *= 0.1
+    config.hook.pytest_deselected(items=list({*items}.difference(kept)))
+    items[:] = kept
     multiply_examples([item.obj for item in items if isinstance(item, pytest.Function)], factor)
 
 

@@ -19,8 +19,9 @@ from rerank import pipeline
 from rerank.model import Model
 from rerank.weights_text import weight_lines
 
-from . import reading, using
+from . import crossing, reading, using
 from .mutations import BINARY, Mutation, Rng, json_value, mutated, yaml_value
+from .runs import compared, crossed, directory_files, lists_of_all_formats
 from .samples import (
     DOCUMENTS,
     FAIRSEQ,
@@ -47,7 +48,7 @@ class Target(NamedTuple):
     """What is tried: samples of files that belong together, a check, and mutations of its own.
 
     weight: how often it comes relative to others. fixed: files (or directories) that are never damaged. large: whether
-    it gets large inputs.
+    it gets large inputs. whole: the share of inputs in which nothing is damaged: there, options are what differs.
     """
 
     samples: Callable[[], list[Files]]
@@ -56,6 +57,7 @@ class Target(NamedTuple):
     weight: float = 1.0
     fixed: tuple[str, ...] = ()
     large: bool = True
+    whole: float = 0.0
 
 
 def npy_value(data: bytes, rng: Rng) -> bytes:
@@ -90,10 +92,6 @@ def choice_as(values: np.ndarray, dtype: np.dtype, rng: Rng) -> np.generic:
     return values[int(rng.integers(values.size))].astype(dtype)
 
 
-def _directory(path: Path, name: str) -> Files:
-    return {f"{name}/{file.relative_to(path)}": file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
-
-
 TRAINED = ("model", "texts", "corpus", "shards", "table", "weights", "compare")
 
 
@@ -115,22 +113,26 @@ def _trained() -> dict[str, list[Files]]:
                 data |= {"sources": "{root}/sources", "references": ["{root}/references"]}
                 recipe = small_texts.recipe(root, data=data, features={"hash_bits": 8})
             pipeline.run(recipe, root / "run")
-            found["texts" if name == "texts" else "model"].append({**_directory(root / "run/model", "model"), **files})
+            found["texts" if name == "texts" else "model"].append(
+                {**directory_files(root / "run/model", "model"), **files}
+            )
             for entry in sorted((root).rglob("header.json")):
-                found["corpus"].append(_directory(entry.parent, "corpus"))
+                found["corpus"].append(directory_files(entry.parent, "corpus"))
             for entry in sorted(root.rglob("shards.json")):
-                found["shards"].append(_directory(entry.parent, "shards"))
+                found["shards"].append(directory_files(entry.parent, "shards"))
             model = Model.load(root / "run/model")
             weights = "".join(line + "\n" for line in weight_lines(model.table, model.weights["average"], top=50))
             if name == "trees":  # the names of hashed columns are their numbers
-                found["weights"].append({**_directory(root / "run/model", "model"), "weights": weights.encode()})
+                found["weights"].append({**directory_files(root / "run/model", "model"), "weights": weights.encode()})
             table = {
-                file: content for file, content in _directory(root / "run/model", "table").items() if "/table" in file
+                file: content
+                for file, content in directory_files(root / "run/model", "table").items()
+                if "/table" in file
             }
             found["table"].append(table)
             kept = ("metrics.json", "recipe.yaml")
             run = {file: (root / "run" / file).read_bytes() for file in kept}
-            run |= _directory(root / "run/predictions", "predictions")
+            run |= directory_files(root / "run/predictions", "predictions")
             run = {file: content for file, content in run.items() if not file.endswith((".gz", ".txt"))}
             found["compare"].append({f"{side}/{file}": content for side in "ab" for file, content in run.items()})
     return found
@@ -226,13 +228,19 @@ TARGETS: dict[str, Target] = {
     "oracle texts": Target(moses, partial(using.check_command, "oracle-texts"), weight=0.5),
     "evaluate": Target(_tests_and_golds, partial(using.check_command, "evaluate"), weight=0.7),
     "evaluate texts": Target(_references, partial(using.check_command, "evaluate-texts"), weight=0.7),
+    "crossed": Target(crossed, crossing.check_crossed, weight=4.0, large=False, whole=0.8),
+    "compared": Target(compared, crossing.check_compared, weight=1.0, large=False, whole=0.8),
+    "crossed recipe": Target(lists_of_all_formats, crossing.check_crossed_recipe, weight=1.0, large=False, whole=0.8),
+    "split names": Target(lambda: parses()[:1], crossing.check_split_names, weight=0.5, large=False, whole=0.9),
+    "threads": Target(lambda: _trained()["model"], crossing.check_threads, weight=0.3, large=False, whole=1.0),
+    "text threads": Target(lambda: _trained()["texts"], crossing.check_threads, weight=0.3, large=False, whole=1.0),
 }
 
 LARGE = 0.0015  # the share of large inputs
 
 
 class Case(NamedTuple):
-    """One input: the files of a target, of which one is damaged."""
+    """One input: the files of a target, and which of them is damaged; none if that is empty."""
 
     target: str
     files: Files
@@ -260,7 +268,9 @@ def make_case(seed: int, number: int, only: str | None = None) -> Case:
     chosen = [file for file in files if not file.startswith(target.fixed or ("\0",))]
     damaged = str(rng.choice(chosen))
     large = target.large and bool(rng.random() < LARGE)
-    if large:
+    if target.whole and rng.random() < target.whole:
+        damaged = ""
+    elif large:
         files[damaged] = giant(name, files[damaged], rng)
     elif not target.large and "/" in damaged:
         _damage_directory(files, damaged, rng)

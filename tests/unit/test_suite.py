@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import first_instances, multiply_examples
-from programs import end, program
+from programs import PATIENCE, end, program
 
 
 @pytest.mark.parametrize(("factor", "tried"), [(1, 7), (3, 21), (0.1, 1)])
@@ -70,3 +73,41 @@ def test_programs_end_with_what_they_have_started_by_force_if_need_be() -> None:
         assert running.returncode == -9
     psutil.wait_procs([child])
     assert not child.is_running()
+
+
+RUNNING = """
+import pathlib, pytest, signal
+from rerank import interrupts
+
+@pytest.fixture
+def started():
+    yield
+    pathlib.Path("ended").touch()
+
+def test(started):
+    with interrupts.handled() if {command} else interrupts.deferred():
+        pathlib.Path("begun").touch()
+        while True:
+            signal.pause()
+
+def test_of_another():
+    pathlib.Path("another").touch()
+"""
+
+
+@pytest.mark.parametrize(("processes", "command"), [(0, False), (0, True), (1, True)])
+def test_a_suite_that_is_told_to_end_does(tmp_path: Path, processes: int, command: bool) -> None:
+    (tmp_path / "test_running.py").write_text(RUNNING.format(command=command))
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    }
+    words = (sys.executable, "-m", "pytest", "-p", "ending", "-n", processes, "-c", os.devnull, "--rootdir", tmp_path)
+    with program(*map(str, words), cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL) as running:
+        while not (tmp_path / "begun").exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.terminate()
+        assert running.wait(PATIENCE) != 0
+        while not (tmp_path / "ended").exists():  # by a process that the one which was told has left behind
+            time.sleep(0.05)
+    assert not (tmp_path / "another").exists()
