@@ -14,6 +14,8 @@ from scipy.special import expit, logsumexp
 
 from rerank.corpus import Corpus
 
+EPS = float(np.finfo(float).eps)
+NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
 POSITIVE = ("logistic", "exponential", "log", "bayes")  # losses that are positive at every margin
 
 
@@ -45,6 +47,7 @@ class Trace:
     loss: list[float] = field(default_factory=list)
     radius: float = 0.0
     gap: float = np.inf  # the smallest distance from a decision that rounding could turn
+    condition: float = 1.0  # how many times the rounding of a score is magnified in a subgradient, where most cancels
 
     def begin_epoch(self) -> None:
         for counter in (self.mistakes, self.updates, self.loss):
@@ -112,6 +115,26 @@ def loss_of(
         case "bayes":
             return float(-(P @ gain)), P * (P @ gain - gain)
     raise ValueError(name)
+
+
+def condition(loss: str, f: np.ndarray, gain: np.ndarray, a: np.ndarray, rows: np.ndarray) -> float:
+    """How many times g = Σ a·row, relative to itself, feels the rounding of f, in the column where that is most.
+
+    What is added up in a coefficient a, and then in g, may be far larger than its sum. Infinite where rounding decides
+    whether a sum is taken for rounding alone (NEGLIGIBLE).
+    """
+    if not a.any():
+        return 1.0
+    P = np.exp(f - logsumexp(f))
+    size = {"log": P + (a < 0), "bayes": P * (P @ np.abs(gain) + np.abs(gain))}.get(loss, np.abs(a))
+    size = np.where(a != 0, size, 0.0) * (1.0 + np.abs(f).max())
+    x, g = np.ptp(rows[a != 0], axis=0), np.abs((a[:, None] * rows).sum(axis=0))
+    added, limit = (size[:, None] * np.abs(rows)).sum(axis=0), NEGLIGIBLE * np.abs(a).max() * x
+    unsure = (x > 0) & (g > 0) & (np.abs(g - limit) < 10 * EPS * added)
+    if unsure.any() or abs(np.abs(a).max() - NEGLIGIBLE) < 10 * EPS * size.max():
+        return np.inf
+    used = (x > 0) & (g > limit)
+    return float((added[used] / g[used]).max(initial=1.0))
 
 
 def decision_gap(f: np.ndarray, rows: np.ndarray) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from entries import Entry
-from reference import Trace
+from reference import NEGLIGIBLE, Trace
 
 from rerank.corpus import Corpus
 from twins.truncated import descend, descend_on_examples
@@ -16,9 +16,9 @@ from twins.truncated import descend, descend_on_examples
 def spread(a: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(g, x): the subgradient, 0 where it may be rounding alone, and how far the candidates in it are apart."""
     top = np.abs(a).max()
-    x = np.ptp(rows[a != 0], axis=0) if top > 1e-12 else np.zeros(rows.shape[1])
+    x = np.ptp(rows[a != 0], axis=0) if top > NEGLIGIBLE else np.zeros(rows.shape[1])
     g = (a[:, None] * rows).sum(axis=0)
-    return np.where((x > 0) & (np.abs(g) > 1e-12 * top * x), g, 0.0), x
+    return np.where((x > 0) & (np.abs(g) > NEGLIGIBLE * top * x), g, 0.0), x
 
 
 def penalised(width: int, first: int, free: int) -> np.ndarray:

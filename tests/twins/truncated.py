@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from entries import Entry
-from reference import POSITIVE, Predictor, Trace, decision_gap, dense
+from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
@@ -66,6 +66,7 @@ def descend(
             if not mistake and not (update == "always" and (loss in POSITIVE or value > 0.0)):
                 trace.survived[-1] += 1
                 continue
+            trace.condition = max(trace.condition, condition(loss, f, gain, a, rows[of_list]))
             g = (a[:, None] * rows[of_list]).sum(axis=0)
             w = step(a, rows[of_list], corpus.weight[i])
             z = g if loss in ("log", "bayes") else rows[of_list][star] - rows[of_list][rival]
