@@ -344,7 +344,12 @@ def test_a_split_of_one_candidate_lists(small_data, workspace, tmp_path, split):
     data = tmp_path / "data"
     shutil.copytree(small_data, data)
     only_first(data, split)
-    metrics = pipeline.run(small.recipe(data), workspace / f"single {split}")
+    recipe = small.recipe(data)
+    if split == "train":
+        with pytest.raises(RecipeError, match="nothing that varies within one of the 150 training lists"):
+            pipeline.run(recipe, workspace / f"single {split}")
+        recipe = small.recipe(data, features={"set": "base", "templates": []})
+    metrics = pipeline.run(recipe, workspace / f"single {split}")
     if split == "train":
         assert (metrics["corpora"]["train"]["columns"], metrics["training"]["mistakes"]) == (0, [0, 0])
         assert metrics["splits"]["test"]["average"] == metrics["splits"]["test"]["base"]
