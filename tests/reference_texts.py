@@ -132,6 +132,11 @@ def dense(lines: Lines) -> list[Features]:
     return [dict(zip(lines.names, one.scores, strict=True)) for one in lines.candidates]
 
 
+@named("BaseScore")
+def base_score(lines: Lines) -> list[Features]:
+    return [{"": one.base} for one in lines.candidates]
+
+
 @named("Given")
 def given(lines: Lines) -> list[Features]:
     return [one.given for one in lines.candidates]

@@ -58,7 +58,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
             "references": None,
             "reader": {"name": "jsonl", "base": "logprob"},
         },
-        "features": {"set": "dense", "min_lists": 2},
+        "features": {"set": None, "templates": ["Dense"], "min_lists": 2},
         "learner": {"name": "vrda", "loss": "hinge"},
         "training": {"epochs": 3},
         "significance": {"samples": 200},

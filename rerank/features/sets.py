@@ -73,7 +73,7 @@ SETS["extended"] = [
 
 _NGRAMS = ["TargetNGram", "TargetNGram(n=2)", "TargetNGram(n=3)"]
 SETS |= {
-    "dense": ["Dense", "Length(binned=False)"],
+    "dense": ["BaseScore", "Dense"],
     "dptm": ["Dense", "PhrasePair"],
     "translation": [
         "Dense",

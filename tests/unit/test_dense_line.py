@@ -78,7 +78,7 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
 
 
 def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
-    data = loaded(root, workspace, features={"set": "text"})
+    data = loaded(root, workspace, features={"set": "text", "templates": []})
     found = dense_line(data.training.corpus, data.table)
     assert found is not None
     assert np.count_nonzero(found.weights.w) == data.training.corpus.free == 3 < data.training.corpus.width

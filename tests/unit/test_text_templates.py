@@ -16,6 +16,7 @@ from rerank.features.template import make_template, templates
 
 SPECS = [
     "Dense",
+    "BaseScore",
     "Given",
     "PhrasePair",
     "SourcePhrase",
@@ -50,7 +51,7 @@ SPECS = [
     "ConsensusEdits(top=3, scale=2)",
     "EditOps",
 ]
-REAL = ("Dense", "Given", "ConsensusNGram", "ConsensusEdits", "Copy")  # values beyond counts
+REAL = ("Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy")  # values beyond counts
 
 
 def test_every_template_of_texts_has_a_twin() -> None:

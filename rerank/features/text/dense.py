@@ -1,4 +1,4 @@
-"""Dense and Given: the scores and sparse features that a list brings."""
+"""Dense, BaseScore and Given: the scores and sparse features that a list brings."""
 
 from __future__ import annotations
 
@@ -33,6 +33,27 @@ class Dense(TextTemplate):
     free: ClassVar[bool] = True
 
     fire = staticmethod(_fire_dense)
+
+
+@kernel
+def _fire_base(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for v in range(ids.shape[0]):
+            emit_value(sink, begin(sink, ids[v], seeds[v]), y, view.base[y])
+
+
+@templates.add("BaseScore")
+@dataclass(frozen=True)
+class BaseScore(TextTemplate):
+    """The base score as a dense column like the others, so that its weight is learned together with theirs.
+
+    With ``learner.base: 0`` it has no other weight.
+    """
+
+    kind: ClassVar[str] = "BaseScore"
+    free: ClassVar[bool] = True
+
+    fire = staticmethod(_fire_base)
 
 
 @kernel
