@@ -206,7 +206,7 @@ def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.")],
     run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="That of another run over the same test lists.")],
     predictor: Annotated[
-        Literal["base", "oracle", "last", "average", "voted", "mert"],
+        Literal["base", "oracle", "last", "average", "voted", "mert", "logistic"],
         typer.Option(help="Which selection of either run."),
     ] = "average",
     test_: Annotated[

@@ -83,6 +83,8 @@ def test_the_recipes_over_example_data(
     systems = found["splits"]["test"]
     assert better * (systems["average"][key] - systems["base"][key]) > gap
     assert found["significance"]["test"]["average_vs_base"]["p"] < 0.01
+    assert better * (systems["logistic"][key] - systems["base"][key]) > gap / 2  # what dense columns reach alone
+    assert "not significant" in rerank("compare", output, output, "--predictor", "logistic").out
 
 
 # rerank as a filter
