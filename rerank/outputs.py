@@ -156,6 +156,16 @@ def finished(directory: Path, stages: set[str]) -> dict[str, Any] | None:
         return None
 
 
+def say_finished(directory: Path, metrics: dict[str, Any], code: str) -> None:
+    """Say that the run in ``directory`` need not be done again, and whether ``code``, the digest of what trains, is
+    still that of its ``metrics``."""
+    if metrics.get("code") == code:
+        log.info("%s: finished already; run it without --resume to do it again", directory)
+        return
+    message = "%s: finished already, by a program or a module of yours that has changed since; "
+    log.warning(message + "run it without --resume to do it again", directory)
+
+
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
     """Everything that is logged goes to log.txt in ``directory`` too.

@@ -21,7 +21,7 @@ from rerank.files import remove, write_text
 from rerank.learn.base import learners
 from rerank.metrics.base import Metric
 from rerank.model import HEADER, Model
-from rerank.outputs import finished, output_directory
+from rerank.outputs import finished, output_directory, say_finished
 from rerank.provenance import provenance
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
@@ -92,9 +92,10 @@ def run(
             done = _carry_out(recipe, directory, work, stages, engine or LocalEngine())
             done["stages"] = work.summary()
             done["seconds"] = round(time.monotonic() - start, 3)
+            done["code"] = _code(recipe)
             write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
         else:
-            log.info("%s: finished already; run it without --resume to do it again", directory)
+            say_finished(directory, done, _code(recipe))
         if "train" in stages and "test" in stages:
             remove_written(directory, [RUNS])
         else:
@@ -245,9 +246,13 @@ def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
     mert = single.mert if isinstance(single, TextRecipe) else None
     splits = [single.data.dev, mert.split if mert is not None else None]
     lists = [data.others[split].key for split in splits if split]
-    code = code_digest(TRAINING), user_digest(single.model_dump())
     warm = single.training.warm_start
-    return data.key, *lists, *code, *([] if warm is None else [file_digest(str(Path(warm) / HEADER))])
+    return data.key, *lists, _code(single), *([] if warm is None else [file_digest(str(Path(warm) / HEADER))])
+
+
+def _code(recipe: ListRecipe) -> str:
+    """Digest of the code that trains: this program's, and that of the parts of the user's own."""
+    return f"{code_digest(TRAINING)[:32]} {user_digest(recipe.model_dump())[:32]}"
 
 
 def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> list[Run]:

@@ -16,10 +16,16 @@ from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
 from rerank.files import write_text
+from rerank.settings import Settings
 from rerank.sources import CLASSIFICATION, code_digest, user_digest
 from rerank.strict_json import as_json
 
 PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
+
+
+def code_of(settings: Settings) -> str:
+    """Digest of the code that fits and tests: this program's, and parts of the user's own in ``settings``."""
+    return f"{code_digest(CLASSIFICATION)[:32]} {user_digest(settings)[:32]}"
 
 
 def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
@@ -30,8 +36,7 @@ def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
     # One number that all values share (stride 0) is looked at once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
     settings = spec.model_dump(mode="json")
-    code = code_digest(CLASSIFICATION), user_digest(settings)
-    text = as_json([__version__, code, examples.name, noise, settings, sums])
+    text = as_json([__version__, code_of(settings), examples.name, noise, settings, sums])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -18,7 +18,7 @@ from rerank.classification.drawing import Traced, check_figures, draw_results, d
 from rerank.classification.experiment import Draw, Origin, run_spec, seeds_of
 from rerank.classification.figures import Drawing
 from rerank.classification.fitting import make_learner
-from rerank.classification.kept import key_of, load_results, save_results
+from rerank.classification.kept import code_of, key_of, load_results, save_results
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
 from rerank.classification.predictions import significance_of, write_predictions, write_selections
@@ -31,7 +31,7 @@ from rerank.errors import RecipeError
 from rerank.files import write_text
 from rerank.metrics.classification import Classification
 from rerank.names import file_name
-from rerank.outputs import finished, output_directory
+from rerank.outputs import finished, output_directory, say_finished
 from rerank.progress import track
 from rerank.settings import files_named
 from rerank.stages import Stages
@@ -158,12 +158,13 @@ def run(
     with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=inputs):
         done = finished(directory, {"report" if "test" in stages else "model"})
         if done is not None:
-            log.info("%s: finished already; run it without --resume to do it again", directory)
+            say_finished(directory, done, code_of(recipe.model_dump(mode="json")))
             return Outcome(done, [])
         work = Stages(directory / "history.jsonl")
         outcome = _carry_out(recipe, store, specs, directory, work, stages, engine)
         outcome.metrics["stages"] = work.summary()
         outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
+        outcome.metrics["code"] = code_of(recipe.model_dump(mode="json"))
         write_text(directory / "metrics.json", as_json(outcome.metrics, indent=1) + "\n")
         remove_written(directory, [KEPT])
     return outcome

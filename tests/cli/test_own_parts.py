@@ -120,6 +120,11 @@ def test_a_run_of_code_that_was_edited_is_not_gone_on_from(small_data: Path, sma
         assert "a module of yours changed; train again without --resume" in ended.err
     (folder / "rate_own.py").write_text("BASE = 1.0\n")
     assert run("run", folder, "edited", "--resume").code == 0
+    ended = run("run", folder, "edited", "--resume")
+    assert "finished already; run it without" in ended.err
+    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    ended = run("run", folder, "edited", "--resume")
+    assert "finished already, by a program or a module of yours that has changed since" in ended.err
 
 
 def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
