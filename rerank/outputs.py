@@ -121,13 +121,13 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
-    """Hold that nothing is written to where something is read from.
+    """Hold that nothing is written to where something is read from; "-" is the standard input or output, never a file.
 
     Raises
     ------
     RecipeError: names the input.
     """
-    places = {os.path.realpath(path): path for path in outputs}
+    places = {os.path.realpath(path): path for path in outputs if str(path) != "-"}
     for path in inputs:
         real = Path(os.path.realpath(path))
         for place in (real, *real.parents):

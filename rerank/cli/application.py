@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import shlex
 import signal
 import sys
@@ -43,13 +44,22 @@ class Commands(TyperGroup):
 
 def _foreseen(error: BaseException) -> bool:
     """Is ``error`` one that a command ends with: an error of the user's, or stdout that nobody reads any more?"""
-    if isinstance(error, BrokenPipeError):
-        try:
-            sys.stdout.flush()
-        except BrokenPipeError:
-            return True
+    if isinstance(error, BrokenPipeError) and _unread():
+        return True
+    if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has met it
+        return True
     own = RerankError, UsageError, typer.Exit, typer.Abort
     return isinstance(error, own) and not isinstance(error, UnforeseenError)
+
+
+def _unread() -> bool:
+    """Has the reader of stdout gone?"""
+    try:
+        pipe = select.poll()
+        pipe.register(sys.stdout.fileno(), 0)
+        return any(event & select.POLLERR for _, event in pipe.poll(0))
+    except (OSError, ValueError):  # no file at all
+        return False
 
 
 def _going_on(ctx: typer.Context) -> str:

@@ -38,7 +38,7 @@ class StoppedError(Exception):
 
 def test_what_a_run_leaves(small_run):
     assert sorted(path.name for path in small_run.iterdir()) == [
-        "history.jsonl", "log.txt", "metrics.json", "model", "predictions", "recipe.yaml", "report.html"
+        ".rerank-run", "history.jsonl", "log.txt", "metrics.json", "model", "predictions", "recipe.yaml", "report.html"
     ]  # fmt: skip
     assert load_recipe(small_run / "recipe.yaml").as_yaml() == (small_run / "recipe.yaml").read_text()
     assert "<html" in (small_run / "report.html").read_text()[:200].lower()
