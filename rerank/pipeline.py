@@ -159,12 +159,29 @@ def check(recipe: ListRecipe) -> None:
                 raise RecipeError(message, key="training.warm_start")
         if settings.warm_start is not None:
             Model.load(settings.warm_start)
-    for split in recipe.splits:
-        for kind, paths in recipe.data.files(split).items():
+    _check_files(recipe)
+
+
+def _check_files(recipe: ListRecipe) -> None:
+    """Open every file of the recipe's splits. For one that is missing none of another split is suggested, and for one
+    of no test split none that is called so.
+    """
+    files = {split: recipe.data.files(split) for split in recipe.splits}
+    for split, kinds in files.items():
+        others = {Path(path).name for own in files if own != split for paths in files[own].values() for path in paths}
+        for kind, paths in kinds.items():
             for path in paths:
                 if path == "-":
                     raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
-                open_stream(path).close()
+                if split not in recipe.data.tests:
+                    others |= {found.name for found in Path(path).parent.glob("*test*")}
+                try:
+                    open_stream(path, others=others).close()
+                except DataError as error:
+                    if split != recipe.data.dev or Path(path).exists():
+                        raise
+                    message = f"{error.message}; `data.dev: null` trains without a dev split"
+                    raise DataError(message, path=path) from None
 
 
 def _inputs(recipe: ListRecipe) -> list[str]:

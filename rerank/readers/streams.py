@@ -11,7 +11,7 @@ import contextlib
 import difflib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, cast
@@ -98,8 +98,10 @@ class InputStream:
         return DataError(message + "copy, download or compress the file again", path=self.path)
 
 
-def open_stream(path: PathLike) -> InputStream:
+def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     """Open ``path`` for reading; "-" is standard input. Compression is recognised by the first bytes.
+
+    others: names of files that hold something else: the message about a missing file does not suggest them.
 
     Raises
     ------
@@ -111,7 +113,7 @@ def open_stream(path: PathLike) -> InputStream:
     try:
         raw = open(name, "rb")  # noqa: SIM115 - closed by the stream
     except FileNotFoundError:
-        raise DataError(f"no such file{_near(name)}", path=name) from None
+        raise DataError(f"no such file{_near(name, others)}", path=name) from None
     except IsADirectoryError:
         raise DataError("is a directory; a file is expected", path=name) from None
     except PermissionError:
@@ -154,10 +156,12 @@ class _Prefixed:
         return piece
 
 
-def _near(name: str) -> str:
+def _near(name: str, others: Collection[str]) -> str:
+    """What to say of a missing file: the nearest name in its directory that is not among ``others``."""
     directory, base = os.path.split(name)
     try:
-        near = difflib.get_close_matches(base, os.listdir(directory or "."), n=1)
+        names = [found for found in os.listdir(directory or ".") if found not in others]
+        near = difflib.get_close_matches(base, names, n=1)
     except OSError:
         return f"; the directory {directory} does not exist or cannot be read"
     return f"; did you mean {os.path.join(directory, near[0])}?" if near else "; check the name"
