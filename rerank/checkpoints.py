@@ -16,7 +16,7 @@ from rerank.files import new_directory, remove
 from rerank.strict_json import as_json
 
 log = logging.getLogger("rerank")
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SHARE = 20.0  # the time between two checkpoints is at least so many times what the last one took to write
 
 

@@ -24,11 +24,11 @@ from rerank.errors import ModelError, RecipeError
 from rerank.features.table import HashedTable, Table, load_table
 from rerank.files import new_directory
 from rerank.learn.base import Weights, learners
+from rerank.learn.base_weight import make_learner
 from rerank.learn.lazy import FREE, K
 from rerank.learn.votes import Votes
 from rerank.provenance import Provenance
 from rerank.recipe import read_settings
-from rerank.registry import build
 from rerank.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
@@ -217,7 +217,7 @@ def _check_settings(model: Model) -> None:
     if not model.state or spec.get("name", "") not in learners:
         return
     try:
-        learner = build(learners, spec, "learner")
+        learner = make_learner(spec)
         fresh = learner.init(model.table.width)
     except RecipeError as error:
         raise ValueError(f"its learner cannot be made: {error}") from None

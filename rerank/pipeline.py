@@ -18,14 +18,13 @@ from rerank.errors import DataError, RecipeError
 from rerank.extraction import file_digest
 from rerank.features.table import Table
 from rerank.files import remove, write_text
-from rerank.learn.base import learners
+from rerank.learn.base_weight import make_learner
 from rerank.metrics.base import Metric
 from rerank.model import HEADER, Model
 from rerank.outputs import finished, output_directory, say_finished
 from rerank.provenance import provenance
 from rerank.readers.streams import open_stream
 from rerank.recipe import ListRecipe
-from rerank.registry import build
 from rerank.results import (
     RUNS,
     Metrics,
@@ -147,13 +146,13 @@ def check(recipe: ListRecipe) -> None:
     make_reader(recipe.data.reader)
     for _, single in recipe.expand():
         settings = single.training
-        check_pairs(build(learners, single.learner, "learner"), settings.pairs)
+        check_pairs(make_learner(single.learner), settings.pairs)
         check_mixing(single)
         check_room(single)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:
-            build(learners, settings.select.learner, "training.select.learner")
+            make_learner(settings.select.learner, "training.select.learner")
             if settings.warm_start is not None:
                 message = "a selection starts anew; leave out warm_start or select"
                 raise RecipeError(message, key="training.warm_start")
@@ -293,15 +292,16 @@ def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
 
 def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model:
     """The chosen run as a model."""
-    score, split = chosen.dev_score, recipe.data.dev
+    score, base = chosen.dev_score, chosen.training["base"]
     files = recipe.data.files(recipe.data.train)
     about = provenance(
         learner=chosen.training["learner"],
         run=chosen.name,
         seed=chosen.recipe.seed,
         epochs=chosen.training["epochs"],
-        dev=None if score is None else {"split": split, "measure": metric.primary, "score": score},
+        dev=None if score is None else {"split": base["split"], "measure": metric.primary, "score": score},
         training_data=data.key,
+        training_base=base["training"],
         files={kind: [file_digest(path) for path in paths] for kind, paths in files.items()},
     )
     settings = chosen.recipe.model_dump(mode="json")

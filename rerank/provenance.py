@@ -38,7 +38,8 @@ class Provenance(BaseModel):
 
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
     kept, those of a model it went on from included; training_data: key of the training corpus, the same for the same
-    files, features and program; files: SHA-256 of the training files after decompression, by what they hold.
+    files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
+    of the training files after decompression, by what they hold.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -49,6 +50,7 @@ class Provenance(BaseModel):
     epochs: NonNegativeInt = Field(default=0, le=1 << 53)
     dev: DevScore | None = None
     training_data: str = ""
+    training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
     version: str = ""
     python: str = ""
@@ -67,6 +69,7 @@ def provenance(
     dev: dict[str, Any] | None,
     training_data: str,
     files: dict[str, list[str]],
+    training_base: float | None = None,
 ) -> dict[str, Any]:
     """What a model says of itself (see ``Provenance``; ``dev``: split, measure and score), with versions and date."""
     made = Provenance(
@@ -76,6 +79,7 @@ def provenance(
         epochs=epochs,
         dev=None if dev is None else DevScore(**dev),
         training_data=training_data,
+        training_base=training_base,
         files=files,
         version=__version__,
         python=platform.python_version(),

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, field_validator
 
 from rerank.engine import EngineSettings
 from rerank.errors import RecipeError
+from rerank.learn.base_weight import AUTO
 from rerank.names import check_split
 from rerank.recipe_yaml import as_yaml, read_yaml
 from rerank.registry import nearest
@@ -154,13 +155,18 @@ class OracleSettings(Section):
     corpus_share: float = Field(default=0.0, ge=0, le=1)
 
 
+def with_base(learner: Any) -> Any:
+    """The settings of a learner over lists that say nothing of the base score: its weight is found on dev."""
+    return {**learner, "base": learner.get("base", AUTO)} if isinstance(learner, dict) else learner
+
+
 class SelectSettings(Section):
     """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
     average stay; the learner proper starts anew on them. At most ``keep`` columns (a number, or a share in (0, 1)),
     those with the largest weights, or, by ``contribution``, with the largest |weight| · norm of the column: what they
     do to scores. Dense columns always stay and do not count."""
 
-    learner: Settings
+    learner: Annotated[Settings, AfterValidator(with_base)]
     epochs: Epochs | None = None
     keep: float | None = Field(default=None, gt=0)
     by: Literal["weight", "contribution"] = "weight"
@@ -268,7 +274,7 @@ class ListRecipe(TaskRecipe):
     data: SplitSettings
     features: TemplateSettings
     oracle: OracleSettings = OracleSettings()
-    learner: Settings = Field(default_factory=lambda: {"name": "vrda"})
+    learner: Settings = Field(default_factory=lambda: with_base({"name": "vrda"}))
     training: TrainingSettings = TrainingSettings()
     significance: SignificanceSettings = SignificanceSettings()
     runs: tuple[RunSettings, ...] = ()
@@ -279,7 +285,7 @@ class ListRecipe(TaskRecipe):
     @field_validator("learner", mode="before")
     @classmethod
     def _vrda(cls, value: Any) -> Any:
-        return named(value, "vrda")
+        return with_base(named(value, "vrda"))
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def evaluate_runs(
         "signatures": signatures,
         "corpora": data.counts(recipe, metric),
         "features": {key: value for key, value in data.table.about.items() if key != "templates"},
-        "dev_split": recipe.data.dev,
+        "dev_split": own["training"]["base"]["split"],
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
         "predictor": recipe.predictor,

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import psutil
 
+from rerank.base_score import HELD_OUT, held_out, judge_base, training_base
 from rerank.checkpoints import Checkpoint
 from rerank.engine import Engine
 from rerank.errors import DataError, RecipeError
-from rerank.learn.base import Learner, learners
+from rerank.learn.base import Learner
+from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
 from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.combining import family_of
 from rerank.learn.losses import LOSSES, PAIRWISE
@@ -27,7 +29,7 @@ from rerank.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.predict import corpus_score
 from rerank.progress import counting
 from rerank.recipe import ListRecipe, SelectSettings
-from rerank.registry import build, nearest
+from rerank.registry import nearest
 from rerank.runs import Run, checkpoint_of
 from rerank.settings import Settings
 from rerank.shards import Lists, parts
@@ -52,6 +54,9 @@ def train_run(
     ``unfinished``: where checkpoints go, and what to go on from; whoever stores the run removes them. ``engine``: whose
     workers train sections, where there is mixing.
     """
+    split = recipe.data.dev
+    if dev is None and recipe.learner.get("base") == AUTO:
+        corpus, dev, split = *held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
@@ -63,13 +68,15 @@ def train_run(
         corpus = corpus.keep_columns(columns)
     checkpoint = checkpoint_of(recipe, "training", data, unfinished)
     training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
+    base = judge_base(recipe, training, split, metric)
     updates = training.log.arrays() if training.log is not None else {}
-    about = _about(recipe, training, corpus) | chosen | {"ties": "any" if any_ties(recipe, corpus) else "base"}
+    ties = "any" if any_ties(recipe, corpus) else "base"
+    about = _about(recipe, training, corpus) | {"base": base, "ties": ties} | chosen
     warm = recipe.training.warm_start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
-    kept = updates if recipe.training.vote and not warm else {}
+    kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
 
 
@@ -87,7 +94,7 @@ def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
     ):
         return {}
     first = training.log.head(training.history[0]["updates"])
-    return bounds(first, corpus, rule, training.weights["average"], hinge=loss == "hinge")
+    return bounds(first, corpus, rule, learner.average(training.state), hinge=loss == "hinge")
 
 
 def pair_source(settings: Settings) -> PairSource:
@@ -132,7 +139,7 @@ def check_mixing(recipe: ListRecipe) -> None:
     if settings.mixing is not None:
         named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
         for learner in named:
-            family_of(build(learners, learner, "learner"), settings.mixing.rule, settings.mixing.keep)
+            family_of(make_learner(learner), settings.mixing.rule, settings.mixing.keep)
 
 
 def check_room(recipe: ListRecipe) -> None:
@@ -145,7 +152,7 @@ def check_room(recipe: ListRecipe) -> None:
     bits = recipe.features.hash_bits
     if bits is None:
         return
-    need = bytes_needed(build(learners, recipe.learner, "learner"), 1 << bits)
+    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
     memory = psutil.virtual_memory()
     said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
     if need > memory.total:
@@ -183,11 +190,15 @@ def _train(
 ) -> Training:
     settings = recipe.training
     sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
+    search = None if dev is None else BaseSearch(dev, metric)
 
     def say(line: dict[str, Any]) -> None:
-        """Give the scores of an epoch's history line the metric's own sign, and log it."""
+        """Give the scores of an epoch's history line the metric's own sign, add the base's, and log it."""
         line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
         shown = "".join(f", {key} {metric.text(line[key])}" for key in ("train", "dev") if key in line)
+        if search is not None:
+            line["dev_base"] = sign * search.base_score
+            shown += f" (base {metric.text(line['dev_base'])})"
         count.advance(left=last - line["epoch"])
         log.info(
             "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
@@ -202,6 +213,7 @@ def _train(
         corpus = with_corpus_gains(corpus, metric, targets, share)
     warm = _warm(settings.warm_start, learner, corpus, data)
     last = epochs + (warm[1] if warm is not None else 0)
+    automatic = learner.get("base") == AUTO
     with counting("train", total=epochs, unit="epochs", lines=False) as count:
         how: dict[str, Any] = {
             "epochs": epochs,
@@ -211,13 +223,14 @@ def _train(
             "predictor": settings.predictor,
             "patience": settings.patience,
             "evaluate_train": lambda weights: sign * corpus_score(corpus, weights, metric),
-            "evaluate_dev": None if dev is None else lambda weights: sign * corpus_score(dev, weights, metric),
+            "evaluate_dev": None if dev is None or automatic else lambda w: sign * corpus_score(dev, w, metric),
+            "weigh": search if automatic else None,
             "warm": warm,
             "pairs": pair_source(settings.pairs),
             "on_epoch": say,
             "checkpoint": checkpoint,
         }
-        made = build(learners, learner, "learner")
+        made = make_learner(learner, base=training_base(settings.warm_start, corpus) if automatic else 1.0)
         if settings.mixing is not None:
             log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
             mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.directory if checkpoint else None
@@ -231,7 +244,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     if path is None:
         return None
     model = Model.load(path)
-    going_on = build(learners, learner, "learner")
+    going_on = make_learner(learner)
     fresh = going_on.init(corpus.width)
     fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
     state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh

@@ -21,7 +21,8 @@ from rerank.errors import DataError
 from rerank.evaluation import Selections
 from rerank.extraction import Extracted
 from rerank.files import new_directory
-from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.base import Learner, Weights
+from rerank.learn.base_weight import make_learner
 from rerank.learn.gathering import gather
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import best
@@ -32,7 +33,6 @@ from rerank.oracle import base_choice, oracles
 from rerank.predict import choices as choices_of
 from rerank.progress import counting
 from rerank.recipe import ListRecipe
-from rerank.registry import build
 from rerank.report.data import Curve
 from rerank.shards import Lists, part_count, selected
 from rerank.strict_json import as_json
@@ -60,14 +60,17 @@ class Run:
 
     @property
     def learner(self) -> Learner:
-        """The learner with its parameters."""
-        return build(learners, self.recipe.learner, "learner")
+        """The learner with its parameters, for voting."""
+        return make_learner(self.recipe.learner, base=self.training["base"]["votes"])
 
     @property
     def dev_score(self) -> float | None:
-        """The metric on dev at the epoch that was kept, or of the tuned predictor; None without a dev split."""
+        """The metric on dev at the epoch that was kept, or of the tuned predictor, or of the base where the model is
+        nothing else; None without a dev split."""
         if "dev" in self.training.get("mert", {}):
             return float(self.training["mert"]["dev"])
+        if self.training["base"]["kept"]:
+            return float(self.training["base"]["dev"])
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 

@@ -26,7 +26,17 @@ EXTRACTION = (
     "assembly.py", "blocks.py", "compile.py", "content", "corpus.py", "extraction.py", "features", "metrics", "readers",
     "shards.py", "symbols.py", "tokens.py",
 )  # fmt: skip
-TRAINING = (*EXTRACTION, "learn", "oracle.py", "predict.py", "run_training.py", "runs.py", "standard.py", "tuning.py")
+TRAINING = (
+    *EXTRACTION,
+    "base_score.py",
+    "learn",
+    "oracle.py",
+    "predict.py",
+    "run_training.py",
+    "runs.py",
+    "standard.py",
+    "tuning.py",
+)
 CLASSIFICATION = (
     "class_names.py", "classification", "compile.py", "corpus.py", "estimators", "labelled.py", "labelled_kernel.py",
     "learn", "metrics", "oracle.py", "predict.py", "readers", "shards.py", "symbols.py", "synthetic.py",

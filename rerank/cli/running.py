@@ -29,7 +29,7 @@ from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
 from rerank.report.measures import MEASURES
 from rerank.report.summary import signatures, summary
 from rerank.report.table import plain_text, results_table
-from rerank.report.verdict import verdict
+from rerank.report.verdict import unbeaten, verdict
 from rerank.results import Metrics
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
@@ -84,11 +84,14 @@ def run(
     settings, directory = _recipe(recipe, set_, output)
     with _engine(settings, engine, workers, address) as opened:
         if isinstance(settings, ClassificationRecipe):
+            result: Metrics = {}
             _print_tables(classification.run(settings, directory, resume=resume, engine=opened))
         else:
             lists = _of_lists(settings, "run")
-            _print_results(lists, pipeline.run(lists, directory, resume=resume, engine=opened))
+            result = pipeline.run(lists, directory, resume=resume, engine=opened)
+            _print_results(lists, result)
     out.print(f"report: {directory / 'report.html'}")
+    _print_unbeaten(result)
 
 
 @app.command()
@@ -140,6 +143,7 @@ def train(
     training = result["training"]
     out.print(f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights")
     out.print(f"model: {directory / 'model'}")
+    _print_unbeaten(result)
 
 
 @app.command("test")
@@ -155,8 +159,10 @@ def evaluate_model(
     settings, directory = _recipe(recipe, set_, output)
     lists = _of_lists(settings, "test")
     with _engine(settings, engine, workers, address) as opened:
-        _print_results(lists, pipeline.run(lists, directory, resume=True, stages=("test",), engine=opened))
+        result = pipeline.run(lists, directory, resume=True, stages=("test",), engine=opened)
+        _print_results(lists, result)
     out.print(f"report: {directory / 'report.html'}")
+    _print_unbeaten(result)
 
 
 def _of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
@@ -172,6 +178,12 @@ def _print_tables(outcome: Outcome) -> None:
         shown = rich_table(table)
         out.print(shown if out.is_terminal else plain_text(shown).rstrip("\n"))
         out.print(f"{table.note}\n")
+
+
+def _print_unbeaten(result: Metrics) -> None:
+    """The last line of a command, where training has not beaten the base."""
+    if lost := unbeaten(result):
+        out.print(lost)
 
 
 def _print_results(recipe: ListRecipe, result: Metrics) -> None:

@@ -156,20 +156,31 @@ class ErrorSurface:
 
         ``order``: the candidates by slope, if they have been sorted already.
         """
-        order = self.order(slope) if order is None else order
-        intercept, slope = _frozen(intercept), _frozen(slope)
-        L, N = self.lists.size - 1, slope.size
-        longest = int(np.diff(self.lists).max(initial=0))
-        first, hull, since = np.empty(L, np.int64), np.empty(longest, np.int32), np.empty(longest)
-        at, old, new = np.empty(N), np.empty(N, np.int32), np.empty(N, np.int32)
-        E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
-        ranking = np.argsort(at[:E], kind="stable")  # what follows within a list stays behind
+        first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
+        ranking, E = np.argsort(at, kind="stable"), at.size  # what follows within a list stays behind
         sums = np.empty((E + 1, self.stats.shape[1]))
         interval_sums(first, ranking, old, new, self.stats, sums)
         edges = at[ranking]
         wide = np.ones(E + 1, np.bool_)
         wide[1:-1] = edges[1:] > edges[:-1]  # crossings at one place leave no interval between them
         return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], self.reference.sum(axis=0))))
+
+    def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """int64, rising: the candidates that are best of their list for some γ (see ``line``)."""
+        first, _, _, new = self._crossings(intercept, slope, self.order(slope))
+        return np.unique(np.concatenate([first[first >= 0], new]))
+
+    def _crossings(
+        self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Per list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
+        intercept, slope = _frozen(intercept), _frozen(slope)
+        L, N = self.lists.size - 1, slope.size
+        longest = int(np.diff(self.lists).max(initial=0))
+        first, hull, since = np.empty(L, np.int64), np.empty(longest, np.int32), np.empty(longest)
+        at, old, new = np.empty(N), np.empty(N, np.int32), np.empty(N, np.int32)
+        E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
+        return first, at[:E], old[:E], new[:E]
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ from rerank.learn.trainer import (
     Evaluate,
     Look,
     Training,
+    Weigh,
     copy_state,
     logger,
     part_order,
@@ -143,6 +144,7 @@ def train_mixed(
     patience: int | None = None,
     evaluate_train: Evaluate | None = None,
     evaluate_dev: Evaluate | None = None,
+    weigh: Weigh | None = None,
     warm: tuple[State, int] | None = None,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     checkpoint: Checkpoint | None = None,
@@ -161,7 +163,7 @@ def train_mixed(
     require_source(learner, pairs)
     family_of(learner, mixing.rule, mixing.keep)
     course = Course.begin(learner, lists, warm)
-    done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, on_epoch)
+    done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     with _scratch(workspace) as place:
         kind = type(course.state)
         task = Section(learner, lists, "", 0, 0, 0, kind, "", None, str(place), seed, done, shuffle, any_ties, pairs)

@@ -25,6 +25,7 @@ POINTS = 20  # points of the curves of an epoch
 ORACLE_PAIRS = PairSource()
 
 Evaluate = Callable[[Weights], float]
+Weigh = Callable[[Weights], tuple[Weights, float]]
 
 
 @dataclass
@@ -88,6 +89,7 @@ def train(
     patience: int | None = None,
     evaluate_train: Evaluate | None = None,
     evaluate_dev: Evaluate | None = None,
+    weigh: Weigh | None = None,
     warm: tuple[State, int] | None = None,
     keep_log: bool | int = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
@@ -102,6 +104,7 @@ def train(
     oracle: int64 [L], absolute candidates; any_ties: its equals in gain count as correct too.
     pairs: which candidates of a list are compared.
     evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of ``predictor``.
+    weigh: in place of ``evaluate_dev``, from a predictor to the one that is kept (``BaseSearch``), and its score.
     patience: stop after so many epochs without a better dev score.
     warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
     keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
@@ -116,7 +119,7 @@ def train(
     """
     require_source(learner, pairs)
     course = Course.begin(learner, corpus, warm, logged=epochs if keep_log is True else int(keep_log))
-    last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, on_epoch)
+    last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         course.restore(*stored)
         logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
@@ -177,6 +180,7 @@ class Look:
     predictor: str
     evaluate_train: Evaluate | None
     evaluate_dev: Evaluate | None
+    weigh: Weigh | None
     on_epoch: Callable[[dict[str, Any]], None] | None
 
 
@@ -228,22 +232,30 @@ class Course:
             own = weights[look.predictor]
             line = _history(self.nonzeros, self.stats, own, self.seconds) | {"epoch": self.epoch + 1}
         _require_finite(self.learner, line, weights)
+        score: float | None = None
+        if look.weigh is not None:
+            own, score = look.weigh(own)
+            weights[look.predictor], line["base_weight"] = own, own.base
         self.epoch += 1
         self.visited, self.stats, self.seconds, self.nonzeros = 0, [], 0.0, 0
         if look.evaluate_train is not None:
             line["train"] = look.evaluate_train(own)
         if look.evaluate_dev is not None:
-            line["dev"] = look.evaluate_dev(own)
-        self._judge(line, weights)
+            score = look.evaluate_dev(own)
+        if score is not None:
+            line["dev"] = score
+        self._judge(line, weights, look)
         if look.on_epoch is not None:
             look.on_epoch(line)
 
-    def _judge(self, line: dict[str, Any], weights: dict[str, Weights]) -> None:
+    def _judge(self, line: dict[str, Any], weights: dict[str, Weights], look: Look) -> None:
         training = self.training
         training.history.append(line)
         score = line.get("dev", float(self.epoch))
         if self.best_score is None or score > self.best_score:
             self.best_score = score
+            if look.weigh is not None:
+                weights |= {name: look.weigh(other)[0] for name, other in weights.items() if name != look.predictor}
             training.weights, training.state, training.epoch = weights, copy_state(self.state), self.epoch
             self.marks = self.log.marks() if self.log is not None else self.marks
 
@@ -252,7 +264,7 @@ class Course:
         return {"last": self.learner.last(state), "average": self.learner.average(state)}
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """The course as JSON and arrays; the best predictors follow from the best state."""
+        """The course as JSON and arrays; the best predictors follow from the best state and their base."""
         training = self.training
         arrays = {f"state_{name}": np.asarray(array) for name, array in self.state._asdict().items()}
         if training.state is not None:
@@ -263,6 +275,7 @@ class Course:
         own = ("epoch", "visited", "seconds", "nonzeros", "best_score", "marks")
         header = {
             "training": {name: getattr(training, name) for name in kept},
+            "base": {name: weights.base for name, weights in training.weights.items()},
             "course": {name: getattr(self, name) for name in own} | {"stats": [list(part) for part in self.stats]},
         }
         return header, arrays
@@ -280,7 +293,8 @@ class Course:
             self.log = UpdateLog.from_arrays({key[4:]: array for key, array in arrays.items() if key[:4] == "log_"})
         if self.best_score is not None:
             training.state = kind(**{name: arrays[f"best_{name}"] for name in self.state._fields})
-            training.weights = self.predictors(training.state)
+            best = self.predictors(training.state)
+            training.weights = {name: own._replace(base=header["base"][name]) for name, own in best.items()}
 
 
 def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:

@@ -20,6 +20,7 @@ from rerank.report.rows import (
     share_closed,
     splits_of,
 )
+from rerank.report.verdict import unbeaten
 
 _SHOWN = ("last", *PREDICTORS)
 
@@ -54,6 +55,7 @@ def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     )
     amount = f"{measure.text(abs(score - base))} {measure.heading}"
     sentence += f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
+    sentence += f" {lost}" if (lost := unbeaten(metrics)) else ""
     return {"tiles": tiles, "sentence": sentence}
 
 

@@ -1,11 +1,11 @@
-"""What a significance test says, in words: which side is better, or that chance explains the difference."""
+"""What a significance test says, in words: which side is better, or that chance explains it; and what dev says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rerank.report.measures import p_value
+from rerank.report.measures import p_value, primary_of
 
 LEVEL = 0.05
 TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
@@ -32,3 +32,15 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
     better = (difference < 0) == (lower_is_better and of_measure)
     words = [amount if of_measure else "", "better" if better else "worse", f"than {than}" if than else ""]
     return f"{' '.join(word for word in words if word)}, {chance}"
+
+
+def unbeaten(metrics: Mapping[str, Any]) -> str:
+    """What to say where no epoch of the chosen run beat the base on the lists that epochs were chosen by; else ""."""
+    base = metrics.get("training", {}).get("base") or {}
+    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score anew
+        return ""
+    measure = primary_of(metrics)
+    found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    if base["kept"]:
+        return f"{found}: the model is the base itself."
+    return f"{found}: this model does harm there; `base: auto` finds the weight of the base score."

@@ -46,7 +46,7 @@ LAYERS = [
     {"reranker", "inspection", "weights_text", "moses_weights"},
     {"examples", "data"},
     {"runs"},
-    {"tuning", "run_training", "results"},
+    {"tuning", "base_score", "run_training", "results"},
     {"pipeline", "estimators"},
     {"classification"},
     {"cli"},

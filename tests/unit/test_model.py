@@ -22,10 +22,10 @@ from strategies import random_corpus, run
 from rerank.errors import ModelError, RunError
 from rerank.features.table import FeatureTable, HashedTable
 from rerank.learn.base import Weights, learners
+from rerank.learn.base_weight import make_learner
 from rerank.learn.votes import Votes
 from rerank.model import HEADER, Model, header_digest
 from rerank.predict import vote_model
-from rerank.registry import build
 from rerank.strict_json import read_object
 
 CHANGED = "not the one that was saved"
@@ -188,7 +188,7 @@ LEARNERS: list[dict[str, Any]] = [
 
 def trained(spec: dict[str, Any]) -> Model:
     """A model of 16 hashed columns with state and votes."""
-    learner = build(learners, spec, "learner")
+    learner = make_learner(spec)
     ran = run(learner, CORPUS, 2)
     weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
     recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
@@ -213,7 +213,7 @@ def use(model: Model) -> None:
         assert np.isfinite(weights.w).all()
     spec = model.settings.get("learner", {})
     if spec.get("name", "") in learners and model.state:
-        learner = build(learners, spec, "learner")
+        learner = make_learner(spec)
         fresh = learner.init(16, CORPUS.candidate_count)
         state = type(fresh)(**{name: array.copy() for name, array in model.state.items()})
         run(learner, CORPUS, 1, state=state, first=2)

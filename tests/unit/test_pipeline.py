@@ -243,12 +243,16 @@ def test_selection_trains_on_fewer_columns(small_data, workspace):
     assert np.count_nonzero(model.weights["average"].w) <= 20
 
 
-def test_a_warm_start_goes_on_where_a_model_stopped(small_data, workspace):
-    options = {"dev": None}
-    pipeline.run(small.recipe(small_data, data=options, training={"epochs": 2}), workspace / "start")
-    warm = {"epochs": 1, "warm_start": str(workspace / "start" / "model")}
-    on = pipeline.run(small.recipe(small_data, data=options, training=warm), workspace / "on")
-    whole = pipeline.run(small.recipe(small_data, data=options, training={"epochs": 3}), workspace / "three")
+@pytest.mark.parametrize("base", [1, "auto"])
+def test_a_warm_start_goes_on_where_a_model_stopped(small_data, workspace, base):
+    options = {"data": {"dev": None}, "learner": {"name": "perceptron", "base": base}, "seed": 4}
+    vote = {"vote": True}
+    start = pipeline.run(small.recipe(small_data, **options, training={"epochs": 2, **vote}), workspace / "start")
+    assert start["training"]["epochs"] == 2  # it is the last epoch that the model is of
+    warm = {"epochs": 1, "warm_start": str(workspace / "start" / "model"), **vote}
+    on = pipeline.run(small.recipe(small_data, **options, training=warm), workspace / "on")
+    whole = pipeline.run(small.recipe(small_data, **options, training={"epochs": 3, **vote}), workspace / "three")
+    assert on["training"]["base"] == whole["training"]["base"]
     assert on["training"]["epochs"] == 3
     assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
     models = [Model.load(workspace / name / "model") for name in ("on", "three")]
@@ -287,9 +291,13 @@ def test_corpus_oracles_and_free_ties(small_data, workspace):
 
 
 def test_no_dev_split(small_data, workspace):
-    recipe = small.recipe(small_data, data={"dev": None}, runs=TWO_RUNS, training={"epochs": 3, "patience": 1})
+    runs = [
+        {"name": name, "set": {"learner": {"name": "vrda", "base": base}}} for name, base in (("one", 1), ("two", 2))
+    ]
+    recipe = small.recipe(small_data, data={"dev": None}, runs=runs, training={"epochs": 3, "patience": 1})
     metrics = pipeline.run(recipe, workspace / "no dev")
     assert metrics["dev_split"] is None
+    assert metrics["training"]["base"]["beaten"] is None
     assert metrics["chosen"]["name"] == "one"  # nothing to choose by: the first
     assert [run["dev"] for run in metrics["runs"]] == [None, None]
     assert metrics["training"]["epochs"] == 3  # and the last epoch

@@ -13,9 +13,8 @@ import yaml
 from rerank import run_training
 from rerank.content import content_of
 from rerank.errors import RecipeError
-from rerank.learn.base import learners
+from rerank.learn.base_weight import make_learner
 from rerank.recipe import TASKS, Recipe, load_recipe
-from rerank.registry import build
 from rerank.run_training import check_room
 
 
@@ -52,7 +51,7 @@ def test_defaults(load):
     assert recipe.data.path("nbest", "dev") == "./dev.nbest.gz"
     assert recipe.data.reader == {"name": "charniak"}
     assert recipe.metric == {"name": "parseval"}
-    assert recipe.learner == {"name": "vrda"}
+    assert recipe.learner == {"name": "vrda", "base": "auto"}
     assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("cj2005", 5, None)
     assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", False)
 
@@ -74,8 +73,11 @@ def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
         ("data.tests=[a, b, a]", lambda recipe: recipe.data.tests == ("a", "b")),
         ("data.dev=null", lambda recipe: recipe.data.dev is None and recipe.data.splits == ("train", "test")),
         ("features.user={f: 'mine:f'}", lambda recipe: recipe.features.user == {"f": "mine:f"}),
-        ("training.select.learner.name=rda", lambda recipe: recipe.training.select.learner == {"name": "rda"}),
-        ("learner={name: rda, l1: 2}", lambda recipe: recipe.learner == {"name": "rda", "l1": 2}),
+        (
+            "training.select.learner.name=rda",
+            lambda recipe: recipe.training.select.learner == {"name": "rda", "base": "auto"},
+        ),
+        ("learner={name: rda, l1: 2}", lambda recipe: recipe.learner == {"name": "rda", "l1": 2, "base": "auto"}),
         ("seeds=7", lambda recipe: recipe.seeds == (7,)),
         (" seed =7", lambda recipe: recipe.seed == 7),
         ("about=a=b", lambda recipe: recipe.about == "a=b"),
@@ -97,9 +99,9 @@ def test_overrides_apply_in_turn_and_only_to_what_they_name(load):
 
 def test_another_learner_drops_the_parameters_of_the_first(load):
     text = "learner: {name: vrda, eta: 2, l1: 3}"
-    assert load(text, "learner.name=perceptron").learner == {"name": "perceptron"}
-    assert load(text, "learner.name=vrda").learner == {"name": "vrda", "eta": 2, "l1": 3}
-    assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4}
+    assert load(text, "learner.name=perceptron").learner == {"name": "perceptron", "base": "auto"}
+    assert load(text, "learner.name=vrda").learner == {"name": "vrda", "eta": 2, "l1": 3, "base": "auto"}
+    assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4, "base": "auto"}
 
 
 @pytest.mark.parametrize(
@@ -180,15 +182,15 @@ ORDERS = [
 def test_no_override_undoes_another(load, overrides):
     """A setting that the final learner lacks is an error, in whatever order they are given."""
     recipe = load("learner: {name: vrda, l1: 0.5}", *overrides)
-    assert recipe.learner == {"name": "perceptron", "eta": 5}
+    assert recipe.learner == {"name": "perceptron", "eta": 5, "base": "auto"}
     with pytest.raises(RecipeError, match=r"^learner: learner perceptron has no 'eta'; (did you mean|known:)"):
-        build(learners, recipe.learner, "learner")
+        make_learner(recipe.learner)
 
 
 def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, caplog):
     with caplog.at_level("INFO", "rerank"):
         recipe = load("learner: {name: vrda, l1: 0.5}", "learner.name=sgd", "learner.eta=2")
-    assert recipe.learner == {"name": "sgd", "eta": 2}
+    assert recipe.learner == {"name": "sgd", "eta": 2, "base": "auto"}
     assert "--set learner.name sgd takes the place of vrda, and of its settings (l1: 0.5)" in caplog.text
 
 
@@ -210,7 +212,7 @@ def test_an_override_that_nothing_heeds_is_an_error(load, text, override, by):
 def test_an_override_that_some_runs_heed(load):
     text = "runs: [{name: a, set: {learner: {name: sgd}}}, {name: b}]"
     found = {name: recipe.learner for name, recipe in load(text, "learner.name=pa").expand()}
-    assert found == {"a": {"name": "sgd"}, "b": {"name": "pa"}}
+    assert found == {"a": {"name": "sgd", "base": "auto"}, "b": {"name": "pa", "base": "auto"}}
 
 
 def test_values_count_where_aliases_stand(load):
@@ -297,7 +299,7 @@ grid: {learner.base: [0, 1], oracle.ties: [base, any]}
 
 def test_a_single_run_is_called_after_its_learner(load):
     ((name, single),) = load("learner: {name: rda}\nseed: 8").expand()
-    assert (name, single.seed, single.learner) == ("rda", 8, {"name": "rda"})
+    assert (name, single.seed, single.learner) == ("rda", 8, {"name": "rda", "base": "auto"})
 
 
 @pytest.mark.parametrize("change", ["data.root: elsewhere", "features.min_lists: 9", "metric.punctuation: own"])
@@ -318,7 +320,7 @@ def test_expansion_leaves_the_recipe_alone(load):
     recipe = load("runs: [{name: a, set: {learner.eta: 5}}, {name: b}]")
     before = recipe.as_yaml()
     singles = dict(recipe.expand())
-    assert singles["b"].learner == {"name": "vrda"}
+    assert singles["b"].learner == {"name": "vrda", "base": "auto"}
     assert recipe.as_yaml() == before
 
 

@@ -272,7 +272,7 @@ def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> Non
 
 def test_votes_are_those_of_all_predictors(data: Path, workspace: Path) -> None:
     """The dense twin keeps every predictor and lets each vote."""
-    changes: dict[str, Any] = {"learner": {"name": "perceptron"}, "data": {"dev": None}}
+    changes: dict[str, Any] = {"learner": {"name": "perceptron", "base": 1.0}, "data": {"dev": None}}
     run(data, workspace, "voted", **changes)
     loaded = corpora(data, workspace, "test", **changes)
     training, corpus = loaded.training.corpus.part(0), loaded.others["test"].corpus.part(0)
@@ -310,11 +310,11 @@ def test_templates_of_users(data: Path, workspace: Path, tmp_path: Path, monkeyp
 
 
 def test_a_warm_start_goes_on(data: Path, workspace: Path) -> None:
-    options = {"dev": None}
-    run(data, workspace, "start", data=options, training={"epochs": 2, "vote": False})
+    options = {"data": {"dev": None}, "learner": {"name": "vrda", "loss": "hinge", "base": 1}}
+    run(data, workspace, "start", **options, training={"epochs": 2, "vote": False})
     warm = {"epochs": 1, "warm_start": str(workspace / "texts" / "start" / "model")}
-    on = run(data, workspace, "on", data=options, training=warm)
-    whole = run(data, workspace, "whole", data=options, training={"epochs": 3})
+    on = run(data, workspace, "on", **options, training=warm)
+    whole = run(data, workspace, "whole", **options, training={"epochs": 3})
     assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
     weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in ("on", "whole")]
     assert np.array_equal(*weights)

@@ -1,0 +1,138 @@
+"""How much the base score weighs: little while a learner trains, and what is best on held-out lists afterwards.
+
+A predictor scores γ·b(y) + w·φ(y). What w is worth beside b depends on the learner, its step and the number of lists,
+so that no number suits all. With ``base: auto`` a learner trains with START/σ, σ the standard deviation of base scores
+from their lists' means (what dense columns are divided by too), and γ ≥ 0 is searched for on held-out lists after every
+epoch: exactly, since the metric is constant in γ but where some list's best candidate changes (Och 2003, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rerank.compile import kernel
+from rerank.errors import RecipeError
+from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.error_surface import ErrorSurface, Line
+from rerank.learn.scoring import best, scores
+from rerank.metrics.base import Metric
+from rerank.oracle import base_choice, statistics_of
+from rerank.registry import build
+from rerank.shards import Lists, parts, reference_rows, selected
+
+AUTO = "auto"
+# The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007
+# lists to train on and twelve settings of nine learners: from 0 to 0.03 means are the same, from 0.1 on they fall.
+START = 0.01
+NARROW = 1e-6  # of γ: shorter intervals are no place to be in. Windows over neighbours brought nothing on those lists.
+LARGEST = 1e300  # of γ
+ROUNDING = 1e-12  # of a score: so near to the best is equally good
+
+
+def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: float = 1.0) -> Learner:
+    """The learner that a recipe describes; ``base``: its weight of the base score where the recipe says "auto".
+
+    Raises
+    ------
+    RecipeError: see ``build``; ``key`` is where the settings stand.
+    """
+    found = settings.get("base")
+    if isinstance(found, str) and found != AUTO:
+        raise RecipeError(f"found {found!r}; expected a finite number from 0, or {AUTO}", key=f"{key}.base")
+    if found != AUTO:
+        return build(learners, settings, key)
+    made = build(learners, {name: value for name, value in settings.items() if name != "base"}, key)
+    return replace(made, base=base) if hasattr(made, "base") else made  # type: ignore[type-var]
+
+
+@kernel
+def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float:
+    """``total`` and (b(y) − mean of its list)² of all candidates, one after the other."""
+    for i in range(lists.shape[0] - 1):
+        first, last = lists[i], lists[i + 1]
+        mean = 0.0
+        for y in range(first, last):
+            mean += (base[y] - base[first]) / (last - first)  # exactly 0 where all are alike
+        for y in range(first, last):
+            total += (base[y] - base[first] - mean) ** 2
+    return total
+
+
+def start_weight(lists: Lists) -> float:
+    """START/σ of training lists; START where base scores are all alike within lists."""
+    total = 0.0
+    for _, part in parts(lists):
+        total = add_base_squares(part.lists, part.base, total)
+    deviation = np.sqrt(total / max(lists.candidate_count, 1))
+    usable = deviation > 0 and np.isfinite(START / deviation) and np.isfinite(deviation)
+    return float(START / deviation) if usable else START
+
+
+def best_weight(line: Line, sign: float = 1.0) -> float | None:
+    """The γ > 0 in the middle of a line's best interval, of equally good ones the widest; None where γ changes nothing.
+
+    ``sign``: by what scores are multiplied so that higher is better. The last interval, in which the base score alone
+    decides, counts as long as twice its beginning.
+    """
+    first, last = np.searchsorted(line.edges, 0.0, side="right"), np.searchsorted(line.edges, LARGEST)
+    edges, levels = line.edges[first:last], sign * line.scores[first : last + 1]
+    if not edges.size:
+        return None
+    ends = np.concatenate([[0.0], edges, [3 * edges[-1]]])
+    width, middle = np.diff(ends), (ends[1:] + ends[:-1]) / 2
+    levels[width <= NARROW * middle] = -np.inf
+    top = np.flatnonzero(levels >= levels.max() - ROUNDING * np.abs(levels.max()))
+    return float(middle[top[np.argmax(width[top])]])
+
+
+@dataclass(frozen=True)
+class BaseSearch:
+    """The search for γ on held-out lists ``dev``. Scores are such that higher is better, whatever the metric."""
+
+    dev: Lists
+    metric: Metric
+
+    @property
+    def sign(self) -> float:
+        """By what the metric is multiplied so that higher is better."""
+        return -1.0 if self.metric.lower_is_better else 1.0
+
+    @cached_property
+    def base_score(self) -> float:
+        """The score of the base itself."""
+        return self._score(selected(self.dev, lambda part: base_choice(part.lists, part.base)))
+
+    def __call__(self, weights: Weights) -> tuple[Weights, float]:
+        """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""
+        learned = [scores(part, Weights(weights.w, 0.0)) for _, part in parts(self.dev)]
+        found = best_weight(self.line(learned), self.sign)
+        gamma, own = weights.base if found is None else found, iter(learned)
+        chosen = selected(self.dev, lambda part: best(part, next(own) + gamma * part.base))
+        return Weights(weights.w, gamma), self._score(chosen)
+
+    def line(self, learned: list[np.ndarray]) -> Line:
+        """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s, a part (float64 [N]) each.
+
+        Only candidates that are best for some γ are gathered from the parts.
+        """
+        found = []
+        for (_, part), s in zip(parts(self.dev), learned, strict=True):
+            nothing = np.zeros((s.size, 0))
+            surface = ErrorSurface.of(part.lists, nothing, part.stats, part.reference, self.metric, part.base)
+            kept = surface.hull(s, surface.base)
+            sizes = np.diff(np.searchsorted(kept, part.lists))
+            found.append((sizes, s[kept], surface.base[kept], part.stats[kept]))
+        sizes, s, base, stats = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        lists = np.concatenate([[0], np.cumsum(sizes)])
+        reference = reference_rows(self.dev)
+        surface = ErrorSurface.of(lists, np.zeros((s.size, 0)), stats, reference, self.metric, base)
+        return surface.line(s, base)
+
+    def _score(self, chosen: np.ndarray) -> float:
+        totals = statistics_of(self.dev, chosen).sum(axis=0), reference_rows(self.dev).sum(axis=0)
+        return self.sign * float(self.metric.scores(*totals))
