@@ -7,19 +7,21 @@ a recipe, a data file, a model or a command line, 128 + n where signal n stopped
 
 from __future__ import annotations
 
+from rerank.escaping import plain
+
 LONGEST_NAME = 100  # characters of an id or key in a message
 LONGEST_MESSAGE = 2000
 
 
 def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
-    """What is from a file as a message shows it: not endless, and nothing that a terminal would obey but ``kept``."""
-    start = "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text[:longest])
+    """The start of a text as a message shows it."""
+    start = plain(text[:longest], kept)
     return start if len(text) <= longest else f"{start}..."
 
 
-def placed(place: str, message: str) -> str:
-    """A message behind its place."""
-    message = _shown(message, LONGEST_MESSAGE, kept="\n\t")
+def placed(place: str, message: str, kept: str = "\t") -> str:
+    """A message behind its place, both plain but for the characters ``kept``."""
+    message = _shown(message, LONGEST_MESSAGE, kept)
     return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
 
 
@@ -56,7 +58,7 @@ class RecipeError(RerankError):
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
         place = ": ".join(part for part in (path, _shown(key or "")) if part)
-        super().__init__(placed(place, message))
+        super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages show its lines
 
 
 class ModelError(RerankError):

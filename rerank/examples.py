@@ -9,7 +9,7 @@ from rerank.model import Model
 from rerank.readers.base import NBestList, SkipCount
 from rerank.recipe import ListRecipe
 from rerank.report.data import Contribution, Example
-from rerank.reranker import Opened, Reranker
+from rerank.reranker import Reranker
 from rerank.shards import Lists, first_candidates, own, parts
 
 FEATURES_SHOWN = 10
@@ -58,17 +58,17 @@ def make_examples(
     reranker = Reranker(model, recipe.predictor)
     firsts = first_candidates(corpus)
     found: dict[int, Example] = {}
-    for item in reranker.content.pairs(recipe.data, split, SkipCount("skip")):
+    for opened, item in reranker.pairs(recipe.data, split, SkipCount("skip")):
         i = wanted.get(item.nbest.id)
         if i is None or i in found:
             continue
         places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
-        parts = reranker.explain(Opened(item.nbest, item.content), places[1], places[0])
+        parts = reranker.explain(opened, places[1], places[0])
         texts = [text.decode("utf-8", "replace") for text in (item.nbest.texts[y] for y in places)]
         found[i] = Example(
             split=split,
             list_id=item.nbest.id,
-            gold=reranker.content.gold_text(item.gold),
+            gold=reranker.content.gold_text(item),
             base=texts[0],
             chosen=texts[1],
             base_gain=float(gains["base"][i]),

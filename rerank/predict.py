@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rerank.corpus import Corpus
 from rerank.learn.base import Weights
 from rerank.learn.scoring import best, scores
 from rerank.learn.votes import Votes
-from rerank.learn.voting import vote
+from rerank.learn.voting import check_lists, vote
 from rerank.metrics.base import Metric
 from rerank.model import Model
 from rerank.oracle import statistics_of
@@ -26,6 +28,13 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
     return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
 
 
-def vote_model(model: Model, corpus: Corpus) -> np.ndarray:
-    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps."""
-    return vote(Votes.from_arrays(model.votes), corpus)
+def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
+    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps; ``names``: of the lists.
+
+    Raises
+    ------
+    DataError: a list is too long.
+    """
+    votes = Votes.from_arrays(model.votes)
+    check_lists(votes, corpus, names)
+    return vote(votes, corpus)

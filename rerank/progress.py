@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -21,10 +21,22 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from rerank.escaping import plain
+
 T = TypeVar("T")
 log = logging.getLogger("rerank")
+
+
+class PlainConsole(Console):
+    """A console that makes all strings plain before it lays them out, those in cells of tables too."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """See ``Console.render_str``."""
+        return super().render_str(plain(text, kept="\n\t"), **options)
+
+
 # Paths and words may look like emoji codes ("file:100: ..."): they are shown as they are.
-console = Console(stderr=True, emoji=False)
+console = PlainConsole(stderr=True, emoji=False)
 
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -40,6 +52,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 @contextmanager
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
     """Show how far the block has come, which says so by ``advance``: on a terminal, and elsewhere if ``lines``."""
+    what = plain(what)
     count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
     try:
         yield count

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.content import content_of, recipe_of
-from rerank.content.base import make_reader
+from rerank.content.base import Pair, make_reader
 from rerank.corpus import Corpus
 from rerank.errors import DataError, ModelError
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
+from rerank.learn.scoring import add_scores
 from rerank.model import Model
 from rerank.predict import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
@@ -23,6 +25,7 @@ from rerank.readers.references import read_lines
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.text_list import TextList
+from rerank.recipe import SplitSettings
 
 VOTE_BATCH = 64
 
@@ -33,13 +36,15 @@ class Ranked(NamedTuple):
     nbest: NBestList
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
+    unknown: int = 0  # how many features that vary in the list the model does not know
 
 
 class Opened(NamedTuple):
-    """A list and what its candidates are (trees, or words and phrases)."""
+    """A list and what its candidates are (trees, or words and phrases), for Rerankers of one model."""
 
     nbest: NBestList
     content: Any
+    model: str  # its digest, see ``model_digest``
 
 
 class Contribution(NamedTuple):
@@ -54,16 +59,6 @@ class Contribution(NamedTuple):
     def amount(self) -> float:
         """The contribution."""
         return self.weight * (self.value - self.other)
-
-
-@kernel
-def add_scores(
-    weight: np.ndarray, first: np.ndarray, candidate: np.ndarray, value: np.ndarray, scores: np.ndarray
-) -> None:
-    """Add weight[i] × value of every feature i of a list to the scores of its candidates."""
-    for i in range(weight.shape[0]):
-        for e in range(first[i], first[i + 1]):
-            scores[candidate[e]] += weight[i] * value[e]
 
 
 def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
@@ -114,6 +109,12 @@ def with_sources(
         raise DataError(f"{message}; every list needs one, in the same order", path=name, line=number + 1)
 
 
+def model_digest(model: Model) -> str:
+    """What tells a model from others: its settings, where it comes from, its columns and its weights of the base."""
+    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Candidates by score, ties by base score, then by index (int64 [N])."""
     return np.lexsort((np.arange(scores.size), -base, -scores))
@@ -121,6 +122,9 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 class Reranker:
     """Applies a model to lists as they come, one at a time.
+
+    Threads may share a Reranker, and the lists that it opens: a call keeps what it needs to itself, and nothing of a
+    list remains. See docs/serving.md.
 
     Parameters
     ----------
@@ -136,9 +140,13 @@ class Reranker:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe = model, predictor, recipe
         # Values as they are, not relative to the list: scores then compare across lists.
-        self.content = content_of(recipe, centred=False, columns=ScoreColumns.of_table(model.table.about))
-        self.unknown_features = 0
-        self.without_source = 0  # lists of texts whose source nobody knows
+        columns = ScoreColumns.of_table(model.table.about)
+        self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
+        self._digest = model_digest(model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: the model, from which everything else is made."""
+        return Reranker, (self.model, self.predictor)
 
     @property
     def reader(self) -> Reader:
@@ -155,41 +163,62 @@ class Reranker:
         hold theirs.
         """
         for nbest in with_sources(reader.knowing(self.content.columns).read(path), sources, path):
-            found = nbest if isinstance(nbest, BadList) else self.content.open(nbest)
-            if isinstance(found, BadList):
-                count.bad(found)
-                yield found
+            opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
+            if isinstance(opened, BadList):
+                count.bad(opened)
             else:
-                count.good(found[0])
-                count.scores.unknown.update(self.content.unknown(found[0]))
-                self.without_source += isinstance(found[0], TextList) and found[0].source is None
-                yield Opened(*found)
+                count.good(opened.nbest)
+                count.scores.unknown.update(self.content.unknown(opened.nbest))
+            yield opened
+
+    def open(self, nbest: NBestList) -> Opened | BadList:
+        """A list, less the candidates that cannot be used, with what the others are; or why there are none."""
+        found = self.content.open(nbest)
+        return found if isinstance(found, BadList) else Opened(*found, self._digest)
+
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
+
+        Raises
+        ------
+        DataError: see the readers.
+        """
+        for pair in self.content.pairs(data, split, count):
+            yield Opened(pair.nbest, pair.content, self._digest), pair
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
-        """Features of a list, and their columns (int32, negative where the model does not know them)."""
-        features = self.content.features(*opened)
-        columns = self.model.table.columns(features)
-        self.unknown_features += int(np.count_nonzero(columns < 0))
-        return features, columns
+        """Features of a list, and their columns (int32, negative where the model does not know them).
+
+        Raises
+        ------
+        ModelError: the list was opened for another model.
+        """
+        if opened.model != self._digest:
+            message = f"list {opened.nbest.id} was opened for another model; open it by a Reranker of this one"
+            raise ModelError(message, path=opened.nbest.path)
+        features = self.content.features(opened.nbest, opened.content)
+        return features, self.model.table.columns(features)
 
     def scores(self, opened: Opened) -> np.ndarray:
         """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
+        return self._score(opened).scores
+
+    def _score(self, opened: Opened) -> Ranked:
+        """A list in the order of its scores."""
         weights = self.model.weights[self.predictor]
         features, columns = self.features(opened)
-        weight = np.where(columns >= 0, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
+        known = columns >= 0
+        weight = np.where(known, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
         scores = weights.base * opened.nbest.base
         add_scores(weight, features.first, features.candidate, features.value, scores)
-        return scores
+        order = rank(scores, opened.nbest.base)
+        return Ranked(opened.nbest, order, scores, columns.size - int(np.count_nonzero(known)))
 
     def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
         """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
         if self.predictor != "voted":
             for item in lists:
-                if isinstance(item, BadList):
-                    yield item
-                else:
-                    scores = self.scores(item)
-                    yield Ranked(item[0], rank(scores, item[0].base), scores)
+                yield item if isinstance(item, BadList) else self._score(item)
             return
         batch: list[Opened | BadList] = []
         for item in lists:
@@ -200,8 +229,11 @@ class Reranker:
         yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
-        corpus = self.corpus([item for item in batch if not isinstance(item, BadList)])
-        votes = vote_model(self.model, corpus)
+        found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
+        corpus = self._corpus(found)
+        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
+        votes = vote_model(self.model, corpus, names)
+        columns = iter([columns for _, _, columns in found])
         at = 0
         for item in batch:
             if isinstance(item, BadList):
@@ -209,13 +241,15 @@ class Reranker:
                 continue
             scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
             at += 1
-            yield Ranked(item[0], rank(scores, item[0].base), scores)
+            yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
 
     def corpus(self, lists: Sequence[Opened]) -> Corpus:
         """Lists without references as a corpus of the model's columns."""
+        return self._corpus([(opened, *self.features(opened)) for opened in lists])
+
+    def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
         rows = RowBuilder()
-        for opened in lists:
-            features, columns = self.features(opened)
+        for opened, features, columns in lists:
             nothing = np.zeros(len(opened.nbest))
             rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
         table = self.model.table

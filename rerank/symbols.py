@@ -7,7 +7,9 @@ ways and back to text.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,6 +75,19 @@ def text_hash(text: str) -> int:
     return (h ^ (h >> 31)) or 1
 
 
+@lru_cache(maxsize=1 << 12)
+def known_hash(text: str | bytes) -> int:
+    """``text_hash`` of a text (bytes are UTF-8), quick for one that came lately."""
+    return text_hash(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
+
+
+@kernel
+def _hash_places(data: np.ndarray, places: np.ndarray, hashes: np.ndarray) -> None:
+    """The hashes of the texts ``data[places[i, 0]:places[i, 1]]`` (uint8; int64 [n, 2])."""
+    for i in range(places.shape[0]):
+        hashes[i] = hash_bytes(data, places[i, 0], places[i, 1])
+
+
 @kernel
 def _rehash(keys: np.ndarray, ids: np.ndarray, new_keys: np.ndarray, new_ids: np.ndarray) -> None:
     for slot in range(keys.shape[0]):
@@ -94,6 +109,15 @@ class SymbolTable:
         self._texts: list[str] = []
         self._hashes = np.zeros(1 << 11, np.uint64)
         self._lower = np.zeros(1 << 11, np.int32)
+        self._asked: dict[str | bytes, int] = {}  # what ``hash_of`` gave
+
+    def copy(self) -> SymbolTable:
+        """A table with the same texts and ids, which goes its own way."""
+        new = SymbolTable.__new__(SymbolTable)
+        new.index = SymbolIndex(self.index.keys.copy(), self.index.ids.copy())
+        new._texts, new._asked = self._texts.copy(), self._asked.copy()
+        new._hashes, new._lower = self._hashes.copy(), self._lower.copy()
+        return new
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -119,24 +143,44 @@ class SymbolTable:
 
     def intern(self, text: str) -> int:
         """The id of ``text``, new or old."""
-        h = np.uint64(text_hash(text))
+        h = np.uint64(known_hash(text))
         slot = find_slot(self.index.keys, h)
         if self.index.keys[slot]:
             return int(self.index.ids[slot])
         symbol = len(self._texts)
         self.index.keys[slot] = h
         self.index.ids[slot] = symbol
-        self._append(text, h)
-        self._set_lower(symbol)
+        self._fit(1)
+        self._hashes[symbol], self._lower[symbol] = h, symbol
+        self._texts.append(text)
+        self.reserve(1)
+        if (low := text.lower()) != text:
+            self._lower[symbol] = self.intern(low)
         return symbol
 
-    def adopt(self, texts: list[str]) -> None:
-        """Append texts whose slots a kernel has already filled with the ids len(self), len(self) + 1, ..."""
-        first = len(self)
-        for text in texts:
-            self._append(text, np.uint64(text_hash(text)))
-        for symbol in range(first, first + len(texts)):
-            self._set_lower(symbol)
+    def hash_of(self, text: str | bytes) -> int:
+        """The hash of a text (bytes are UTF-8), which enters the table; quick for one that comes again."""
+        found = self._asked.get(text)
+        if found is None:
+            self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
+            found = self._asked[text] = known_hash(text)
+        return found
+
+    def adopt(self, data: bytes, places: np.ndarray) -> None:
+        """Append the texts ``data[places[i, 0]:places[i, 1]]`` (int64 [n, 2]).
+
+        A kernel has already filled their slots with the ids len(self), len(self) + 1, ...
+        """
+        first, more = len(self), places.shape[0]
+        self._fit(more)
+        _hash_places(np.frombuffer(data, np.uint8), places, self._hashes[first : first + more])
+        self._lower[first : first + more] = np.arange(first, first + more)
+        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b in places.tolist()]
+        self._texts += texts
+        self.reserve(1)
+        for symbol, text in enumerate(texts, start=first):
+            if (low := text.lower()) != text:
+                self._lower[symbol] = self.intern(low)
 
     def reserve(self, more: int) -> None:
         """Make room for ``more`` new symbols at a load of at most one half."""
@@ -147,16 +191,25 @@ class SymbolTable:
             _rehash(self.index.keys, self.index.ids, index.keys, index.ids)
             self.index = index
 
-    def _append(self, text: str, h: np.uint64) -> None:
-        symbol = len(self._texts)
-        if symbol == self._hashes.shape[0]:
+    def _fit(self, more: int) -> None:
+        """Make room for ``more`` hashes."""
+        while len(self._texts) + more > self._hashes.shape[0]:
             self._hashes = np.concatenate([self._hashes, np.zeros_like(self._hashes)])
             self._lower = np.concatenate([self._lower, np.zeros_like(self._lower)])
-        self._texts.append(text)
-        self._hashes[symbol] = h
-        self._lower[symbol] = symbol
-        self.reserve(1)
 
-    def _set_lower(self, symbol: int) -> None:
-        low = self._texts[symbol].lower()
-        self._lower[symbol] = self.intern(low) if low != self._texts[symbol] else symbol
+
+class LabelArray:
+    """A number for every symbol: that of certain texts, which enter ``symbols``, and 0 for all others."""
+
+    def __init__(self, symbols: SymbolTable, numbers: Mapping[str, int], kind: Any) -> None:
+        ids = [symbols.intern(text) for text in numbers]
+        self._of = np.zeros(len(symbols), kind)
+        self._of[ids] = list(numbers.values())
+
+    def of(self, size: int) -> np.ndarray:
+        """The numbers of the ids below ``size`` of the table, or of a copy of it, whatever has entered it since."""
+        of = self._of
+        if size > of.size:  # threads may come here at once: all of them find the same
+            of = np.concatenate([of, np.zeros(max(size, 2 * of.size) - of.size, of.dtype)])
+            self._of = of
+        return of[:size]

@@ -86,9 +86,6 @@ def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Toke
         new = np.empty((room, 2), np.int64)
         index = symbols.index
         fresh = enter_words(data, bounds, tokens.hashes, index.keys, index.ids, len(symbols), new)
-        if fresh >= 0:
-            symbols.adopt([raw[a:b].decode("utf-8", "surrogateescape") for a, b in new[:fresh].tolist()])
-        else:  # words that had room are in the index but have no text yet: adopt them, then go on
-            symbols.adopt([raw[a:b].decode("utf-8", "surrogateescape") for a, b in new.tolist()])
-            room *= 4
+        symbols.adopt(raw, new[:fresh] if fresh >= 0 else new)  # those that had no room come in the next round
+        room *= 4
     return tokens

@@ -1,9 +1,9 @@
 """Weights as text, ``name weight`` a line, for other programs; and back, to the bit.
 
-A name is that of the feature table (``Template|symbols``) with white space, control characters, "%" and a "#" in front
-as %XX, the bytes of their UTF-8. Names that several columns share have ``%00#`` and the feature's hash behind them. The
-weight of the base score is called ``base``: features have a "|" in their names. Weights are written with as many
-digits as it takes to read the same number; those that are 0 are left out.
+A name is that of the feature table (``Template|symbols``) with white space, control characters, marks of direction, "%"
+and a "#" in front as %XX, the bytes of their UTF-8. Names that several columns share have ``%00#`` and the feature's
+hash behind them. The weight of the base score is called ``base``: features have a "|" in their names. Weights are
+written with as many digits as it takes to read the same number; those that are 0 are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from rerank.readers.streams import PathLike, open_stream, stream_name
 
 BASE = "base"
 Order = Literal["weight", "name"]
-_SPECIAL = re.compile(r"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff]|^#")
+_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change what a reader sees
+_SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
 _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _NEAR = 64  # names before and after an unknown one, in their order, among which the nearest are looked for
 

@@ -10,7 +10,6 @@ import sys
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.logging import RichHandler
 from typer.core import TyperGroup
 
@@ -18,7 +17,7 @@ from rerank import __version__
 from rerank.cli.ending import Command, command_line, unforeseen
 from rerank.errors import RerankError, StoppedError
 from rerank.interrupts import Interrupted
-from rerank.progress import console
+from rerank.progress import PlainConsole, console
 from rerank.unforeseen import UnforeseenError
 
 # Wrong usage, in the terms of click, which typer may bring itself.
@@ -84,7 +83,9 @@ app = typer.Typer(
 )
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
 # is no width to fit: tables keep their natural one.
-out = Console(markup=False, emoji=False, highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+out = PlainConsole(
+    markup=False, emoji=False, highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200
+)
 
 OnBadList = Annotated[
     Literal["error", "skip"],

@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from rerank.cli.application import Predictor, app, out
 from rerank.data import dev_corpus
 from rerank.errors import DataError, RecipeError
+from rerank.escaping import plain
 from rerank.inspection import ablate as ablation
 from rerank.inspection import find_features, part_sizes, provenance_rows, shares
 from rerank.model import Model
@@ -21,11 +22,6 @@ from rerank.readers.base import BadList, SkipCount
 from rerank.reranker import Opened, Reranker, rank
 
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
-
-
-def plain(text: str) -> str:
-    """``text`` with \\x1b and the like for what a terminal would not show, or act on: models may be strangers'."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 @app.command()
@@ -123,7 +119,7 @@ def explain(
     table = RichTable("", "candidate", "score", "base score", "text")
     for name, y in places:
         text = found.nbest.texts[y].decode("utf-8", "replace")
-        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found.nbest.base[y]:.4f}", text)
+        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found.nbest.base[y]:.4f}", plain(text))
     out.print(table)
     for name, other in places[1:]:
         if other == winner:
@@ -150,10 +146,10 @@ def _find(reranker: Reranker, nbest: str, gold: str | None, sources: str | None,
             if not isinstance(item, BadList) and item.nbest.id == list_id:
                 return item, -1
     else:
-        for pair in content.pairs(reranker.recipe.data.of_files(nbest, gold, sources), "", count):
+        for opened, pair in reranker.pairs(reranker.recipe.data.of_files(nbest, gold, sources), "", count):
             if pair.nbest.id == list_id:
                 own, stats = content.stats(*pair)
                 gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
                 best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-                return Opened(pair.nbest, pair.content), best
+                return opened, best
     raise DataError(f"no usable list {list_id!r} in the file", path=nbest)

@@ -17,6 +17,7 @@ from rerank.outputs import check_apart
 from rerank.progress import track
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.streams import open_output, single_stdin
+from rerank.readers.text_list import TextList
 from rerank.reranker import Ranked, Reranker, write_ranked
 
 log = logging.getLogger("rerank")
@@ -70,17 +71,20 @@ def rerank(
         log.warning("%d of the %d lists had no usable candidate: %s each", found["empty"], found["all"], what)
     if not found["all"]:
         log.warning("no list in the input")
-    if reranker.without_source:
+    if found["without source"]:
         message = "%d lists came without their source: features of phrases and word pairs are missing; see --sources"
-        log.warning(message, reranker.without_source)
-    log.info("%d lists, %d unknown features", count.lists, reranker.unknown_features)
+        log.warning(message, found["without source"])
+    log.info("%d lists, %d unknown features", count.lists, found["unknown"])
 
 
 def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
-    """Pass ``lists`` on while counting them, and those that have no candidate."""
+    """Pass ``lists`` on while counting them, those without candidates or source, and what the model does not know."""
     for ranked in lists:
         found["all"] += 1
         found["empty"] += isinstance(ranked, BadList) or not len(ranked.nbest)
+        if not isinstance(ranked, BadList):
+            found["unknown"] += ranked.unknown
+            found["without source"] += isinstance(ranked.nbest, TextList) and ranked.nbest.source is None
         yield ranked
 
 

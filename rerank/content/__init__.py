@@ -14,20 +14,26 @@ from rerank.registry import build
 from rerank.text_recipe import METRICS, TextRecipe
 
 
-def content_of(recipe: ListRecipe, *, centred: bool | None = None, columns: ScoreColumns | None = None) -> Content:
+def content_of(
+    recipe: ListRecipe,
+    *,
+    centred: bool | None = None,
+    columns: ScoreColumns | None = None,
+    keeps_texts: bool = True,
+) -> Content:
     """What the candidates of a recipe's lists are.
 
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
-    columns that lists are held to, where they are known.
+    columns that lists are held to, where they are known. keeps_texts: see ``Content``.
 
     Raises
     ------
     RecipeError: an unknown part or setting.
     """
     if isinstance(recipe, TextRecipe):
-        return TextContent(recipe, centred=centred, columns=columns)
+        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
     assert isinstance(recipe, Recipe)
-    return TreeContent(recipe, centred=centred)
+    return TreeContent(recipe, centred=centred, keeps_texts=keeps_texts)
 
 
 def metric_of(recipe: TaskRecipe) -> Metric:

@@ -8,9 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from rerank.errors import RecipeError
-from rerank.features.extract import ListFeatures, UserTemplate
+from rerank.errors import DataError, RecipeError
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import UserTemplate
 from rerank.features.sets import SETS
+from rerank.features.sink import TooLargeError
 from rerank.features.template import Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
@@ -49,7 +51,10 @@ class Description(NamedTuple):
 class Content(ABC, Generic[T]):
     """Lists of one kind of candidates; T is what their texts are parsed to.
 
-    ``names`` are those of the templates in the order of their numbers; ``symbols`` holds the texts that names show.
+    ``names`` are those of the templates in the order of their numbers.
+
+    A content that ``keeps_texts`` enters those of all lists in ``symbols``, for the names of features; it is for one
+    thread. One that does not keeps nothing of a list: threads may share it.
     """
 
     metric: Metric
@@ -57,8 +62,8 @@ class Content(ABC, Generic[T]):
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns no penalty touches
     columns: ScoreColumns | None = None  # that lists are held to
 
-    def __init__(self) -> None:
-        self.symbols = SymbolTable()
+    def __init__(self, *, keeps_texts: bool) -> None:
+        self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
 
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
         """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
@@ -102,17 +107,34 @@ class Content(ABC, Generic[T]):
         """The score columns of a list that are none of ``columns``."""
         return ()
 
-    @abstractmethod
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
-        """The features of a list."""
+        """The features of a list.
+
+        Raises
+        ------
+        DataError: the list is too large.
+        RecipeError: a user's template failed.
+        """
+        try:
+            return self.extract(nbest, content)
+        except MemoryError:
+            message = f"{len(nbest):,} candidates need more memory than there is"
+        except TooLargeError as error:
+            message = error.message
+        message += "; keep fewer candidates a list, or name fewer templates"
+        raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
+
+    @abstractmethod
+    def extract(self, nbest: NBestList, content: T) -> ListFeatures:
+        """``features``, whose errors do not name the list yet."""
 
     @abstractmethod
     def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
         """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
 
     @abstractmethod
-    def gold_text(self, gold: Any) -> str:
-        """A reference as a report shows it."""
+    def gold_text(self, pair: Pair) -> str:
+        """The reference of a list as a report shows it."""
 
     def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:  # noqa: ARG002
         """Measures of selections that need more than statistics, by selection; none by default.

@@ -12,7 +12,7 @@ import numpy as np
 from rerank.content.base import Content, Description, Pair, Raw, make_reader, make_templates
 from rerank.content.columns import columns_of, hold, unknown_columns
 from rerank.errors import RecipeError
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, ViewError, make_view
 from rerank.metrics.base import metrics
@@ -38,8 +38,15 @@ class TextContent(Content[TextView]):
 
     metric: TextMetric
 
-    def __init__(self, recipe: TextRecipe, *, centred: bool | None = None, columns: ScoreColumns | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        recipe: TextRecipe,
+        *,
+        centred: bool | None = None,
+        columns: ScoreColumns | None = None,
+        keeps_texts: bool = True,
+    ) -> None:
+        super().__init__(keeps_texts=keeps_texts)
         settings = recipe.features
         templates, user = make_templates(settings, "texts")
         self.user = bool(user)
@@ -102,7 +109,7 @@ class TextContent(Content[TextView]):
             lists = cast(TextList, hold(self.columns, lists))
         if lists.source is None:
             lists = replace(lists, segmentation=None, alignment=None)
-        return make_view(lists, lists.source or b"", self.symbols)
+        return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 
     def _unusable(self, nbest: TextList) -> list[BadCandidate]:
         """The candidates of a list whose derivations or scores cannot be used."""
@@ -127,9 +134,9 @@ class TextContent(Content[TextView]):
         """A list without the score column that the metric measures."""
         return without_column(nbest, getattr(self.metric, "column", None))
 
-    def features(self, nbest: NBestList, content: TextView) -> ListFeatures:
-        """See ``Content.features``."""
-        return self.extractor.features(content, nbest.candidates if self.user else ())
+    def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
+        """See ``Content.extract``."""
+        return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
 
     def stats(
         self,
@@ -140,9 +147,9 @@ class TextContent(Content[TextView]):
         """See ``Content.stats``."""
         return self.metric.list_stats(cast(TextList, nbest), gold)
 
-    def gold_text(self, gold: tuple[bytes, ...]) -> str:
+    def gold_text(self, pair: Pair) -> str:
         """The references, one a line."""
-        return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in gold)
+        return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
     def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
         """The figures of the selections' texts by the field's own implementations, with their signatures.

@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from rerank.content.base import Content, Pair, Raw, make_reader, make_templates
 from rerank.errors import RecipeError
 from rerank.features import parse  # noqa: F401 - registers the templates
-from rerank.features.extract import Extractor, ListFeatures
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import Extractor
 from rerank.features.heads import Rules
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
-from rerank.readers.trees import Trees, brackets
+from rerank.readers.trees import ROOM, Trees, brackets
 from rerank.recipe import FeatureSettings, Recipe, SplitSettings
 from rerank.registry import build
 from rerank.settings import Settings
 from rerank.symbols import SymbolTable
 
 
-class TreeContent(Content[Trees]):
+class Parses(NamedTuple):
+    """The trees of a list, and the table that they were read with."""
+
+    trees: Trees
+    symbols: SymbolTable
+
+
+class TreeContent(Content[Parses]):
     """Parses, with gold trees as references."""
 
     metric: Parseval
 
-    def __init__(self, recipe: Recipe, *, centred: bool | None = None) -> None:
-        super().__init__()
+    def __init__(self, recipe: Recipe, *, centred: bool | None = None, keeps_texts: bool = True) -> None:
+        super().__init__(keeps_texts=keeps_texts)
         self.user = bool(recipe.features.user)
         self.metric = make_parseval(recipe.metric)
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
         self.names = self.extractor.names
+        self.symbols.reserve(ROOM)  # so that copies have it
+
+    def _table(self) -> SymbolTable:
+        """The table to read a list with: labels that rules and templates ask about have the same ids in all."""
+        return self.symbols if self.keeps_texts else self.symbols.copy()
 
     def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
         """See ``Content.read``."""
@@ -43,28 +56,33 @@ class TreeContent(Content[Trees]):
 
     def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
-        pair = parse_pair(RawPair(raw.nbest, *raw.beside), self.symbols)
+        symbols = self._table()
+        pair = parse_pair(RawPair(raw.nbest, *raw.beside), symbols)
         if isinstance(pair, BadList):
             count.bad(pair)
             return None
-        count.good(pair[0])
-        return Pair(*pair)
+        nbest, trees, gold = pair
+        count.good(nbest)
+        return Pair(nbest, Parses(trees, symbols), gold)
 
-    def open(self, nbest: NBestList) -> tuple[NBestList, Trees] | BadList:
+    def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
         """See ``Content.open``."""
-        return parse_list(nbest, self.symbols)
+        symbols = self._table()
+        found = parse_list(nbest, symbols)
+        return found if isinstance(found, BadList) else (found[0], Parses(found[1], symbols))
 
-    def features(self, nbest: NBestList, content: Trees) -> ListFeatures:
-        """See ``Content.features``."""
-        return self.extractor.features(content, nbest.base, nbest.candidates if self.user else ())
+    def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
+        """See ``Content.extract``."""
+        candidates = nbest.candidates if self.user else ()
+        return self.extractor.features(content.trees, nbest.base, candidates, symbols=content.symbols)
 
-    def stats(self, nbest: NBestList, content: Trees, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+    def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """See ``Content.stats``."""
-        return self.metric.stats(gold, content, self.symbols)
+        return self.metric.stats(gold, content.trees, content.symbols)
 
-    def gold_text(self, gold: Trees) -> str:
+    def gold_text(self, pair: Pair) -> str:
         """The gold tree in brackets."""
-        return brackets(gold, 0, self.symbols)
+        return brackets(pair.gold, 0, pair.content.symbols)
 
 
 def make_extractor(settings: FeatureSettings, symbols: SymbolTable, *, centred: bool | None = None) -> Extractor:

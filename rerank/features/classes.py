@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.symbols import SymbolTable
+from rerank.symbols import LabelArray, SymbolTable
 
 PUNCTUATION, CONJUNCTION, CLAUSE, FUNCTION, NOMINAL, VERBAL = 1, 2, 4, 8, 16, 32
 
@@ -19,19 +19,15 @@ MEMBERS: dict[int, str] = {
 
 
 class LabelClasses:
-    """Bit set of every symbol: which classes its label belongs to."""
+    """Bit set of every symbol: which classes its label belongs to. The labels enter ``symbols``."""
 
-    def __init__(self, members: dict[int, str] = MEMBERS) -> None:
-        self._bits: dict[str, int] = {}
+    def __init__(self, symbols: SymbolTable, members: dict[int, str] = MEMBERS) -> None:
+        bits: dict[str, int] = {}
         for bit, labels in members.items():
             for label in labels.split():
-                self._bits[label] = self._bits.get(label, 0) | bit
-        self._of = np.zeros(0, np.uint8)
+                bits[label] = bits.get(label, 0) | bit
+        self._bits = LabelArray(symbols, bits, np.uint8)
 
     def bits(self, symbols: SymbolTable) -> np.ndarray:
-        """uint8 [symbols]: the classes of all symbols seen so far."""
-        known = self._of.size
-        if known < len(symbols):
-            new = [self._bits.get(symbols.text(i), 0) for i in range(known, len(symbols))]
-            self._of = np.append(self._of, new).astype(np.uint8)
-        return self._of
+        """uint8 [symbols]: the classes of all symbols of the table, or of a copy of it."""
+        return self._bits.of(len(symbols))

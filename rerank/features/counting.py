@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.compile import kernel
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 from rerank.features.table import FeatureTable, HashIndex, columns_of, new_index
 from rerank.symbols import SymbolTable, find_slot
 

@@ -7,107 +7,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.errors import RecipeError, RerankError
 from rerank.features import marks
+from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
-from rerank.features.sink import BITS, CANDIDATES, FEATURES, OVERFLOW, Sink, add_named, clear, new_sink
+from rerank.features.sink import OVERFLOW, Sink, add_named, clear, larger, new_sink
 from rerank.features.template import Template
 from rerank.readers.trees import Trees
-from rerank.symbols import SymbolTable, text_hash
+from rerank.symbols import SymbolTable, known_hash, text_hash
 
 # A user's template: from a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
 LARGEST = float(np.finfo(np.float32).max)  # values are float32
-
-
-class ListFeatures(NamedTuple):
-    """The F features of one list that differ among its candidates, and their values (E entries).
-
-    A value is how often the feature fires in a candidate. Where the list is ``centred``, the feature's most
-    frequent value in the list is subtracted: scores move by a constant of the list, and most entries vanish.
-    ``symbols`` is the extractor's own buffer: it holds until the next list is extracted.
-    """
-
-    hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
-    full: np.ndarray  # uint64 [F]: whole hashes
-    template: np.ndarray  # int32 [F]
-    symbols: np.ndarray  # uint64 [S]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
-    symbol_first: np.ndarray  # int64 [F]
-    symbol_last: np.ndarray  # int64 [F]
-    first: np.ndarray  # int64 [F + 1]: entries of feature i
-    candidate: np.ndarray  # int32 [E]
-    value: np.ndarray  # float32 [E]
-
-
-@kernel
-def _count_equal(values: np.ndarray, row: int, candidates: int, value: np.float32) -> int:
-    count = 0
-    for y in range(candidates):
-        count += values[row + y] == value
-    return count
-
-
-@kernel
-def _origin(values: np.ndarray, row: int, candidates: int, centred: bool) -> tuple[int, np.float32]:
-    """(how many entries the feature at ``row`` needs, the value that is not stored); (0, _) where it does not vary.
-
-    The value is the most frequent one (the smallest of several) among those of the first few candidates: lists hold
-    only a handful of distinct ones.
-    """
-    best = values[row]
-    most = _count_equal(values, row, candidates, best)
-    if most == candidates:
-        return 0, best
-    if not centred:
-        best = np.float32(0)
-        return candidates - _count_equal(values, row, candidates, best), best
-    trial = 1
-    while 2 * most <= candidates and trial < min(candidates, 8):
-        value = values[row + trial]
-        count = _count_equal(values, row, candidates, value)
-        if count > most or (count == most and value < best):
-            best, most = value, count
-        trial += 1
-    return candidates - most, best
-
-
-@kernel
-def collect_sizes(
-    values: np.ndarray, features: int, candidates: int, centred: bool, kept: np.ndarray, origin: np.ndarray
-) -> tuple[int, int]:
-    """Which features vary (``kept`` int32, ``origin`` float32), and how many entries they have."""
-    n, entries = 0, 0
-    for i in range(features):
-        stored, value = _origin(values, i * candidates, candidates, centred)
-        if stored > 0:
-            kept[n], origin[n] = i, value
-            n += 1
-            entries += stored
-    return n, entries
-
-
-@kernel
-def collect_entries(
-    values: np.ndarray,
-    candidates: int,
-    kept: np.ndarray,
-    origin: np.ndarray,
-    first: np.ndarray,
-    candidate: np.ndarray,
-    value: np.ndarray,
-) -> None:
-    """Write the entries of the kept features; ``candidate`` and ``value`` have one place more than entries."""
-    e = 0
-    for n in range(kept.shape[0]):
-        first[n] = e
-        row = kept[n] * candidates
-        for y in range(candidates):
-            candidate[e], value[e] = y, values[row + y] - origin[n]
-            e += values[row + y] != origin[n]
-    first[kept.shape[0]] = e
+KEPT = 1 << 20  # features and entries; a sink with room for more goes with its list
 
 
 class Family(NamedTuple):
@@ -134,14 +48,15 @@ def families_of(templates: Sequence[Template]) -> list[Family]:
 
 
 class FeatureExtractor:
-    """What extractors share: the sink that templates write to, users' templates, and what is made of the sink.
+    """What extractors share: the sinks that templates write to, users' templates, and what is made of a sink.
 
-    Subclasses say which ``content`` their templates look at, and call ``_extract`` for a list.
+    Subclasses say which ``content`` their templates look at, and call ``_extract`` for a list. Threads may share an
+    extractor: every call has a sink of its own, and nothing else changes.
 
     Parameters
     ----------
     templates: built-in templates.
-    symbols: the table that the lists were read with.
+    symbols: the table that the lists are read with, or a copy of this one.
     user: users' templates by name; they get a Candidate and return a mapping of feature name to value.
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
     bits: how many bits of a feature's hash tell it apart; below 64 features may share a column (hashed mode).
@@ -177,29 +92,40 @@ class FeatureExtractor:
                 )
         self._families = families_of(templates)
         self._user_first = len(templates)
-        self._sink = new_sink(1 << 12, 1 << 16, 64, bits)
+        self._bits = bits
+        self._sinks: list[Sink] = []  # those that no call is using
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
-    def _extract(self, total: int, candidates: Sequence[Any], fire: Callable[[Sink], None]) -> ListFeatures:
-        """The features of one list of ``total`` candidates; ``fire`` runs the built-in templates on a sink."""
-        named = [self._call(name, function, candidates) for name, function in self.user.items()]
+    def _extract(
+        self, total: int, candidates: Sequence[Any], symbols: SymbolTable | None, fire: Callable[[Sink], None]
+    ) -> ListFeatures:
+        """The features of one list of ``total`` candidates; ``fire`` runs the built-in templates on a sink.
+
+        symbols: the table to enter the names of users' features in, where anybody will ask for them.
+        """
+        named = [self._call(name, function, candidates, symbols) for name, function in self.user.items()]
+        try:
+            sink = self._sinks.pop()
+        except IndexError:
+            sink = new_sink(1 << 12, 1 << 16, 1 << 16, 1 << 16, self._bits)
         while True:
-            if (room := self._sink.hashes.size * total) > self._sink.values.size:
-                self._sink = self._sink._replace(values=np.empty(room, np.float32))
-            sink = self._sink
-            clear(sink, total)
+            clear(sink)
             fire(sink)
             for template, arrays in enumerate(named, start=self._user_first):
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
-                return self._collect(total)
-            sizes = 2 * sink.hashes.size, 2 * sink.symbols.size, max(total, 1)
-            self._sink = new_sink(*sizes, int(sink.state[BITS]))
+                break
+            sink = larger(sink)
+        found = collected(sink, total, self.centred)
+        if max(sink.hashes.size, sink.value.size) <= KEPT:
+            self._sinks.append(sink)
+        return found
 
     def _call(
-        self, name: str, function: UserTemplate, candidates: Sequence[Any]
+        self, name: str, function: UserTemplate, candidates: Sequence[Any], symbols: SymbolTable | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        hash_of = known_hash if symbols is None else symbols.hash_of
         hashes, owner, values = [], [], []
         for y, candidate in enumerate(candidates):
             try:
@@ -212,32 +138,10 @@ class FeatureExtractor:
                 if not abs(value) <= LARGEST:
                     message = f"expected a finite number, at most {LARGEST:.3g}"
                     raise RecipeError(f"template {name} gave {feature!r} the value {value}; {message}")
-                symbol = self.symbols.intern(feature)
-                hashes.append(self.symbols.hashes[symbol])
+                hashes.append(hash_of(feature))
                 owner.append(y)
                 values.append(value)
         return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float32)
-
-    def _collect(self, total: int) -> ListFeatures:
-        sink = self._sink
-        features = int(sink.state[FEATURES])
-        kept, origin = np.empty(features, np.int32), np.empty(features, np.float32)
-        n, entries = collect_sizes(sink.values, features, int(sink.state[CANDIDATES]), self.centred, kept, origin)
-        kept, origin = kept[:n], origin[:n]
-        first = np.empty(n + 1, np.int64)
-        candidate, value = np.empty(entries + 1, np.int32), np.empty(entries + 1, np.float32)
-        collect_entries(sink.values, total, kept, origin, first, candidate, value)
-        return ListFeatures(
-            sink.hashes[kept],
-            sink.full[kept],
-            sink.template[kept],
-            sink.symbols,
-            sink.symbol_first[kept],
-            sink.symbol_first[kept + 1],
-            first,
-            candidate[:-1],
-            value[:-1],
-        )
 
 
 class Extractor(FeatureExtractor):
@@ -265,11 +169,20 @@ class Extractor(FeatureExtractor):
         self._grower = Grower(symbols, syntactic, semantic)
         self._depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
         self._families.sort(key=lambda family: (family.scope == TREE, family.ids[0]))
+        self._scopes = list(dict.fromkeys(family.scope for family in self._families))
 
-    def features(self, trees: Trees, base: np.ndarray, candidates: Sequence[Any] = ()) -> ListFeatures:
+    def features(
+        self,
+        trees: Trees,
+        base: np.ndarray,
+        candidates: Sequence[Any] = (),
+        *,
+        symbols: SymbolTable | None = None,
+    ) -> ListFeatures:
         """The features of one list, from its trees and base scores (float64 [N]).
 
-        ``candidates`` are needed for users' templates only.
+        ``candidates`` are needed for users' templates only. ``symbols``: the table that the trees were read with, if
+        that is a copy of the extractor's.
 
         Raises
         ------
@@ -279,12 +192,13 @@ class Extractor(FeatureExtractor):
         total = trees.first.size - 1
         if base.shape != (total,) or (self.user and len(candidates) != total):
             raise ValueError(f"{total} trees with {base.size} base scores and {len(candidates)} candidates")
-        forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64))
-        scopes = {family.scope for family in self._families}
-        places = {scope: places_of(forest, scope, self._depth if scope == UPWARD else 0) for scope in scopes}
+        table = self.symbols if symbols is None else symbols
+        forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
 
         def fire(sink: Sink) -> None:
+            depths = {scope: self._depth if scope == UPWARD else 0 for scope in self._scopes}
+            places = {scope: places_of(forest, scope, depth, sink) for scope, depth in depths.items()}
             for family in self._families:
                 family.fire(forest, places[family.scope], sink, family.ids, family.seeds, family.options)
 
-        return self._extract(total, candidates, fire)
+        return self._extract(total, candidates, table, fire)

@@ -131,16 +131,19 @@ def _below_clause(i: int, parent: np.ndarray, label: np.ndarray, classes: np.nda
 
 
 class Grower:
-    """Turns the parsed trees of one list into a Forest; head tables and label classes are its data."""
+    """Turns the parsed trees of one list into a Forest; head tables and label classes are its data.
+
+    symbols: the table that the trees are read with, or that theirs is a copy of.
+    """
 
     def __init__(self, symbols: SymbolTable, syntactic: Rules = SYNTACTIC, semantic: Rules = SEMANTIC) -> None:
-        self.symbols = symbols
-        self._syn, self._sem, self._classes = HeadTable(syntactic), HeadTable(semantic), LabelClasses()
+        self._syn, self._sem = HeadTable(syntactic, symbols), HeadTable(semantic, symbols)
+        self._classes = LabelClasses(symbols)
 
-    def grow(self, trees: Trees, base: np.ndarray) -> Forest:
-        """Annotate the trees of one list with base scores ``base`` (float64 [N])."""
+    def grow(self, trees: Trees, base: np.ndarray, symbols: SymbolTable) -> Forest:
+        """Annotate the trees of one list, read with ``symbols``, with base scores ``base`` (float64 [N])."""
         n = trees.label.size
-        lower = self.symbols.lower
+        lower = symbols.lower
         word = np.where(trees.word >= 0, lower[trees.word], np.int32(-1))
         tree, syn, sem, syn_leaf, sem_leaf, leaf = np.empty((6, n), np.int32)
         forest = Forest(
@@ -160,9 +163,9 @@ class Grower:
             inside=np.empty(n, np.uint64),
             leaf=leaf,
             leaf_first=np.empty(trees.first.size, np.int64),
-            symbol=self.symbols.hashes,
-            classes=self._classes.bits(self.symbols),
+            symbol=symbols.hashes,
+            classes=self._classes.bits(symbols),
             base=base,
         )
-        annotate(forest, self._syn.ranks(self.symbols), self._sem.ranks(self.symbols))
+        annotate(forest, self._syn.ranks(symbols), self._sem.ranks(symbols))
         return forest

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.errors import RecipeError
-from rerank.symbols import SymbolTable
+from rerank.symbols import LabelArray, SymbolTable
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
 # and the labels it looks for. "*" stands for any label; where nothing is found, the first child is the head.
@@ -77,14 +77,14 @@ class HeadRanks(NamedTuple):
 
 
 class HeadTable:
-    """Head rules compiled to rank matrices over the symbols of a SymbolTable.
+    """Head rules compiled to rank matrices over the symbols of a SymbolTable, which their labels enter.
 
     Raises
     ------
     RecipeError: a step that does not start with a direction.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, symbols: SymbolTable) -> None:
         rules = {label: [*steps, *DEFAULT_RULE] for label, steps in rules.items()}
         for label, step in ((label, step) for label, steps in rules.items() for step in steps):
             if step.split()[:1] not in (["<"], [">"]):
@@ -97,8 +97,8 @@ class HeadTable:
         self._left = np.zeros((1 + len(rules), steps_most), np.bool_)
         for label, row in [("", 0), *self._rows.items()]:
             self._fill(row, rules.get(label, DEFAULT_RULE))
-        self._row_of = np.zeros(0, np.int16)
-        self._column_of = np.zeros(0, np.int16)
+        self._row_of = LabelArray(symbols, self._rows, np.int16)
+        self._column_of = LabelArray(symbols, self._columns, np.int16)
 
     def _fill(self, row: int, steps: list[str]) -> None:
         ranks = np.full(self._rank.shape[1], len(steps) - 1, np.uint8)
@@ -110,10 +110,5 @@ class HeadTable:
         self._rank[row] = ranks
 
     def ranks(self, symbols: SymbolTable) -> HeadRanks:
-        """The table over all symbols seen so far."""
-        known = self._row_of.size
-        if known < len(symbols):
-            texts = [symbols.text(i) for i in range(known, len(symbols))]
-            self._row_of = np.append(self._row_of, [self._rows.get(t, 0) for t in texts]).astype(np.int16)
-            self._column_of = np.append(self._column_of, [self._columns.get(t, 0) for t in texts]).astype(np.int16)
-        return HeadRanks(self._row_of, self._column_of, self._rank, self._left)
+        """The rules over all symbols of the table, or of a copy of it."""
+        return HeadRanks(self._row_of.of(len(symbols)), self._column_of.of(len(symbols)), self._rank, self._left)

@@ -20,19 +20,11 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
+from rerank.features.sink import ENTRIES, NO_ENTRIES, OVERFLOW, Places, Sink
 from rerank.symbols import combine, find_slot
 
 INSIDE, UPWARD, EDGES, TREE = 0, 1, 2, 3
 EDGE_REACH = 2  # words that templates of scope EDGES may look at on either side of an edge
-
-
-class Places(NamedTuple):
-    """P places of one scope; occurrence entries are in candidate order."""
-
-    node: np.ndarray  # int32 [P]: representative node
-    first: np.ndarray  # int64 [P + 1]: entries of place p are first[p]..first[p + 1]
-    candidate: np.ndarray  # int32 [entries]
-    times: np.ndarray  # float32 [entries]: how often the place occurs in the candidate
 
 
 @kernel
@@ -79,86 +71,74 @@ def _key(f: Forest, i: int, scope: int, depth: int, edges: np.ndarray) -> np.uin
     return combine(np.uint64(1), np.uint64(f.tree[i]))
 
 
-@kernel
-def find_places(
-    f: Forest,
-    scope: int,
-    depth: int,
-    edges: np.ndarray,
-    keys: np.ndarray,
-    place_at: np.ndarray,
-    place_of: np.ndarray,
-    node: np.ndarray,
-    last: np.ndarray,
-    first: np.ndarray,
-) -> int:
-    """First pass: the place of every node (``place_of`` int32 [n], -1 where the scope does not look).
+class Finder(NamedTuple):
+    """Scratch of ``find_places`` for n nodes."""
 
-    ``edges`` is that of ``hash_edges``; ``keys`` (uint64, zeroed, a power of two, more than twice the nodes) and
-    ``place_at`` (int32) are a hash table.
-    Fills ``node`` and, one place on, the number of entries of each place in ``first``; returns the number of places.
+    edges: np.ndarray  # uint64: see ``hash_edges``
+    keys: np.ndarray  # uint64, zeroed, a power of two, more than twice the nodes: hash table of places
+    place_at: np.ndarray  # int32: the place of a slot
+    place_of: np.ndarray  # int32 [n]: the place of a node, -1 where the scope does not look
+    last: np.ndarray  # int32 [n]: the last candidate of a place
+    used: np.ndarray  # int32 [n]: where its next entry goes
+
+
+@kernel
+def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, out: Places) -> int:
+    """Write the entries of all places to ``sink``, which has room for one a node, as ``out`` has for a place a node.
+
+    Returns the number of places.
     """
     places = 0
-    first[0] = 0
+    out.first[0] = sink.state[ENTRIES]
+    if scope == EDGES:
+        hash_edges(f, finder.edges)
     for y in range(f.first.shape[0] - 1):
         for i in range(f.first[y], f.first[y + 1]):
-            place_of[i] = -1
+            finder.place_of[i] = -1
             if (scope == EDGES and f.word[i] >= 0) or (scope == TREE and i > f.first[y]):
                 continue
-            key = _key(f, i, scope, depth, edges) | np.uint64(1)
-            slot = find_slot(keys, key)
-            if keys[slot] != key:
-                keys[slot] = key
-                place_at[slot] = places
-                node[places], last[places], first[places + 1] = i, -1, 0
+            key = _key(f, i, scope, depth, finder.edges) | np.uint64(1)
+            slot = find_slot(finder.keys, key)
+            if finder.keys[slot] != key:
+                finder.keys[slot], finder.place_at[slot] = key, places
+                out.node[places], finder.last[places], out.first[places + 1] = i, -1, 0
                 places += 1
-            p = place_at[slot]
-            place_of[i] = p
-            if last[p] != y:
-                last[p] = y
-                first[p + 1] += 1
+            p = finder.place_at[slot]
+            finder.place_of[i] = p
+            if finder.last[p] != y:
+                finder.last[p] = y
+                out.first[p + 1] += 1
+    for p in range(places):
+        out.first[p + 1] += out.first[p]
+        finder.used[p] = out.first[p]
+    for y in range(f.first.shape[0] - 1):
+        for i in range(f.first[y], f.first[y + 1]):
+            p = finder.place_of[i]
+            if p < 0:
+                continue
+            entry = finder.used[p] - 1
+            if entry >= out.first[p] and sink.candidate[entry] == y:
+                sink.value[entry] += 1
+            else:
+                sink.candidate[entry + 1], sink.value[entry + 1] = y, 1
+                finder.used[p] += 1
+    sink.state[ENTRIES] = out.first[places]
     return places
 
 
-@kernel
-def fill_places(
-    f: Forest,
-    places: int,
-    place_of: np.ndarray,
-    first: np.ndarray,
-    used: np.ndarray,
-    candidate: np.ndarray,
-    count: np.ndarray,
-) -> None:
-    """Second pass: turn ``first`` into offsets and write the candidates and counts of every place."""
-    for p in range(places):
-        first[p + 1] += first[p]
-        used[p] = first[p]
-    for y in range(f.first.shape[0] - 1):
-        for i in range(f.first[y], f.first[y + 1]):
-            p = place_of[i]
-            if p < 0:
-                continue
-            entry = used[p] - 1
-            if entry >= first[p] and candidate[entry] == y:
-                count[entry] += 1
-            else:
-                candidate[used[p]], count[used[p]] = y, 1
-                used[p] += 1
+def places_of(f: Forest, scope: int, depth: int, sink: Sink) -> Places:
+    """The distinct places of ``scope`` in the forest; ``depth`` is how many ancestors UPWARD sees.
 
-
-def places_of(f: Forest, scope: int, depth: int) -> Places:
-    """The distinct places of ``scope`` in the forest; ``depth`` is how many ancestors UPWARD sees."""
+    Where the sink has no room, there are none and its OVERFLOW is set.
+    """
     n = f.label.size
+    if sink.state[ENTRIES] + n > sink.value.size:
+        sink.state[OVERFLOW] |= NO_ENTRIES
+        return Places(np.empty(0, np.int32), np.zeros(1, np.int64))
     capacity = 1 << max(4, int(2 * n + 1).bit_length())
-    keys, place_at = np.zeros(capacity, np.uint64), np.empty(capacity, np.int32)
-    place_of, node, last = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    first = np.empty(n + 1, np.int64)
-    edges = np.empty(f.leaf.size + f.first.size, np.uint64)
-    if scope == EDGES:
-        hash_edges(f, edges)
-    total = find_places(f, scope, depth, edges, keys, place_at, place_of, node, last, first)
-    entries = int(first[1 : total + 1].sum())
-    candidate, count = np.empty(entries, np.int32), np.empty(entries, np.float32)
-    fill_places(f, total, place_of, first, np.empty(total, np.int64), candidate, count)
-    return Places(node[:total], first[: total + 1], candidate, count)
+    edges = np.empty(f.leaf.size + f.first.size if scope == EDGES else 0, np.uint64)
+    place_of, last, used, node = np.empty((4, n), np.int32)
+    finder = Finder(edges, np.zeros(capacity, np.uint64), np.empty(capacity, np.int32), place_of, last, used)
+    out = Places(node, np.empty(n + 1, np.int64))
+    total = find_places(f, scope, depth, finder, sink, out)
+    return Places(node[:total], out.first[: total + 1])

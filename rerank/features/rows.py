@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.corpus import Corpus
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 
 LARGEST = np.finfo(np.float32).max
 

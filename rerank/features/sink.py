@@ -1,8 +1,10 @@
-"""Where templates write: the distinct features of one list, their symbols, and their value in every candidate.
+"""Where templates write: the distinct features of one list, their symbols, and where they fire.
 
 A template writes a feature as ``h = begin(sink, id)``, ``h = put(sink, h, symbol)`` for every symbol, and
 ``emit(sink, h, places, p)`` (or ``emit_value`` for one candidate). The feature's identity is the 64-bit hash h of
 template and symbols; the symbols stay beside it, so that a name can be rendered from what was hashed.
+What fires is written down in the order in which it fires, so a list takes as much room as it has features that fire,
+however many candidates do without them; ``collecting`` adds it up.
 Nothing grows inside of kernels: where room runs out OVERFLOW is set, and the list is done again with more room.
 """
 
@@ -13,19 +15,33 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.compile import kernel
-from rerank.features.places import Places
+from rerank.errors import DataError
 from rerank.symbols import combine, find_slot
 
-# Indices of Sink.state.
-FEATURES, CURSOR, OVERFLOW, CURRENT, CANDIDATES, BITS = 0, 1, 2, 3, 4, 5
+# Indices of Sink.state: how many features there are, symbol cursor, what there is no room for, template being written,
+# bits of identity, how many spans and entries there are, and how many entries the spans cover.
+FEATURES, CURSOR, OVERFLOW, CURRENT, BITS, SPANS, ENTRIES, FIRED = range(8)
+# Bits of state[OVERFLOW]: what there is no room for.
+NO_FEATURES, NO_SYMBOLS, NO_SPANS, NO_ENTRIES = 1, 2, 4, 8
+FIRST, LAST, AFTER = 0, 1, 2  # columns of Sink.ends and Sink.spans
+MOST = (1 << 31) - 1  # of anything in a sink: places in it are int32
+
+
+class TooLargeError(DataError):
+    """A list whose features nothing can hold."""
+
+
+class Places(NamedTuple):
+    """P places of one scope (see places.py); their entries, in candidate order, lie in a sink."""
+
+    node: np.ndarray  # int32 [P]: representative node
+    first: np.ndarray  # int64 [P + 1]: the sink's entries of place p are first[p]..first[p + 1]
 
 
 class Sink(NamedTuple):
-    """Features of the current list, at most F of them with S symbols in all; N candidates."""
+    """Features of the current list, at most F of them with S symbols in all, which fire in P spans of V entries."""
 
-    state: (
-        np.ndarray
-    )  # int64 [6]: features so far, symbol cursor, overflow, template being written, N, bits of identity
+    state: np.ndarray  # int64 [8]
     keys: np.ndarray  # uint64 [2^b]: hash table of features (0: free)
     feature_at: np.ndarray  # int32 [2^b]: feature of a slot
     hashes: np.ndarray  # uint64 [F]: identity of a feature, see ``identity``
@@ -33,17 +49,28 @@ class Sink(NamedTuple):
     template: np.ndarray  # int32 [F]: template of a feature
     symbols: np.ndarray  # uint64 [S]: symbols of all features, one after the other
     symbol_first: np.ndarray  # int64 [F + 1]
-    values: np.ndarray  # float32 [F * N]: value of feature i in candidate y at i * N + y
+    ends: np.ndarray  # int32 [F, 2]: FIRST and LAST span of a feature, -1 where it has none
+    spans: (
+        np.ndarray
+    )  # int32 [P, 3]: a span's entries are FIRST..LAST; AFTER it comes that span of the same feature, or -1
+    candidate: np.ndarray  # int32 [V]
+    value: np.ndarray  # float64 [V]: what is added to a feature's value in the candidate
 
 
-def new_sink(features: int, symbols: int, candidates: int, bits: int = 64) -> Sink:
-    """An empty sink with room for ``features`` features with ``symbols`` symbols over ``candidates`` candidates.
+def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 64) -> Sink:
+    """An empty sink with room for ``features`` features with ``symbols`` symbols that fire in ``spans`` of ``entries``.
 
     Features are told apart by the upper ``bits`` bits of their hash; 64 keeps all of them apart.
+
+    Raises
+    ------
+    TooLargeError: more than there can be places in a sink.
     """
+    if max(features, symbols, spans, entries) > MOST:
+        raise TooLargeError(f"its features fire more than {MOST:,} times, which is all that a list may")
     slots = 1 << int(2 * features).bit_length()
     return Sink(
-        state=np.array([0, 0, 0, 0, candidates, bits], np.int64),
+        state=np.array([0, 0, 0, 0, bits, 0, 0, 0], np.int64),
         keys=np.zeros(slots, np.uint64),
         feature_at=np.empty(slots, np.int32),
         hashes=np.empty(features, np.uint64),
@@ -51,16 +78,40 @@ def new_sink(features: int, symbols: int, candidates: int, bits: int = 64) -> Si
         template=np.empty(features, np.int32),
         symbols=np.empty(symbols, np.uint64),
         symbol_first=np.zeros(features + 1, np.int64),
-        values=np.empty(features * max(candidates, 1), np.float32),
+        ends=np.empty((features, 2), np.int32),
+        spans=np.empty((spans, 3), np.int32),
+        candidate=np.empty(entries, np.int32),
+        value=np.empty(entries),
     )
 
 
+def larger(sink: Sink) -> Sink:
+    """An empty sink with four times the room for what ``sink`` had too little of.
+
+    Raises
+    ------
+    TooLargeError: see ``new_sink``.
+    """
+
+    def size(bit: int, room: np.ndarray) -> int:
+        """Of one of its parts; the last step is to all that there can be."""
+        old = len(room)
+        if not sink.state[OVERFLOW] & bit:
+            return old
+        return MOST if old < MOST < 4 * old else 4 * old
+
+    parts = (NO_FEATURES, sink.hashes), (NO_SYMBOLS, sink.symbols), (NO_SPANS, sink.spans), (NO_ENTRIES, sink.value)
+    features, symbols, spans, entries = (size(bit, room) for bit, room in parts)
+    return new_sink(features, symbols, spans, entries, int(sink.state[BITS]))
+
+
 @kernel
-def clear(sink: Sink, candidates: int) -> None:
-    """Forget the last list; the next has ``candidates`` candidates."""
+def clear(sink: Sink) -> None:
+    """Forget the last list."""
     sink.keys[:] = 0
-    sink.state[FEATURES] = sink.state[CURSOR] = sink.state[OVERFLOW] = 0
-    sink.state[CANDIDATES] = candidates
+    bits = sink.state[BITS]
+    sink.state[:] = 0
+    sink.state[BITS] = bits
 
 
 @kernel
@@ -96,20 +147,37 @@ def _feature(sink: Sink, full: np.uint64) -> int:
     slot = find_slot(sink.keys, h)
     if sink.keys[slot] == h:
         return int(sink.feature_at[slot])
-    feature, candidates = sink.state[FEATURES], sink.state[CANDIDATES]
-    if (
-        feature >= sink.hashes.shape[0]
-        or sink.state[CURSOR] > sink.symbols.shape[0]
-        or (feature + 1) * candidates > sink.values.shape[0]
-    ):
-        sink.state[OVERFLOW] = 1
+    feature = sink.state[FEATURES]
+    if feature >= sink.hashes.shape[0] or sink.state[CURSOR] > sink.symbols.shape[0]:
+        sink.state[OVERFLOW] |= NO_FEATURES if feature >= sink.hashes.shape[0] else NO_SYMBOLS
         return -1
     sink.keys[slot], sink.feature_at[slot] = h, feature
     sink.hashes[feature], sink.full[feature], sink.template[feature] = h, full, sink.state[CURRENT]
+    sink.ends[feature, FIRST] = sink.ends[feature, LAST] = -1
     sink.symbol_first[feature + 1] = sink.state[CURSOR]
     sink.state[FEATURES] = feature + 1
-    sink.values[feature * candidates : (feature + 1) * candidates] = 0
     return int(feature)
+
+
+@kernel
+def _fire(sink: Sink, feature: int, first: int, last: int) -> None:
+    """The feature fires as the entries first..last say."""
+    tail = sink.ends[feature, LAST]
+    sink.state[FIRED] += last - first
+    if tail >= 0 and sink.spans[tail, LAST] == first:
+        sink.spans[tail, LAST] = last
+        return
+    span = sink.state[SPANS]
+    if span >= sink.spans.shape[0]:
+        sink.state[OVERFLOW] |= NO_SPANS
+        return
+    if tail >= 0:
+        sink.spans[tail, AFTER] = span
+    else:
+        sink.ends[feature, FIRST] = span
+    sink.ends[feature, LAST] = span
+    sink.spans[span, FIRST], sink.spans[span, LAST], sink.spans[span, AFTER] = first, last, -1
+    sink.state[SPANS] = span + 1
 
 
 @kernel
@@ -117,17 +185,19 @@ def emit(sink: Sink, h: np.uint64, places: Places, p: int) -> None:
     """Count the feature just written once for every occurrence of place p."""
     feature = _feature(sink, h)
     if feature >= 0:
-        row = feature * sink.state[CANDIDATES]
-        for e in range(places.first[p], places.first[p + 1]):
-            sink.values[row + places.candidate[e]] += places.times[e]
+        _fire(sink, feature, places.first[p], places.first[p + 1])
 
 
 @kernel
 def emit_value(sink: Sink, h: np.uint64, candidate: int, value: float) -> None:
     """Add ``value`` to the feature just written, in one candidate."""
-    feature = _feature(sink, h)
-    if feature >= 0:
-        sink.values[feature * sink.state[CANDIDATES] + candidate] += value
+    feature, entry = _feature(sink, h), sink.state[ENTRIES]
+    if entry >= sink.value.shape[0]:
+        sink.state[OVERFLOW] |= NO_ENTRIES
+    elif feature >= 0:
+        sink.candidate[entry], sink.value[entry] = candidate, value
+        sink.state[ENTRIES] = entry + 1
+        _fire(sink, feature, entry, entry + 1)
 
 
 @kernel

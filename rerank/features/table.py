@@ -11,7 +11,7 @@ import numpy as np
 from rerank.arrays import DAMAGE, read_array
 from rerank.compile import kernel
 from rerank.errors import ModelError
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 from rerank.strict_json import as_json, read_object
 from rerank.symbols import find_slot
 

@@ -51,3 +51,13 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     chosen = np.empty(corpus.list_count, np.int64)
     best_of_lists(corpus.lists, scores, corpus.base, chosen)
     return chosen
+
+
+@kernel
+def add_scores(
+    weight: np.ndarray, first: np.ndarray, candidate: np.ndarray, value: np.ndarray, scores: np.ndarray
+) -> None:
+    """Add weight[i] × value of every feature i of a list to the scores of its candidates."""
+    for i in range(weight.shape[0]):
+        for e in range(first[i], first[i + 1]):
+            scores[candidate[e]] += weight[i] * value[e]

@@ -21,7 +21,7 @@ as it would in any dot product.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
@@ -30,6 +30,7 @@ import numpy as np
 
 from rerank.checkpoints import Checkpoint
 from rerank.corpus import Corpus
+from rerank.errors import DataError
 from rerank.interrupts import check, deferred, requested
 from rerank.learn.electorate import assemble
 from rerank.learn.moves import ROWS, MoveFinder, Moves
@@ -37,6 +38,7 @@ from rerank.learn.votes import Votes
 from rerank.learn.voting_kernel import Sums, Tables, Terms, vote_block
 
 BLOCK = 512 * ROWS  # predictors at a time
+LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
 
 
 class Standing(NamedTuple):
@@ -99,8 +101,10 @@ def vote(
     Raises
     ------
     RunError: a checkpoint cannot be written.
+    DataError: a list is too long.
     Interrupted: the run was told to stop; a checkpoint is written first.
     """
+    check_lists(votes, corpus)
     predictors = votes.survived.size
     T = min(BLOCK, -(-predictors // ROWS) * ROWS)
     workers = max(1, min(threads or os.cpu_count() or 1, 16))
@@ -137,6 +141,25 @@ def vote(
                 checkpoint.save({"predictors": start + T}, arrays)
             check()
     return counted
+
+
+def check_lists(votes: Votes, corpus: Corpus, names: Sequence[str] = ()) -> None:
+    """Hold that memory will do: all candidates of a list are looked at at once, under all predictors of a block.
+
+    names: of the lists, for the message.
+
+    Raises
+    ------
+    DataError: a list is too long.
+    """
+    candidates, nonzeros = np.diff(corpus.lists), np.diff(corpus.rows[corpus.lists])
+    columns = np.minimum(nonzeros, corpus.width)
+    need = 4.0 * candidates * columns + 16.0 * candidates * min(BLOCK, votes.survived.size)
+    i = int(np.argmax(need)) if need.size else -1
+    if i >= 0 and need[i] > LARGEST_LIST:
+        message = f"voting would take {need[i] / 1e9:.1f} GB for the {candidates[i]:,} candidates of list "
+        message += f"{names[i] if names else i + 1}; {LARGEST_LIST / 1e9:.1f} GB is the limit"
+        raise DataError(f"{message}: keep fewer candidates, or use the averaged predictor (--predictor average)")
 
 
 def block_count(votes: Votes) -> int:

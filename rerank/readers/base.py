@@ -68,6 +68,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from rerank.errors import RecipeError
+from rerank.escaping import plain
 from rerank.readers.nbest import TRACE, Bad, BadCandidate, BadList, Candidate, NBestList, nameless
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
@@ -177,7 +178,7 @@ class SkipCount:
         ):
             for reason, count in reasons.most_common():
                 lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
-        return "\n".join([*lines, *self.scores.lines()])
+        return "\n".join(map(plain, [*lines, *self.scores.lines()]))
 
 
 class Reader(ABC):

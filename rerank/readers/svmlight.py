@@ -16,6 +16,7 @@ import numpy as np
 
 from rerank.class_names import canonical, canonical_order
 from rerank.errors import DataError
+from rerank.escaping import plain
 from rerank.labelled import MOST_COLUMNS, Labelled
 from rerank.readers import svmlight_kernel as stop
 from rerank.readers.decimal_kernel import LARGEST, POWERS
@@ -124,7 +125,7 @@ def _shortest(value: np.float32) -> str:
 
 def _shown(text: str) -> str:
     """What a message quotes: the beginning, without characters that a terminal would obey."""
-    start = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:SHOWN])
+    start = plain(text[:SHOWN])
     return start if len(text) <= SHOWN else f"{start}..."
 
 

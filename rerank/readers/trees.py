@@ -52,7 +52,7 @@ _MESSAGES = {
     7: "more than one tree where one was expected",
 }
 _FULL = 8  # code of the kernel for more new symbols than there is room for
-_ROOM = 1 << 10  # new symbols of one call, at first
+ROOM = 1 << 8  # new symbols of one call, at first
 
 
 @kernel
@@ -164,13 +164,13 @@ def parse_brackets(
     nodes = raw.count(b"(")
     label, word, parent, size, start, end = (np.empty(nodes, np.int32) for _ in range(6))
     out = Trees(np.zeros(len(texts) + 1, np.int64), label, word, parent, size, start, end)
-    code, room = _FULL, _ROOM
+    code, room = _FULL, ROOM
     while code == _FULL:  # symbols that had room are known when the trees are parsed again
         symbols.reserve(room)
         new = np.empty((room, 2), np.int64)
         index: SymbolIndex = symbols.index
         code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.ids, len(symbols), out, new)
-        symbols.adopt([raw[a:b].decode("utf-8", "surrogateescape") for a, b in new[:fresh].tolist()])
+        symbols.adopt(raw, new[:fresh])
         room *= 4
     if code:
         line = None if lines is None else lines[tree] + raw.count(b"\n", bounds[tree], position)

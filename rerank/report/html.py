@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from rerank.escaping import plain
 from rerank.files import write_text
 from rerank.report import figures, sections, summary
 from rerank.report.data import Report
@@ -37,8 +39,14 @@ def fill(template: str, content: Mapping[str, Any]) -> str:
         undefined=StrictUndefined,
         trim_blocks=False,
         keep_trailing_newline=True,
+        finalize=_plain,
     )
     return _FORBIDDEN.sub("\ufffd", environment.get_template(template).render(content))
+
+
+def _plain(value: Any) -> Any:
+    """What the template shows, plain; pictures are made of plain texts."""
+    return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def write_report(path: Path | str, report: Report) -> None:

@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from rerank.escaping import plain
 from rerank.report.measures import NONE, Measure, count, measures_of, primary_of
 from rerank.report.rows import Row, Spread, result_rows
 
@@ -27,7 +28,9 @@ def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False)
     than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
     deviation. A ``wide`` table has no need to.
     """
-    table = Table(title=Text(split), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left")
+    table = Table(
+        title=Text(plain(split)), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left"
+    )
     rows = result_rows(metrics, split)
     names = [_name(row) for row in rows]
     for position, heading in enumerate(_headings(metrics)):
@@ -78,7 +81,8 @@ def _headings(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    return row.name if row.seeds == 1 else f"{row.name} ({row.seeds} seeds)"
+    name = plain(row.name)
+    return name if row.seeds == 1 else f"{name} ({row.seeds} seeds)"
 
 
 def _cells(row: Row, measures: Sequence[Measure], primary: Measure) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+from rerank.escaping import plain
 from rerank.report.brackets import Tree, differences, read_trees
 
 EM = 13.0  # px; size of labels and words
@@ -69,6 +70,7 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
         node: "−" + "B" * (node in missed_base) + "C" * (node in missed_chosen) for node in missed_base | missed_chosen
     }
     marks = [missed, dict.fromkeys(wrong_base, "×"), dict.fromkeys(wrong_chosen, "×")]
+    trees = [_plain(tree) for tree in trees]
     titles = [
         ("gold", "Gold"),
         ("both" if same else "base", "Base and chosen" if same else "Base"),
@@ -80,6 +82,12 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
         Drawing(role, title, draw(tree, mark, width, f"{title} tree"))
         for (role, title), tree, mark, width in zip(titles[:shown], trees, marks, columns, strict=False)
     ]
+
+
+def _plain(tree: Tree) -> Tree:
+    """``tree`` with its labels and words as they are shown."""
+    words = [None if word is None else plain(word) for word in tree.words]
+    return tree._replace(labels=[plain(label) for label in tree.labels], words=words)
 
 
 def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: str) -> str:

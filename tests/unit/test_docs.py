@@ -240,7 +240,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/serving.md"])
 def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked ``python`` run one after the other; fragments would be marked ``py``."""
     monkeypatch.chdir(workspace)

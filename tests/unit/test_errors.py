@@ -34,4 +34,5 @@ def test_recipe_error() -> None:
 @pytest.mark.parametrize("kind", [DataError, RecipeError, ModelError])
 def test_messages_end(kind: type[DataError | RecipeError | ModelError]) -> None:
     assert str(kind("x" * 10_000, path="a")) == f"a: {'x' * 2000}..."
-    assert str(kind("one\ntwo\t\x1b[31m", path="a")) == "a: one\ntwo\t\\x1b[31m"
+    line_end = "\n" if kind is RecipeError else "\\n"
+    assert str(kind("one\ntwo\t\x1b[31m\u202e", path="a")) == f"a: one{line_end}two\t\\x1b[31m\\u202e"

@@ -13,10 +13,11 @@ from reference_features import reference_features
 from rendered_features import by_candidate, extracted, lists_of_trees, names_of, parsed, scores
 
 from rerank.errors import DataError, RecipeError
-from rerank.features import extract
-from rerank.features.extract import Extractor, ListFeatures
+from rerank.features import collecting, extract
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import Extractor
 from rerank.features.sets import SETS
-from rerank.features.sink import new_sink
+from rerank.features.sink import OVERFLOW, larger, new_sink
 from rerank.features.template import Template, make_template
 from rerank.symbols import SymbolTable, text_hash
 
@@ -128,27 +129,27 @@ def test_lists_without_differences_have_no_features(trees: list[str]) -> None:
     assert features.first.tolist() == [0]
 
 
-@pytest.mark.parametrize("room", [(1, 1), (1, 1 << 10), (1 << 8, 1 << 6)])
-def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    trees = [CHASES, ATTACHED, NOUN] * 30  # more candidates than the first sink has columns for
+@pytest.mark.parametrize("room", [(1, 1, 1, 1), (1, 1 << 10, 9, 1 << 16), (1 << 8, 1 << 6, 1, 300)])
+def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [CHASES, ATTACHED, NOUN] * 30
     base = list(np.linspace(-9, -1, 90))
     expected, _ = extract_list(ALL, trees, base)
-    expected = expected._replace(symbols=expected.symbols.copy())
-    started = []
+    grown = []
 
-    def small_at_first(features: int, symbols: int, candidates: int, bits: int = 64) -> Any:
-        sizes = (features, symbols, candidates) if started else (*room, 1)
-        started.append(sizes)
-        return new_sink(*sizes, bits)
+    def small_at_first(*sizes: int) -> Any:
+        return new_sink(*room, sizes[-1])
+
+    def noted(sink: Any) -> Any:
+        grown.append(int(sink.state[OVERFLOW]))
+        return larger(sink)
 
     monkeypatch.setattr(extract, "new_sink", small_at_first)
+    monkeypatch.setattr(extract, "larger", noted)
+    monkeypatch.setattr(collecting, "ROOM", 0)
     found, _ = extract_list(ALL, trees, base)
-    assert len(started) > 5
+    assert len(grown) > 3
     for name in ListFeatures._fields:
-        if name != "symbols":
-            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-    used = int(expected.symbol_last[-1])
-    np.testing.assert_array_equal(found.symbols[:used], expected.symbols[:used])
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
 
 
 @settings(max_examples=40, deadline=None)
@@ -180,8 +181,7 @@ def test_results_depend_on_nothing_that_was_extracted_before() -> None:
         found = {}
         for i in order:
             base = -np.arange(1.0, 1 + len(lists[i]))
-            features = extractor.features(parsed(lists[i], extractor.symbols), base)
-            found[i] = features._replace(symbols=features.symbols[: features.symbol_last[-1]].copy())
+            found[i] = extractor.features(parsed(lists[i], extractor.symbols), base)
         return found
 
     first = run([0, 1, 2])
@@ -189,9 +189,7 @@ def test_results_depend_on_nothing_that_was_extracted_before() -> None:
         again = run(order)
         for i, features in first.items():
             for name in ListFeatures._fields:
-                if name != "symbols":  # a varying feature's symbols lie among others that differ in nothing
-                    np.testing.assert_array_equal(getattr(again[i], name), getattr(features, name))
-            np.testing.assert_array_equal(again[i].symbols, features.symbols)
+                np.testing.assert_array_equal(getattr(again[i], name), getattr(features, name))
 
 
 def test_large_lists_equal_the_naive_extractor() -> None:

@@ -17,7 +17,7 @@ from rerank.symbols import SymbolTable
 
 def grown(tree: str, syntactic: Rules = SYNTACTIC, semantic: Rules = SEMANTIC) -> tuple[Forest, SymbolTable]:
     symbols = SymbolTable()
-    return Grower(symbols, syntactic, semantic).grow(parsed([tree], symbols), np.zeros(1)), symbols
+    return Grower(symbols, syntactic, semantic).grow(parsed([tree], symbols), np.zeros(1), symbols), symbols
 
 
 def head_words(tree: str, *rules: Rules) -> tuple[str, str]:
@@ -140,15 +140,19 @@ def test_rules_of_ones_own(steps: list[str], head: str) -> None:
 @pytest.mark.parametrize("step", ["B", "left B", "<B", ""])
 def test_steps_without_a_direction_are_refused(step: str) -> None:
     with pytest.raises(RecipeError, match=f"head rule of P has the step '{step}'; expected < or >"):
-        HeadTable({"P": ["< A", step]})
+        HeadTable({"P": ["< A", step]}, SymbolTable())
 
 
 def test_tables_grow_with_their_symbols() -> None:
-    symbols, table = SymbolTable(), HeadTable({"P": ["< B"], "Q": ["> B"]})
+    symbols = SymbolTable()
+    table = HeadTable({"P": ["< B"], "Q": ["> B"]}, symbols)
     p = symbols.intern("P")
     assert table.ranks(symbols).row[p] == 1
-    b, q, unseen = (symbols.intern(label) for label in ("B", "Q", "unseen"))
-    ranks = table.ranks(symbols)
+    own = symbols.copy()
+    b, q, unseen = (own.intern(label) for label in ("B", "Q", "unseen"))
+    assert len(own) > len(symbols)
+    ranks = table.ranks(own)
+    assert ranks.row.size == len(own)
     assert ranks.row[[p, b, q, unseen]].tolist() == [1, 0, 2, 0]
     assert ranks.rank[1, ranks.column[[p, b, q, unseen]]].tolist() == [1, 0, 1, 1]
     assert ranks.from_left[1:3, 0].tolist() == [True, False]
@@ -158,7 +162,7 @@ def test_tables_grow_with_their_symbols() -> None:
 @given(lists_of_trees(most=2))
 def test_head_children_are_found_as_the_rules_say(trees: list[nltk.Tree]) -> None:
     symbols = SymbolTable()
-    forest = Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees)))
+    forest = Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees)), symbols)
     for y, tree in enumerate(trees):
         nodes = read(tree).below
         number = {node: int(forest.first[y]) + i for i, node in enumerate(nodes)}

@@ -30,6 +30,7 @@ LAYERS = [
         "recipe_yaml",
         "settings",
         "unforeseen",
+        "escaping",
     },
     {"symbols", "tokens"},
     {"corpus", "shards"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import nltk
 import numpy as np
@@ -15,13 +15,32 @@ from reference_features import CLAUSES, TABLES, Node, head_child, is_coordinatio
 from rendered_features import lists_of_trees, parsed
 
 from rerank.features.forest import Grower
-from rerank.features.places import EDGE_REACH, EDGES, INSIDE, TREE, UPWARD, Places, places_of
+from rerank.features.places import EDGE_REACH, EDGES, INSIDE, TREE, UPWARD, places_of
+from rerank.features.sink import ENTRIES, OVERFLOW, new_sink
 from rerank.symbols import SymbolTable
 
 
-def places_in(trees: Sequence[Any], scope: int, depth: int = 0) -> Places:
+class Found(NamedTuple):
+    node: np.ndarray
+    first: np.ndarray
+    candidate: np.ndarray
+    times: np.ndarray
+
+
+def places_in(trees: Sequence[Any], scope: int, depth: int = 0) -> Found:
     symbols = SymbolTable()
-    return places_of(Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees))), scope, depth)
+    forest = Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees)), symbols)
+    before, nodes = 3, forest.label.size
+    small, sink = (new_sink(1, 1, 1, before + nodes - less) for less in (1, 0))
+    small.state[ENTRIES] = sink.state[ENTRIES] = before
+    if nodes:
+        assert places_of(forest, scope, depth, small).node.size == 0
+        assert small.state[OVERFLOW]
+    places = places_of(forest, scope, depth, sink)
+    assert not sink.state[OVERFLOW]
+    end = int(places.first[-1])
+    assert sink.state[ENTRIES] == end
+    return Found(places.node, places.first - before, sink.candidate[before:end], sink.value[before:end])
 
 
 def inside(node: Node) -> str:

@@ -41,6 +41,13 @@ def ranked(reranker: Reranker, path: Path, policy: str = "error") -> list[Ranked
     return list(reranker.rank(reranker.read(reranker.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
 
 
+def opened(reranker: Reranker, found: Ranked | BadList) -> Opened:
+    assert isinstance(found, Ranked)
+    again = reranker.open(found.nbest)
+    assert isinstance(again, Opened)
+    return again
+
+
 def test_rank_breaks_ties_by_base_and_index():
     given, base = np.array([1.0, 2.0, 2.0, 1.0, 2.0]), np.array([9.0, 1.0, 3.0, 9.0, 3.0])
     expected = sorted(range(5), key=lambda y: (-given[y], -base[y], y))
@@ -105,8 +112,8 @@ def test_unknown_features_are_counted(model, tmp_path):
     small.write_lists(tmp_path / "odd", [two])
     reranker = Reranker(model)
     (found,) = ranked(reranker, tmp_path / "odd")
-    features, columns = reranker.features(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)))
-    assert reranker.unknown_features == 2 * np.count_nonzero(columns < 0) > 0  # counted each time
+    features, columns = reranker.features(opened(reranker, found))
+    assert found.unknown == np.count_nonzero(columns < 0) > 0
     assert features.hashes.size == columns.size
     assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
 
@@ -114,8 +121,8 @@ def test_unknown_features_are_counted(model, tmp_path):
 def test_known_lists_have_no_unknown_features(small_data, workspace):
     pipeline.run(small.recipe(small_data, features={"min_lists": 1}), workspace / "all")
     reranker = Reranker(Model.load(workspace / "all" / "model"))
-    ranked(reranker, small_data / "train.nbest.gz")
-    assert reranker.unknown_features == 0
+    found = ranked(reranker, small_data / "train.nbest.gz")
+    assert [each.unknown for each in found if isinstance(each, Ranked)] == [0] * len(found)
 
 
 @pytest.mark.parametrize("predictor", ["last", "average"])
@@ -126,7 +133,7 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
         base = int(rank(found.nbest.base, found.nbest.base)[0])
         winner, last = int(found.order[0]), int(found.order[-1])
         for other in {base, last}:
-            parts = reranker.explain(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)), winner, other)
+            parts = reranker.explain(opened(reranker, found), winner, other)
             expected = found.scores[winner] - found.scores[other]
             assert sum(part.amount for part in parts) == pytest.approx(expected, abs=1e-4)
             amounts = [abs(part.amount) for part in parts]
@@ -139,7 +146,7 @@ def test_contributions_sum_to_the_difference(model, small_data, predictor):
 def test_a_candidate_against_itself(model, small_data):
     reranker = Reranker(model)
     found = ranked(reranker, small_data / "test.nbest.gz")[0]
-    parts = reranker.explain(Opened(found.nbest, found.nbest.trees(reranker.content.symbols)), 1, 1)
+    parts = reranker.explain(opened(reranker, found), 1, 1)
     assert [(part.feature, part.amount) for part in parts] == [("base score", 0.0)]
 
 

@@ -75,7 +75,7 @@ def test_pairs_hold_sources_and_references(data: Path) -> None:
     pairs = list(TextContent(settings).pairs(settings.data, "test", SkipCount()))
     assert [pair.nbest.id for pair in pairs] == ["a", "b", "c"]
     assert pairs[0].gold == (b"one two", b"one\nthree")
-    assert TextContent(settings).gold_text(pairs[0].gold) == "one two\none three"
+    assert TextContent(settings).gold_text(pairs[0]) == "one two\none three"
     assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
 
 

@@ -105,7 +105,7 @@ def test_errors_count_lines_within_a_tree() -> None:
 
 
 def test_more_new_symbols_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trees_module, "_ROOM", 4)
+    monkeypatch.setattr(trees_module, "ROOM", 4)
     texts = [b"(T%d w%d)" % (i, i) for i in range(5000)]
     symbols = SymbolTable()
     parsed = parse_brackets(texts, symbols)

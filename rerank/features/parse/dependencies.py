@@ -12,8 +12,8 @@ from rerank.features.classes import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, V
 from rerank.features.forest import COORDINATION, Forest
 from rerank.features.marks import LEFT, SLASH
 from rerank.features.parse.local import HEADS
-from rerank.features.places import INSIDE, Places
-from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.places import INSIDE
+from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
 
 LEXICAL = {"pos": 0, "word": 1}

@@ -12,8 +12,8 @@ from rerank.features.classes import FUNCTION
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
 from rerank.features.parse.local import HEADS, put_ancestors
-from rerank.features.places import INSIDE, UPWARD, Places
-from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.places import INSIDE, UPWARD
+from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import WORDS, Template, check_choice, templates
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from rerank.compile import kernel
 from rerank.features.forest import Forest
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
-from rerank.features.places import TREE, Places
-from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.places import TREE
+from rerank.features.sink import Places, Sink, begin, emit_value, put
 from rerank.features.template import Template, check_choice, templates
 
 LARGEST = float(np.finfo(np.float32).max)  # of a value that is stored

@@ -11,8 +11,7 @@ from rerank.compile import kernel
 from rerank.features.forest import Forest
 from rerank.features.marks import END, LEFT, RIGHT, STAR
 from rerank.features.parse.local import LENGTH, SEMANTIC, LocalTree, put_child, put_context
-from rerank.features.places import Places
-from rerank.features.sink import Sink, begin, emit, put
+from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
 
 

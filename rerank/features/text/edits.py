@@ -12,7 +12,7 @@ from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTIT
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
 from rerank.features.text.consensus import SCALE
-from rerank.features.text.rank import best_base, rank_of
+from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 
@@ -68,23 +68,21 @@ def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray
 
 @kernel
 def expected_edits(
-    view: TextView, scale: float, most: int, ranks: np.ndarray, above: np.ndarray, row: np.ndarray, out: np.ndarray
+    view: TextView, scale: float, others: np.ndarray, above: np.ndarray, row: np.ndarray, out: np.ndarray
 ) -> None:
-    """Expected edits that turn another candidate into y (``out`` float64 [N, 3]), over the ``most`` best by base score.
+    """Expected edits that turn another candidate into y (``out`` float64 [N, 3]), over the candidates ``others``.
 
-    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: ranks int64 [N]; above and row int64, more than the words
-    of the longest candidate.
+    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: above and row, int64, more than the words of the longest
+    candidate.
     """
-    for y in range(view.base.shape[0]):
-        ranks[y] = rank_of(view, y)
     for y in range(view.base.shape[0]):
         out[y, :] = 0
         best, total = -np.inf, 0.0
-        for z in range(view.base.shape[0]):
-            if z != y and ranks[z] <= most:
+        for z in others:
+            if z != y:
                 best = max(best, view.base[z])
-        for z in range(view.base.shape[0]):
-            if z == y or ranks[z] > most:
+        for z in others:
+            if z == y:
                 continue
             share = np.exp(scale * (view.base[z] - best))
             if share == 0:
@@ -115,10 +113,10 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     """Get scratch space, then run the kernels."""
     if view.base.size < 2:
         return  # no others
-    ranks, out = np.empty(view.base.size, np.int64), np.empty((view.base.size, 3))
+    ranks, out = ranks_of(view), np.empty((view.base.size, 3))
     above, row = np.empty(_longest(view) + 1, np.int64), np.empty(_longest(view) + 1, np.int64)
     for v in range(ids.size):
-        expected_edits(view, options[v, 1] / 10, options[v, 0], ranks, above, row, out)
+        expected_edits(view, options[v, 1] / 10, np.flatnonzero(ranks <= options[v, 0]), above, row, out)
         _emit_expected(sink, ids[v], seeds[v], out)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rerank.features.extract import FeatureExtractor, ListFeatures, UserTemplate
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sink import Sink
 from rerank.features.template import Template
 from rerank.features.text.view import TextView
@@ -19,8 +19,8 @@ log = logging.getLogger("rerank")
 class TextExtractor(FeatureExtractor):
     """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
 
-    ``lacking`` counts, by what is missing ("source", "segmentation", "alignment"), the lists for which templates that
-    need it gave nothing; the first such list is logged.
+    ``lacking`` says what was missing ("source", "segmentation", "alignment") where templates that need it gave nothing;
+    the first such list is logged.
     """
 
     content = "texts"
@@ -39,10 +39,12 @@ class TextExtractor(FeatureExtractor):
         for template in templates:
             if need := getattr(template, "needs", ""):
                 self._needs.setdefault(need, []).append(template.name)
-        self.lacking: Counter[str] = Counter()
+        self.lacking: dict[str, object] = {}
 
-    def features(self, view: TextView, candidates: Sequence[Any] = ()) -> ListFeatures:
+    def features(self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True) -> ListFeatures:
         """The features of one list; ``candidates`` are needed for users' templates only.
+
+        names: enter those of users' features in the table of symbols.
 
         Raises
         ------
@@ -58,12 +60,12 @@ class TextExtractor(FeatureExtractor):
             for family in self._families:
                 family.fire(view, sink, family.ids, family.seeds, family.options)
 
-        return self._extract(total, candidates, fire)
+        return self._extract(total, candidates, self.symbols if names else None, fire)
 
     def _note_lacking(self, view: TextView, total: int) -> None:
         has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
         for need, names in self._needs.items():
             if total and view.words.size and not has[need]:
-                self.lacking[need] += 1
-                if self.lacking[need] == 1:
+                own = object()
+                if self.lacking.setdefault(need, own) is own:  # of several threads one is the first
                     log.warning("a list has no %s: %s give nothing there", need, ", ".join(names))

@@ -26,21 +26,24 @@ def best_base(view: TextView) -> int:
     return best
 
 
-@kernel
-def rank_of(view: TextView, y: int) -> int:
-    """1 + the number of candidates before y by base score; of equal ones the first comes first."""
-    rank = 1
-    for z in range(view.base.shape[0]):
-        rank += view.base[z] > view.base[y] or (view.base[z] == view.base[y] and z < y)
-    return rank
+def ranks_of(view: TextView) -> np.ndarray:
+    """int64 [N]: 1 + the number of candidates before each by base score; of equal ones the first comes first."""
+    ranks = np.empty(view.base.size, np.int64)
+    ranks[np.argsort(-view.base, kind="stable")] = np.arange(1, view.base.size + 1)
+    return ranks
 
 
 @kernel
-def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
-    for y in range(view.base.shape[0]):
-        symbol = RANKS[bin_of(rank_of(view, y), RANK_FROM)]
+def _emit_ranks(ranks: np.ndarray, sink: Sink, ids: np.ndarray, seeds: np.ndarray) -> None:
+    for y in range(ranks.shape[0]):
+        symbol = RANKS[bin_of(ranks[y], RANK_FROM)]
         for v in range(ids.shape[0]):
             emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
+
+
+def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    """Sort, then run the kernel."""
+    _emit_ranks(ranks_of(view), sink, ids, seeds)
 
 
 @templates.add("Rank")

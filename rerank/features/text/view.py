@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from rerank.errors import DataError
 from rerank.features.extract import LARGEST
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.readers.text_list import TextList
-from rerank.symbols import SymbolTable
+from rerank.symbols import SymbolTable, known_hash
 from rerank.tokens import tokenise
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
@@ -60,25 +59,6 @@ class TextView(NamedTuple):
     given_first: np.ndarray  # int64 [N + 1]
     given_names: np.ndarray  # uint64 [G]: sparse features that the list brings
     given: np.ndarray  # float64 [G]
-
-
-class _Names(dict[str | bytes, int]):
-    """Name → hash, entered into a symbol table at first sight."""
-
-    def __init__(self, symbols: SymbolTable) -> None:
-        super().__init__()
-        self._symbols: ReferenceType[SymbolTable] = ref(symbols)
-
-    def __missing__(self, name: str | bytes) -> int:
-        symbols = self._symbols()
-        assert symbols is not None, "the caller holds it"
-        text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
-        symbol = symbols.intern(text)
-        self[name] = int(symbols.hashes[symbol])
-        return self[name]
-
-
-_NAMES: WeakKeyDictionary[SymbolTable, _Names] = WeakKeyDictionary()
 
 
 @kernel
@@ -130,8 +110,8 @@ def first_unfit(numbers: np.ndarray, largest: float) -> int:
     return -1
 
 
-def make_view(nbest: TextList, source: bytes, symbols: SymbolTable) -> TextView:
-    """The arrays of a list. Its words and names enter ``symbols``, so that features can be shown.
+def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> TextView:
+    """The arrays of a list. Its words and names enter ``symbols``, where one is given, so that features can be shown.
 
     ``source`` is the input of the list; where there is none it is empty, and ``nbest`` must bring no derivations.
 
@@ -154,17 +134,15 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable) -> TextView:
         phrase_first, spans = _derivation(nbest, "segmentation", nbest.segmentation, S, lengths)
     if nbest.alignment is not None:
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
-    known = _NAMES.get(symbols)
-    if known is None:
-        known = _NAMES[symbols] = _Names(symbols)
-    names = np.array([known[name] for name in nbest.names], np.uint64)
+    hash_of = known_hash if symbols is None else symbols.hash_of
+    names = np.array([hash_of(name) for name in nbest.names], np.uint64)
     if names.size:
         names[nbest.column] = 0
     scores = np.ascontiguousarray(nbest.scores, np.float64)
     given_first, given_names, given = none, names[:0], np.empty(0)
     if nbest.sparse is not None:
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
-        given_names = np.array([known[name] for name in nbest.sparse.names], np.uint64)
+        given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
     if (y := first_unfit(scores, LARGEST)) >= 0:
         raise ViewError("infinite score", f"found a score that is not finite or exceeds {LARGEST:.3g}", nbest, y)
     if (e := first_unfit(given.reshape(-1, 1), LARGEST)) >= 0:
