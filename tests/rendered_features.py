@@ -11,8 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rerank.features import parse  # noqa: F401 - registers the templates
+from rerank.features.collecting import ListFeatures
 from rerank.features.counting import TableBuilder
-from rerank.features.extract import Extractor, ListFeatures
+from rerank.features.extract import Extractor
 from rerank.features.template import make_template
 from rerank.readers.trees import Trees, parse_brackets
 from rerank.symbols import SymbolTable

@@ -109,7 +109,10 @@ def test_commands_over_texts(texts: Path, rerank: Command, tmp_path: Path) -> No
     assert f"no usable list '{ID}'".replace(ID, SHOWN_ID) in clean(rerank("explain", model, lists, "--list", ID), 2)
     clean(rerank("export", model))
     clean(rerank("compare", str(out), str(out)))
-    clean(rerank("oracle", lists, "--reader", "jsonl", "--metric", "wer"))
+    (tmp_path / "refs").write_text("".join(f"{EVIL} right{i % 4} word\n" for i in range(8)))
+    clean(rerank("oracle", lists, str(tmp_path / "refs"), "--reader", "jsonl", "--metric", "wer"))
+    said = clean(rerank("oracle", lists, str(recipe(texts)), "--reader", "jsonl", "--metric", "wer"), 2)
+    assert "references" in said
     page = (out / "report.html").read_text()
     assert not RAW.search(page)
     assert html.escape(WORD) in page

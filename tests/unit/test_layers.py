@@ -120,6 +120,7 @@ def test_kernels_know_nothing_of_files_or_printing() -> None:
 
 # What shows, stores, schedules or describes: no number depends on it.
 NEUTRAL = {
+    "escaping",
     "arrays", "checkpoints", "checksums", "engine", "engines", "errors", "evaluation", "files", "interrupts",
     "kept_spool", "kernel_cache", "locks", "model", "names", "progress", "provenance", "recipe", "recipe_yaml",
     "registry", "report", "settings", "sources", "strict_json", "text_recipe",

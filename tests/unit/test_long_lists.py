@@ -110,7 +110,7 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
     kernel = edits.expected_edits
     monkeypatch.setattr(edits, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
     nbest = random_texts(SMALL)
-    view = make_view(nbest, b"", None)
+    view = make_view(nbest, nbest.source or b"", None)
     TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)
     (found,) = others
     assert found.tolist() == sorted(np.argsort(-nbest.base)[:7].tolist())
@@ -119,7 +119,7 @@ def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyP
 def test_ranks_are_places_by_base_score_and_then_in_the_list() -> None:
     nbest = random_texts(40)
     base = np.round(nbest.base)
-    view = make_view(nbest, b"", None)._replace(base=base)
+    view = make_view(nbest, nbest.source or b"", None)._replace(base=base)
     assert ranks_of(view).tolist() == [
         1 + sum(b > base[y] or (b == base[y] and z < y) for z, b in enumerate(base)) for y in range(40)
     ]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rerank.corpus import Corpus
-from rerank.features.extract import ListFeatures
+from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder, limit_values
 
 WIDTH = 9

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from rendered_features import parsed
 
 from rerank.errors import ModelError
+from rerank.features.collecting import ListFeatures
 from rerank.features.counting import CollisionCount, TableBuilder
-from rerank.features.extract import Extractor, ListFeatures
+from rerank.features.extract import Extractor
 from rerank.features.table import (
     ABSENT,
     FeatureTable,
