@@ -19,8 +19,9 @@ def as_json(
     sort_keys: bool = False,
     ensure_ascii: bool = True,
     default: Callable[[Any], Any] | None = None,
+    allow_nan: bool = False,
 ) -> str:
-    """``value`` as JSON; parameters as those of ``json.dumps``.
+    """``value`` as JSON; parameters as those of ``json.dumps``. ``allow_nan`` is for what the user's own files hold.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def as_json(
     """
     try:
         return json.dumps(
-            value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=False
+            value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=allow_nan
         )
     except ValueError:
         for place, number in _infinite(value, ""):

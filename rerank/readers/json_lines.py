@@ -153,14 +153,14 @@ def encoded(text: str) -> bytes:
 
 
 def json_line(item: dict[str, Any], nbest: NBestList | BadList) -> bytes:
-    """An object as a line.
+    """An object as a line; what the user's file holds that no JSON knows, as sockeye's ``Infinity``, stays as it is.
 
     Raises
     ------
     DataError: it is nested too deeply to be written.
     """
     try:
-        return encoded(as_json(item, ensure_ascii=False)) + b"\n"
+        return encoded(as_json(item, ensure_ascii=False, allow_nan=True)) + b"\n"
     except RecursionError:
         message = "the JSON value is nested too deeply to be written; leave this list out"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
@@ -171,7 +171,7 @@ def shown(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "an object"
     try:
-        text = as_json(value, ensure_ascii=False)
+        text = as_json(value, ensure_ascii=False, allow_nan=True)
     except ValueError:  # a whole number of more digits than are printed
         return "a number of thousands of digits"
     return (text if len(text) <= 40 else f"{text[:40]}...").encode("utf-8", "replace").decode()
