@@ -18,6 +18,11 @@ from instances import first_instances, multiply_examples
 
 from rerank import cli, interrupts, pipeline
 
+# Where the tests run in the background of a shell or under nohup, signals are ignored, by all processes they start too.
+for _number in interrupts.SIGNALS:
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that
 # happen to be imported into its examples, which would make them depend on the selection of tests.
 settings.register_profile("fixed", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)

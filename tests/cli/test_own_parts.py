@@ -53,11 +53,11 @@ LEARNER = """
 from dataclasses import dataclass
 from typing import ClassVar
 from rerank.learn.perceptron import Perceptron
-from rate_own import BASE
+from rate_own import RATE
 
 @dataclass(frozen=True)
 class Mine(Perceptron):
-    base: float = BASE
+    base_rate: float = RATE
 """
 
 
@@ -99,10 +99,11 @@ def test_a_template_whose_leaf_was_edited_is_extracted_anew(small_data: Path, sm
 
 def learner_recipe(folder: Path, small_data: Path, **changes: object) -> None:
     training = {"epochs": 3, "checkpoint": 0, "vote": False}
-    recipe = small.settings(small_data, learner={"name": "learner_own:Mine"}, training=training, **changes)
+    learner = {"name": "learner_own:Mine", "base": 1.0}
+    recipe = small.settings(small_data, learner=learner, training=training, **changes)
     (folder / "own.yaml").write_text(yaml.safe_dump(recipe))
     (folder / "learner_own.py").write_text(LEARNER)
-    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+    (folder / "rate_own.py").write_text("RATE = 0.0\n")
 
 
 def weights(folder: Path, name: str) -> np.ndarray:
@@ -113,16 +114,16 @@ def test_a_run_of_code_that_was_edited_is_not_gone_on_from(small_data: Path, sma
     assert small_run.exists()
     learner_recipe(folder, small_data)
     assert run("train", folder, "edited").code == 0
-    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    (folder / "rate_own.py").write_text("RATE = 0.25\n")
     for command, options in (("test", ()), ("run", ("--resume",))):
         ended = run(command, folder, "edited", *options)
         assert ended.code == 2, ended.err
         assert "a module of yours changed; train again without --resume" in ended.err
-    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+    (folder / "rate_own.py").write_text("RATE = 0.0\n")
     assert run("run", folder, "edited", "--resume").code == 0
     ended = run("run", folder, "edited", "--resume")
     assert "finished already; run it without" in ended.err
-    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    (folder / "rate_own.py").write_text("RATE = 0.25\n")
     ended = run("run", folder, "edited", "--resume")
     assert "finished already, by a program or a module of yours that has changed since" in ended.err
 
@@ -141,7 +142,7 @@ def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
             os.kill(os.getpid(), signal.SIGKILL)
 
     assert run("run", folder, "edited", fault=kill).code == -signal.SIGKILL
-    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    (folder / "rate_own.py").write_text("RATE = 0.25\n")
     for name in ("edited", "fresh"):
         ended = run("run", folder, name, *(["--resume"] if name == "edited" else []))
         assert ended.code == 0, ended.err
@@ -153,7 +154,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
     settings = small_classes.settings(small_classes.write_set(folder), learner={"name": "learner_own:Mine"})
     (folder / "own.yaml").write_text(yaml.safe_dump(settings | {"runs": [{"name": "a"}, {"name": "b"}]}))
     (folder / "learner_own.py").write_text(LEARNER)
-    (folder / "rate_own.py").write_text("BASE = 1.0\n")
+    (folder / "rate_own.py").write_text("RATE = 0.0\n")
 
     def kill(_event: str, _number: int) -> None:
         if list((folder / "edited").glob("out/.runs/*.json")):
@@ -161,7 +162,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
 
     ended = run("run", folder, "edited", fault=kill)
     assert ended.code == -signal.SIGKILL, ended.err
-    (folder / "rate_own.py").write_text("BASE = 0.25\n")
+    (folder / "rate_own.py").write_text("RATE = 0.25\n")
 
     def look(_event: str, _number: int) -> None:
         """The results are made again, under another key."""

@@ -359,7 +359,7 @@ def test_names_say_which_options_differ_from_their_defaults(spec: Any, name: str
         ({3: {}}, "expected {Name: {option: value}}"),
         ({"Rule": {"ancestors": 1.0}}, "option ancestors of template Rule is 1.0; expected int"),
         (7, "found 7, expected a template as"),
-        ("math:sqrt", "math:sqrt is no template"),
+        ("math:sqrt", "'math:sqrt' is no class derived from"),
         ("math:nothing", "cannot import template"),
     ],
 )

@@ -97,7 +97,6 @@ TREES: dict[str, dict[str, Any]] = {
     "hashed": {"features": {"hash_bits": 10}},
     "values as they are": {"features": {"centred": False, "min_lists": 1}},
     "users": {"features": {"templates": ["Rule"], "user": {"own": "brackets_for_tests:count"}}},
-    "everything pruned": {"features": {"min_lists": 1000}},
 }
 
 
@@ -116,10 +115,10 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
     recipe = recipe_of(kind, data)
     whole, table = extract_training(recipe)
     test = extract_split(recipe, "test", table)
-    assert kind == "everything pruned" or whole.corpus.nonzeros > 0
+    assert whole.corpus.nonzeros > 0
     assert kind != "texts" or table.free > 0
     size = sum(getattr(whole.corpus, name).nbytes for name in ARRAYS) / 1e6
-    for lists, counts, count, engine in ((1, 50, 40, Pickling()), (7, 1000, 3, LocalEngine()), (13, 77, 2, Pickling())):
+    for lists, counts, count, engine in ((1, 50, 30, Pickling()), (7, 1000, 3, LocalEngine()), (13, 77, 2, Pickling())):
         cut_into(monkeypatch, lists, counts)
         cut = recipe_of(kind, data, size / count)
         store = CorpusCache(tmp_path / f"cache{lists}")

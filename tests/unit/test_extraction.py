@@ -190,7 +190,7 @@ def test_min_lists_counts_training_lists(data):
 
 
 def test_hashed_columns_end_to_end(data, tmp_path):
-    recipe = small.recipe(data, features={"hash_bits": 10})
+    recipe = small.recipe(data, features={"hash_bits": 10}, learner={"name": "perceptron", "base": 1.0})
     metrics = pipeline.run(recipe, tmp_path / "runs" / "hashed")
     assert metrics["corpora"]["train"]["columns"] == 1024
     assert 0 < metrics["features"]["kept"] <= 1024

@@ -69,14 +69,17 @@ def test_an_error_in_a_block_comes_first():
             check()
 
 
-def test_other_threads_are_left_alone():
+def test_other_threads_end_at_a_check():
+    reached: list[str] = []
     errors: list[BaseException] = []
 
     def work() -> None:
         try:
             with deferred():
-                check()
+                reached.append("inner")
+            reached.append("outer")  # the end of a block is no check: only the main thread meets signals
             check()
+            reached.append("after")
         except BaseException as error:
             errors.append(error)
 
@@ -85,8 +88,9 @@ def test_other_threads_are_left_alone():
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        assert requested()
-    assert not errors
+        assert requested()  # the main thread is still to be told
+    assert reached == ["inner", "outer"]
+    assert [type(error) for error in errors] == [Interrupted]
 
 
 def test_handlers_come_back_and_ignored_signals_stay_ignored():
