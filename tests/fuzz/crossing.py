@@ -24,7 +24,6 @@ from .using import POLICIES, TEXT_METRICS, choice, command
 
 PREDICTORS = ("last", "average", "voted", "mert")
 READERS = (*(name for name, _ in readers), "nobody:Reader")
-COMMON = ("charniak", "moses", "jsonl")
 METRICS = ("parseval", *TEXT_METRICS)
 TESTS = ("approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar")
 NUMBERS = (1, 2, 3, 1000, 0, -1, 10**30)
@@ -143,21 +142,33 @@ COMMANDS: dict[str, Callable[[Path, Rng], list[object]]] = {
 }  # fmt: skip
 
 
+def fitting(lists: bytes) -> tuple[str, str]:
+    """A task and a reader for what looks like ``lists``."""
+    if lists.startswith(b"{"):
+        return ("translation", "sockeye") if b'"translations"' in lists else ("ranking", "jsonl")
+    if b" ||| " in lists:
+        return "translation", "moses"
+    if b"\nH-" in lists:
+        return "translation", "fairseq"
+    return "parse", "berkeley" if lists[:1] == b"-" else "charniak"
+
+
 def crossed_recipe(directory: Path, rng: Rng) -> dict[str, Any]:
     """A recipe of any task over the lists in ``directory``, with parts that may be another task's."""
-    task = choice(rng, (*KINDS[:-1] * 4, *KINDS))
+    task, reader = fitting((directory / "lists").read_bytes()) if rng.integers(4) else ("", "")
+    task, reader = task or choice(rng, KINDS), reader if rng.integers(4) and reader else choice(rng, READERS)
     data: dict[str, Any] = {"root": str(directory), "train": "train", "dev": None, "tests": [], "nbest": "{root}/lists"}
-    data |= {"reader": {"name": choice(rng, (*COMMON * 3, *READERS))}, "on_bad_list": choice(rng, POLICIES)}
+    data |= {"reader": {"name": reader}, "on_bad_list": choice(rng, POLICIES)}
     if task == "parse":
         data["gold"] = choice(rng, ("{root}/gold", "{root}/gold", "{root}/references"))
     else:
-        data["sources"] = choice(rng, (None, "{root}/sources", "{root}/nowhere"))
-        data["references"] = choice(rng, (None, ["{root}/references"], ["{root}/references"], ["{root}/gold"]))
-    made: dict[str, Any] = {"task": task, "data": data, "training": {"epochs": 1}}
+        sources, references = (None, "{root}/sources", "{root}/nowhere"), (None, ["{root}/references"], ["{root}/gold"])
+        data |= {"sources": choice(rng, (None, *sources)), "references": choice(rng, (None, *references))}
+    made: dict[str, Any] = {"task": task, "data": data, "training": {"epochs": 1}, "learner": {"base": 1.0}}
     parts = {
         "features": {"set": choice(rng, tuple(SETS)), "min_lists": 1},
         "metric": {"name": choice(rng, tuple(name for name, _ in metrics))},
-        "learner": {"name": choice(rng, tuple(name for name, _ in learners))},
+        "learner": {"name": choice(rng, tuple(name for name, _ in learners)), "base": choice(rng, (1.0, "auto"))},
     }
     made |= {name: part for name, part in parts.items() if rng.integers(3) == 0}
     return made
