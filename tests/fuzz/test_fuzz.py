@@ -46,6 +46,7 @@ UNFIT = {  # samples that need other options, or files that are not here
     "charniak", "references", "evaluate texts", "recipe", "oracle texts", "moses", "merged", "joined", "text pipeline",
     "text pairs",
     "svmlight",
+    "compared", "crossed", "crossed recipe", "split names",  # options are drawn, and rarely fit
 }  # fmt: skip
 
 

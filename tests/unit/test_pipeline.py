@@ -381,7 +381,7 @@ def test_equal_runs_do_not_confuse_the_choice(small_data, workspace):
         ({"learner": {"name": "vrda", "etha": 1}}, r"learner: learner vrda has no 'etha'; did you mean eta"),
         ({"learner": {"name": "vrda", "eta": -1}}, r"learner.eta: found -1"),
         ({"learner": {"name": "vrda", "loss": "hige"}}, r"learner.loss: found 'hige'"),
-        ({"learner": {"name": "math:pi"}}, r"learner.name: 'math:pi' is no class derived from"),
+        ({"learner": {"name": "math:pi"}}, r"learner.name: learner 'math:pi' is no class derived from"),
         ({"learner": {"name": 5}}, r"learner.name: names no learner; known: arda, arow"),
         ({"training": {"select": {"learner": {"l1": 1}}}}, r"training.select.learner.name: names no learner"),
         ({"runs": [{"name": "x", "set": {"learner.etha": 1}}]}, r"has no 'etha'"),
