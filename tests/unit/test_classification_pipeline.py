@@ -42,7 +42,8 @@ TWO = [
 def test_what_a_single_run_leaves(root: Path, tmp_path: Path) -> None:
     found = carried_out(root, tmp_path / "out")
     assert found == json.loads((tmp_path / "out" / "metrics.json").read_text())
-    names = {"recipe.yaml", "metrics.json", "history.jsonl", "log.txt", "report.html", "predictions", "model"}
+    names = {".rerank-run", "recipe.yaml", "metrics.json", "history.jsonl", "log.txt", "report.html", "predictions"}
+    names |= {"model"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     assert (found["schema"], found["task"], found["metric"]) == (1, "classification", "error|v:1")
     (run,) = found["runs"]
