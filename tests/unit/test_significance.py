@@ -207,7 +207,7 @@ def counter_of(seed: int) -> np.ndarray:
 def test_samples_are_the_same_in_many_calls(test, monkeypatch):
     """Between two calls signals are heeded."""
     random = np.random.default_rng(5)
-    a, b, reference = random.random((70, 2)), random.random((70, 2)), np.zeros((70, 0))
+    a, b, reference = random.random((70, 2)), random.random((70, 2)), np.ones((70, 1))
     expected = compare(Ratio(), a, b, reference, test=test, samples=500)
     looks: list[int] = []
     monkeypatch.setattr(significance, "AT_ONCE", 7 * 70)
