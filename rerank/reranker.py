@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.text_list import TextList
 from rerank.recipe import SplitSettings
+from rerank.strict_json import as_json
 
 VOTE_BATCH = 64
 
@@ -112,7 +112,7 @@ def with_sources(
 def model_digest(model: Model) -> str:
     """What tells a model from others: its settings, where it comes from, its columns and its weights of the base."""
     parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
