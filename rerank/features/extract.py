@@ -167,9 +167,11 @@ class Extractor(FeatureExtractor):
         given = heads or {}
         syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
         self._grower = Grower(symbols, syntactic, semantic)
-        self._depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
+        depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
         self._families.sort(key=lambda family: (family.scope == TREE, family.ids[0]))
-        self._scopes = list(dict.fromkeys(family.scope for family in self._families))
+        scopes = list(dict.fromkeys(family.scope for family in self._families))
+        self._scopes = np.array([[scope, depth if scope == UPWARD else 0] for scope in scopes], np.int64).reshape(-1, 2)
+        self._scope_of = [scopes.index(family.scope) for family in self._families]
 
     def features(
         self,
@@ -196,9 +198,8 @@ class Extractor(FeatureExtractor):
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
 
         def fire(sink: Sink) -> None:
-            depths = {scope: self._depth if scope == UPWARD else 0 for scope in self._scopes}
-            places = {scope: places_of(forest, scope, depth, sink) for scope, depth in depths.items()}
-            for family in self._families:
-                family.fire(forest, places[family.scope], sink, family.ids, family.seeds, family.options)
+            places = places_of(forest, self._scopes, sink)
+            for family, scope in zip(self._families, self._scope_of, strict=True):
+                family.fire(forest, places[scope], sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, table, fire)

@@ -20,7 +20,7 @@ import numpy as np
 
 from rerank.compile import kernel
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
-from rerank.features.sink import ENTRIES, NO_ENTRIES, OVERFLOW, Places, Sink
+from rerank.features.sink import ENTRIES, OVERFLOW, Places, Sink
 from rerank.symbols import combine, find_slot
 
 INSIDE, UPWARD, EDGES, TREE = 0, 1, 2, 3
@@ -75,7 +75,7 @@ class Finder(NamedTuple):
     """Scratch of ``find_places`` for n nodes."""
 
     edges: np.ndarray  # uint64: see ``hash_edges``
-    keys: np.ndarray  # uint64, zeroed, a power of two, more than twice the nodes: hash table of places
+    keys: np.ndarray  # uint64, a power of two, more than twice the nodes: hash table of places
     place_at: np.ndarray  # int32: the place of a slot
     place_of: np.ndarray  # int32 [n]: the place of a node, -1 where the scope does not look
     last: np.ndarray  # int32 [n]: the last candidate of a place
@@ -90,6 +90,7 @@ def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, o
     """
     places = 0
     out.first[0] = sink.state[ENTRIES]
+    finder.keys[:] = 0
     if scope == EDGES:
         hash_edges(f, finder.edges)
     for y in range(f.first.shape[0] - 1):
@@ -126,19 +127,30 @@ def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, o
     return places
 
 
-def places_of(f: Forest, scope: int, depth: int, sink: Sink) -> Places:
-    """The distinct places of ``scope`` in the forest; ``depth`` is how many ancestors UPWARD sees.
+@kernel
+def find_all(
+    f: Forest, scopes: np.ndarray, finder: Finder, sink: Sink, node: np.ndarray, first: np.ndarray, total: np.ndarray
+) -> None:
+    """``find_places`` of several scopes, each with its depth (``scopes`` int64 [S, 2]), to a row each."""
+    for s in range(scopes.shape[0]):
+        out = Places(node[s], first[s])
+        total[s] = find_places(f, scopes[s, 0], scopes[s, 1], finder, sink, out)
 
-    Where the sink has no room, there are none and its OVERFLOW is set.
+
+def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
+    """The distinct places of every scope in the forest.
+
+    scopes: int64 [S, 2], each with how many ancestors it sees (UPWARD; 0 for others). Where the sink has no room, there
+    are none and its OVERFLOW is set.
     """
-    n = f.label.size
-    if sink.state[ENTRIES] + n > sink.value.size:
-        sink.state[OVERFLOW] |= NO_ENTRIES
-        return Places(np.empty(0, np.int32), np.zeros(1, np.int64))
+    n, S = f.label.size, scopes.shape[0]
+    if sink.state[ENTRIES] + S * n > sink.value.size:
+        sink.state[OVERFLOW] = 1
+        return [Places(np.empty(0, np.int32), np.zeros(1, np.int64))] * S
     capacity = 1 << max(4, int(2 * n + 1).bit_length())
-    edges = np.empty(f.leaf.size + f.first.size if scope == EDGES else 0, np.uint64)
-    place_of, last, used, node = np.empty((4, n), np.int32)
-    finder = Finder(edges, np.zeros(capacity, np.uint64), np.empty(capacity, np.int32), place_of, last, used)
-    out = Places(node, np.empty(n + 1, np.int64))
-    total = find_places(f, scope, depth, finder, sink, out)
-    return Places(node[:total], out.first[: total + 1])
+    edges, keys = np.empty(f.leaf.size + f.first.size, np.uint64), np.empty(capacity, np.uint64)
+    work = np.empty((3 + S, n), np.int32)
+    finder = Finder(edges, keys, np.empty(capacity, np.int32), work[0], work[1], work[2])
+    node, first, total = work[3:], np.empty((S, n + 1), np.int64), np.empty(S, np.int64)
+    find_all(f, scopes, finder, sink, node, first, total)
+    return [Places(node[s, :t], first[s, : t + 1]) for s, t in enumerate(total.tolist())]

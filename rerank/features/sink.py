@@ -18,11 +18,9 @@ from rerank.compile import kernel
 from rerank.errors import DataError
 from rerank.symbols import combine, find_slot
 
-# Indices of Sink.state: how many features there are, symbol cursor, what there is no room for, template being written,
+# Indices of Sink.state: how many features there are, symbol cursor, whether room has run out, template being written,
 # bits of identity, how many spans and entries there are, and how many entries the spans cover.
 FEATURES, CURSOR, OVERFLOW, CURRENT, BITS, SPANS, ENTRIES, FIRED = range(8)
-# Bits of state[OVERFLOW]: what there is no room for.
-NO_FEATURES, NO_SYMBOLS, NO_SPANS, NO_ENTRIES = 1, 2, 4, 8
 FIRST, LAST, AFTER = 0, 1, 2  # columns of Sink.ends and Sink.spans
 MOST = (1 << 31) - 1  # of anything in a sink: places in it are int32
 
@@ -50,9 +48,7 @@ class Sink(NamedTuple):
     symbols: np.ndarray  # uint64 [S]: symbols of all features, one after the other
     symbol_first: np.ndarray  # int64 [F + 1]
     ends: np.ndarray  # int32 [F, 2]: FIRST and LAST span of a feature, -1 where it has none
-    spans: (
-        np.ndarray
-    )  # int32 [P, 3]: a span's entries are FIRST..LAST; AFTER it comes that span of the same feature, or -1
+    spans: np.ndarray  # int32 [P, 3]: a span's entries are FIRST..LAST, the feature's next span is AFTER, -1 for none
     candidate: np.ndarray  # int32 [V]
     value: np.ndarray  # float64 [V]: what is added to a feature's value in the candidate
 
@@ -61,13 +57,7 @@ def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 
     """An empty sink with room for ``features`` features with ``symbols`` symbols that fire in ``spans`` of ``entries``.
 
     Features are told apart by the upper ``bits`` bits of their hash; 64 keeps all of them apart.
-
-    Raises
-    ------
-    TooLargeError: more than there can be places in a sink.
     """
-    if max(features, symbols, spans, entries) > MOST:
-        raise TooLargeError(f"its features fire more than {MOST:,} times, which is all that a list may")
     slots = 1 << int(2 * features).bit_length()
     return Sink(
         state=np.array([0, 0, 0, 0, bits, 0, 0, 0], np.int64),
@@ -86,22 +76,16 @@ def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 
 
 
 def larger(sink: Sink) -> Sink:
-    """An empty sink with four times the room for what ``sink`` had too little of.
+    """An empty sink with four times the room.
 
     Raises
     ------
-    TooLargeError: see ``new_sink``.
+    TooLargeError: there is as much as can be.
     """
-
-    def size(bit: int, room: np.ndarray) -> int:
-        """Of one of its parts; the last step is to all that there can be."""
-        old = len(room)
-        if not sink.state[OVERFLOW] & bit:
-            return old
-        return MOST if old < MOST < 4 * old else 4 * old
-
-    parts = (NO_FEATURES, sink.hashes), (NO_SYMBOLS, sink.symbols), (NO_SPANS, sink.spans), (NO_ENTRIES, sink.value)
-    features, symbols, spans, entries = (size(bit, room) for bit, room in parts)
+    sizes = len(sink.hashes), len(sink.symbols), len(sink.spans), len(sink.value)
+    if max(sizes) >= MOST:
+        raise TooLargeError(f"its features fire more than {MOST:,} times, which is all that a list may")
+    features, symbols, spans, entries = (min(4 * size, MOST) for size in sizes)
     return new_sink(features, symbols, spans, entries, int(sink.state[BITS]))
 
 
@@ -142,14 +126,16 @@ def identity(h: np.uint64, bits: int) -> np.uint64:
 
 @kernel
 def _feature(sink: Sink, full: np.uint64) -> int:
-    """Number of the feature just written, new or old; -1 where there is no room for a new one."""
+    """Number of the feature just written, new or old; -1 where there is no room for a new one, or was none before."""
+    if sink.state[OVERFLOW]:
+        return -1
     h = identity(full, sink.state[BITS])
     slot = find_slot(sink.keys, h)
     if sink.keys[slot] == h:
         return int(sink.feature_at[slot])
     feature = sink.state[FEATURES]
     if feature >= sink.hashes.shape[0] or sink.state[CURSOR] > sink.symbols.shape[0]:
-        sink.state[OVERFLOW] |= NO_FEATURES if feature >= sink.hashes.shape[0] else NO_SYMBOLS
+        sink.state[OVERFLOW] = 1
         return -1
     sink.keys[slot], sink.feature_at[slot] = h, feature
     sink.hashes[feature], sink.full[feature], sink.template[feature] = h, full, sink.state[CURRENT]
@@ -169,7 +155,7 @@ def _fire(sink: Sink, feature: int, first: int, last: int) -> None:
         return
     span = sink.state[SPANS]
     if span >= sink.spans.shape[0]:
-        sink.state[OVERFLOW] |= NO_SPANS
+        sink.state[OVERFLOW] = 1
         return
     if tail >= 0:
         sink.spans[tail, AFTER] = span
@@ -192,12 +178,14 @@ def emit(sink: Sink, h: np.uint64, places: Places, p: int) -> None:
 def emit_value(sink: Sink, h: np.uint64, candidate: int, value: float) -> None:
     """Add ``value`` to the feature just written, in one candidate."""
     feature, entry = _feature(sink, h), sink.state[ENTRIES]
+    if feature < 0:
+        return
     if entry >= sink.value.shape[0]:
-        sink.state[OVERFLOW] |= NO_ENTRIES
-    elif feature >= 0:
-        sink.candidate[entry], sink.value[entry] = candidate, value
-        sink.state[ENTRIES] = entry + 1
-        _fire(sink, feature, entry, entry + 1)
+        sink.state[OVERFLOW] = 1
+        return
+    sink.candidate[entry], sink.value[entry] = candidate, value
+    sink.state[ENTRIES] = entry + 1
+    _fire(sink, feature, entry, entry + 1)
 
 
 @kernel

@@ -30,13 +30,13 @@ class Found(NamedTuple):
 def places_in(trees: Sequence[Any], scope: int, depth: int = 0) -> Found:
     symbols = SymbolTable()
     forest = Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees)), symbols)
-    before, nodes = 3, forest.label.size
+    before, nodes, scopes = 3, forest.label.size, np.array([[scope, depth]])
     small, sink = (new_sink(1, 1, 1, before + nodes - less) for less in (1, 0))
     small.state[ENTRIES] = sink.state[ENTRIES] = before
     if nodes:
-        assert places_of(forest, scope, depth, small).node.size == 0
+        assert places_of(forest, scopes, small)[0].node.size == 0
         assert small.state[OVERFLOW]
-    places = places_of(forest, scope, depth, sink)
+    (places,) = places_of(forest, scopes, sink)
     assert not sink.state[OVERFLOW]
     end = int(places.first[-1])
     assert sink.state[ENTRIES] == end

@@ -44,15 +44,10 @@ class Case(NamedTuple):
     times: int
 
 
-def count_words(candidate: Any) -> dict[str, float]:
-    """A user's template."""
-    return {f"{candidate.tokens[0]} first": 1.0, "words": len(candidate.tokens) / 3}
-
-
 @pytest.fixture(scope="module")
 def trees(small_data: Path, workspace: Path) -> Path:
     """A model of parse trees that keeps its votes."""
-    features = {"templates": TREES, "user": {"words": f"{__name__}:count_words"}}
+    features = {"templates": TREES, "user": {"words": "user_template:count_words"}}
     learner = {"name": "vrda", "loss": "hinge"}
     recipe = small.recipe(small_data, features=features, learner=learner, training={"vote": True})
     pipeline.run(recipe, workspace / "serving-trees", stages=("train",))

@@ -109,23 +109,35 @@ def expected_matches(
 
 
 @kernel
-def _emit_orders(sink: Sink, template: int, seed: np.uint64, n: int, out: np.ndarray) -> None:
-    for y in range(out.shape[0]):
-        emit_value(sink, put(sink, begin(sink, template, seed), NUMBER[NUMBER_OFFSET + n]), y, out[y])
+def _fire_orders(
+    view: TextView,
+    sink: Sink,
+    ids: np.ndarray,
+    seeds: np.ndarray,
+    options: np.ndarray,
+    keys: np.ndarray,
+    last: np.ndarray,
+    times: np.ndarray,
+    at: np.ndarray,
+    mass: np.ndarray,
+    top: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    for v in range(ids.shape[0]):
+        for n in range(1, options[v, 0] + 1):
+            expected_matches(view, n, options[v, 1] / 10, keys, last, times, at, mass, top, out)
+            for y in range(out.shape[0]):
+                emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + n]), y, out[y])
 
 
 def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
-    """Get scratch space, then run the kernels."""
+    """Get scratch space, then run the kernel."""
     if view.base.size < 2:
         return  # no others
     slots = 1 << int(2 * view.words.size + 1).bit_length()
-    keys, last, times = np.empty(slots, np.uint64), np.empty(slots, np.int64), np.empty(slots, np.int64)
-    at, mass, top = np.empty(view.words.size, np.int64), np.empty(slots), np.empty(slots)
-    out = np.empty(view.base.size)
-    for v in range(ids.size):
-        for n in range(1, int(options[v, 0]) + 1):
-            expected_matches(view, n, options[v, 1] / 10, keys, last, times, at, mass, top, out)
-            _emit_orders(sink, ids[v], seeds[v], n, out)
+    keys, (last, times) = np.empty(slots, np.uint64), np.empty((2, slots), np.int64)
+    at, (mass, top) = np.empty(view.words.size, np.int64), np.empty((2, slots))
+    _fire_orders(view, sink, ids, seeds, options, keys, last, times, at, mass, top, np.empty(view.base.size))
 
 
 @templates.add("ConsensusNGram")

@@ -114,9 +114,10 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     if view.base.size < 2:
         return  # no others
     ranks, out = ranks_of(view), np.empty((view.base.size, 3))
-    above, row = np.empty(_longest(view) + 1, np.int64), np.empty(_longest(view) + 1, np.int64)
+    above, row = np.empty((2, _longest(view) + 1), np.int64)
     for v in range(ids.size):
-        expected_edits(view, options[v, 1] / 10, np.flatnonzero(ranks <= options[v, 0]), above, row, out)
+        others = np.flatnonzero(ranks <= options[v, 0])
+        expected_edits(view, options[v, 1] / 10, others, above, row, out)
         _emit_expected(sink, ids[v], seeds[v], out)
 
 
