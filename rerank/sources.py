@@ -42,6 +42,7 @@ CLASSIFICATION = (
     "learn", "metrics", "oracle.py", "predict.py", "readers", "shards.py", "symbols.py", "synthetic.py",
     "synthetic_kernel.py",
 )  # fmt: skip
+INSTALLED = {"site-packages", "dist-packages"}
 
 
 @cache
@@ -140,10 +141,9 @@ class Module(NamedTuple):
 
 def _with_imports(first: Module) -> dict[str, Path]:
     """The files of a module and of all that it imports, from the same folder or another that is no library's."""
-    libraries = _libraries()
-    installed = any(first.root.is_relative_to(place) for place in libraries)
+    installed = _is_library(first.root)
     others = (Path(place or ".").absolute() for place in sys.path)
-    folders = [first.root, *(place for place in others if not any(place.is_relative_to(each) for each in libraries))]
+    folders = [first.root, *(place for place in others if not _is_library(place))]
     found: dict[str, Path] = {}
     waiting = [first]
     while waiting:
@@ -159,6 +159,13 @@ def _with_imports(first: Module) -> dict[str, Path]:
             if path is not None:
                 waiting.append(Module(name, path))
     return found
+
+
+def _is_library(folder: Path) -> bool:
+    """Whether a folder of modules is Python's own or holds what is installed, in this environment or one it borrows."""
+    if not INSTALLED.isdisjoint(folder.parts):
+        return True
+    return any(folder.is_relative_to(place) for place in _libraries())
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import psutil
 
 from rerank.errors import RecipeError, RerankError
 from rerank.features import marks
@@ -13,7 +14,7 @@ from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
-from rerank.features.sink import OVERFLOW, Sink, add_named, clear, larger, new_sink
+from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import Template
 from rerank.readers.trees import Trees
 from rerank.symbols import SymbolTable, known_hash, text_hash
@@ -116,6 +117,8 @@ class FeatureExtractor:
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
+            if (size := sum(array.nbytes for array in sink)) > psutil.virtual_memory().total:
+                raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than the memory here")
             sink = larger(sink)
         found = collected(sink, total, self.centred)
         if max(sink.hashes.size, sink.value.size) <= KEPT:

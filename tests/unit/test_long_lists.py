@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 from rerank.content.base import Content
@@ -130,10 +132,11 @@ def test_ranks_are_places_by_base_score_and_then_in_the_list() -> None:
     [
         (None, "its features fire more than 1,000 times"),
         (MemoryError(), "90 candidates need more memory than there is"),
+        (5e3, "its features take more than 0.0 GB, more than the memory here"),
     ],
 )
 def test_what_nothing_can_hold_names_the_list(
-    failure: Exception | None, said: str, monkeypatch: pytest.MonkeyPatch
+    failure: Exception | float | None, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     features = {"set": None, "templates": ["Rule"]}
     recipe = Recipe.model_validate({"name": "long", "data": {"root": "."}, "features": features})
@@ -147,7 +150,9 @@ def test_what_nothing_can_hold_names_the_list(
     def larger(_: object) -> object:
         raise failure  # type: ignore[misc]
 
-    if failure is not None:
+    if isinstance(failure, float):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=failure))
+    elif failure is not None:
         monkeypatch.setattr(extract, "larger", larger)
     with pytest.raises(DataError) as caught:
         content.features(*opened)
