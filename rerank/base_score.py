@@ -28,19 +28,21 @@ def training_base(warm_start: str | None, corpus: Lists) -> float:
 
 
 def held_out(corpus: Lists) -> tuple[Lists, Lists]:
-    """All but the last tenth of the training lists, and that tenth, to weigh the base score on.
+    """All but the last tenth of the training lists, and that tenth, a list at least, to weigh the base score on.
 
     Raises
     ------
-    RecipeError: there are fewer than ten.
+    RecipeError: there is one list.
     """
     lists = corpus.list_count
-    if lists < 10:
-        message = f"{lists} training lists and no dev split: too few to weigh the base score; name data.dev or a number"
+    if lists < 2:
+        message = (
+            f"{lists} training list and no dev split: nothing to weigh the base score on; name data.dev or a number"
+        )
         raise RecipeError(message, key="learner.base")
-    first = lists - lists // 10
+    first = lists - max(1, lists // 10)
     log.warning(
-        "no dev split: the last %d of %d training lists are held out to choose epoch and weight of the base score; "
+        "no dev split: the last %d of %d training lists held out to choose epoch and weight of the base score; "
         "name data.dev, or a number as learner.base to train on all of them", lists - first, lists,
     )  # fmt: skip
     return section(corpus, 0, first), section(corpus, first, lists)

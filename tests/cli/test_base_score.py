@@ -90,7 +90,7 @@ def test_every_epoch_says_what_the_base_scores(noise: Path, tmp_path: Path, rera
 def test_without_a_dev_split_training_lists_are_held_out(noise: Path, tmp_path: Path, rerank: Command) -> None:
     done = rerank("run", noise, "--set", "data.dev=null", "-o", tmp_path / "run")
     assert done.code == 0, done
-    assert "the last 3 of 30 training lists are held out" in done.err
+    assert "the last 3 of 30 training lists held out" in done.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["training"]["lists"] == 27
     assert metrics["dev_split"] == "held-out training lists"
@@ -101,10 +101,19 @@ def test_without_a_dev_split_training_lists_are_held_out(noise: Path, tmp_path: 
     assert json.loads((tmp_path / "all" / "metrics.json").read_text())["training"]["lists"] == 30
 
 
-def test_too_few_lists_to_hold_any_out(noise: Path, tmp_path: Path, rerank: Command) -> None:
-    write_noise(tmp_path, "train", 9, 1)
+def test_of_few_training_lists_one_is_held_out(noise: Path, tmp_path: Path, rerank: Command) -> None:
+    write_noise(tmp_path, "train", 3, 1)
     few = ("--set", f"data.root={tmp_path}", "--set", "data.dev=null", "--set", "data.tests=[]")
-    refused(rerank("train", noise, *few, "-o", tmp_path / "run"), "learner.base", "9 training lists", "data.dev")
+    done = rerank("train", noise, *few, "-o", tmp_path / "run")
+    assert done.code == 0, done
+    assert "the last 1 of 3 training lists" in done.err
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["training"]["lists"] == 2
+
+
+def test_one_list_cannot_be_held_out(noise: Path, tmp_path: Path, rerank: Command) -> None:
+    write_noise(tmp_path, "train", 1, 1)
+    few = ("--set", f"data.root={tmp_path}", "--set", "data.dev=null", "--set", "data.tests=[]")
+    refused(rerank("train", noise, *few, "-o", tmp_path / "run"), "learner.base", "1 training list ", "data.dev")
     refused(rerank("train", noise, "--set", "learner.base=automatic", "-o", tmp_path / "run"), "learner.base", "auto")
 
 

@@ -70,6 +70,18 @@ def test_cycles_broken_sources_and_libraries(folder: Path) -> None:
     assert user_digest("one_b:x") != before
 
 
+def test_what_is_installed_in_a_borrowed_environment_is_a_library(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrowed = folder / "other" / "lib" / "site-packages"
+    monkeypatch.syspath_prepend(borrowed)
+    write(borrowed, large_f="f = 1")
+    write(folder, mine_f="import large_f")
+    before = user_digest("mine_f:x")
+    (borrowed / "large_f.py").write_text("f = 2")
+    assert user_digest("mine_f:x") == before
+
+
 def test_where_the_folder_lies_does_not_count(folder: Path) -> None:
     for name in ("here", "there"):
         (folder / name).mkdir()
