@@ -508,7 +508,7 @@ def test_votes_with_free_columns_equal_brute_force(
 
 @every_penalised
 def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters: dict[str, Any]) -> None:
-    corpus = random_corpus(5)  # one in which no vote hangs on the last bits of a weight
+    corpus = random_corpus(3)
     free = dataclasses.replace(corpus, free=corpus.width)
     without = make(name, parameters | {penalty: 0.0 for penalty in ("l1", "l2") if penalty in parameters})
     penalised = make(name, parameters)
@@ -516,8 +516,13 @@ def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters:
     assert one.stats == two.stats
     np.testing.assert_allclose(penalised.last(one.state).w, without.last(two.state).w, rtol=1e-12)
     np.testing.assert_allclose(penalised.average(one.state).w, without.average(two.state).w, rtol=1e-9, atol=1e-12)
-    votes = vote(penalised.votes(one.log, free), free)
-    np.testing.assert_array_equal(votes, vote(without.votes(two.log, corpus), corpus))
+    votes = [
+        vote(own.votes(ran.log, lists), lists) for own, ran, lists in ((penalised, one, free), (without, two, corpus))
+    ]
+    trace = twin_of(name, penalised, free, EPOCHS)
+    if exact(penalised) or min(trace.gap, reference.voting_gap(trace, free)) > 1e-9:  # none hangs on the last bits
+        np.testing.assert_array_equal(*votes)
+    assert votes[0].sum() == votes[1].sum()
 
 
 @every_penalised
