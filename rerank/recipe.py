@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -71,13 +72,13 @@ class SplitSettings(Section):
         """All splits, the training split first; a split named twice counts once."""
         return tuple(dict.fromkeys([self.train, *([self.dev] if self.dev else []), *self.tests]))
 
+    @abstractmethod
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files."""
-        raise NotImplementedError
 
     def fill(self, key: str, pattern: str, split: str) -> str:
         """``pattern`` with root and split filled in; a RecipeError names ``key`` where it asks for something else."""

@@ -39,6 +39,7 @@ class Registry(Generic[T]):
         """Decorator that registers its target under ``name``; a name can be taken once."""
 
         def register(part: T) -> T:
+            """Keep ``part`` under the name, and hand it on as it is."""
             if name in self._parts:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
             if broken := self._broken(part):
