@@ -81,13 +81,15 @@ def coefficients(
     if loss in (LOG, BAYES):
         n = last - first
         log_z = softmax(n, scores, a)
-        expected = 0.0
+        expected, low, high = 0.0, math.inf, -math.inf
         for y in range(n):
             who[y] = first + y
             expected += a[y] * gain[first + y]
+            low, high = min(low, gain[first + y]), max(high, gain[first + y])
         if loss == LOG:
             a[star - first] -= 1.0
             return log_z - scores[star - first], n
+        expected = min(max(expected, low), high)  # rounding aside, so that gains that are all alike teach nothing
         for y in range(n):
             a[y] *= expected - gain[first + y]
         return -expected, n

@@ -55,7 +55,8 @@ class Ter(TextMetric):
         DataError: there is no reference, or texts are too long.
         """
         check_references(references)
-        tokens = words(self._prepared([*references, *texts]))
+        # sacrebleu prepares references twice, which is not the same as once: "..1" is ". .1", and that is ". . 1".
+        tokens = words(self._prepared([*self._prepared([*references]), *texts]))
         reference, rows = np.empty(2), np.empty((len(texts), 1))
         lengths = np.diff(tokens.first)
         longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))

@@ -109,6 +109,13 @@ def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, 
     assert a == pytest.approx(list(b), rel=1e-12, abs=1e-12)
 
 
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=9), st.floats(-3, 3))
+def test_gains_that_are_all_alike_teach_nothing(scores: list[float], gain: float) -> None:
+    value, coefficients_ = loss(BAYES, scores, [gain] * len(scores), rival=len(scores) - 1)
+    assert value == -gain
+    assert not any(coefficients_)
+
+
 def test_a_step_against_the_coefficients_of_bayes_risk_raises_the_expected_gain() -> None:
     scores, gain = [0.3, -0.2, 0.9], [0.2, 1.0, 0.4]
     risk, a = loss(BAYES, scores, gain)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import TER
 from sacrebleu.metrics.lib_ter import BeamEditDistance
@@ -152,6 +152,7 @@ def test_sentences_with_several_references(texts, references):
 
 @settings(max_examples=200, deadline=None)
 @given(MARKED, MARKED, OPTIONS)
+@example("1", "..1", {"normalized": True})
 def test_settings_are_sacrebleus(text, reference, options):
     metric = Ter(**options)
     row, stats = rows(metric, [text], [reference])
