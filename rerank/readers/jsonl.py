@@ -132,7 +132,7 @@ class _ListBuilder:
             for place in found:
                 found[place].update({SCORE: 0.0})
         if self.names is None and found:
-            self.names = self._decide(list(found.values()))
+            self.names = self._decide([numbers for numbers in found.values() if base in numbers])
         checked = {place: self._misfit(numbers, place + 1) for place, numbers in found.items()}
         return {place: fault for place, fault in checked.items() if fault is not None}
 

@@ -119,6 +119,15 @@ def test_the_first_list_decides_on_the_columns(place: Path) -> None:
     assert (named[1].names, named[1].scores.tolist()) == (("score", "a"), [[0.0, 6.0]])
 
 
+def test_candidates_without_a_base_score_do_not_decide_on_the_columns(place: Path) -> None:
+    found = one(
+        place, {"candidates": [{"text": "t", "lm": -1, "tm": 2}, "u", {"text": "v", "lm": -2, "tm": 3}]}, base="lm"
+    )
+    assert (found.names, [fault.reason for fault in found.bad]) == (("lm", "tm"), ["score"])
+    again = one(place, written(found), base="lm")
+    assert (again.names, again.scores.tolist()) == (found.names, found.scores.tolist())
+
+
 def test_gains_and_base_scores_are_never_sparse_features(place: Path) -> None:
     text = json.dumps({"candidates": [{"text": "a", "score": 1, "gain": 1}, {"text": "b", "score": 1}]})
     assert bad(place, text).reason == "columns"
