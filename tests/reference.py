@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from rerank.corpus import Corpus
+from rerank.learn.votes import Votes
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
@@ -30,6 +31,11 @@ class Predictor(NamedTuple):
     def w(self) -> np.ndarray:
         return self.d * self.v
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """|w| and |β|: [D + 1]."""
+        return np.abs(np.append(self.w, self.beta))
+
     def scores(self, phi: np.ndarray, base: np.ndarray) -> np.ndarray:
         return self.beta * base + self.d * (phi * self.v).sum(axis=1)
 
@@ -46,8 +52,11 @@ class Trace:
     updates: list[int] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     radius: float = 0.0
-    gap: float = np.inf  # the smallest distance from a decision that rounding could turn
+    gap: float = np.inf  # the smallest distance from a decision that rounding could turn; of scores, see decision_gap
     condition: float = 1.0  # how many times the rounding of a score is magnified in a subgradient, where most cancels
+
+    def __post_init__(self) -> None:
+        self.largest = self.predictors[0].sizes  # of every predictor up to now
 
     def begin_epoch(self) -> None:
         for counter in (self.mistakes, self.updates, self.loss):
@@ -55,11 +64,16 @@ class Trace:
 
     def update(self, i: int, predictor: Predictor, delta: np.ndarray, z: np.ndarray) -> None:
         self.predictors.append(predictor)
+        self.largest = np.maximum(self.largest, predictor.sizes)
         self.survived.append(1)  # the list on which the predictor was made
         self.deltas.append(delta)
         self.lists_of_updates.append(i)
         self.updates[-1] += 1
         self.radius = max(self.radius, float(np.linalg.norm(z)))
+
+    def size(self, phi: np.ndarray, base: np.ndarray) -> float:
+        """What the products of a list's scores have come to by now: what is left of weights that cancel is rounding."""
+        return size_of(self.largest, phi, base)
 
     def average(self) -> tuple[np.ndarray, float]:
         """Σ c_k w_k / Σ c_k, and the same of β."""
@@ -137,10 +151,28 @@ def condition(loss: str, f: np.ndarray, gain: np.ndarray, a: np.ndarray, rows: n
     return float((added[used] / g[used]).max(initial=1.0))
 
 
-def decision_gap(f: np.ndarray, rows: np.ndarray) -> float:
-    """The smallest difference of scores between candidates that are not the same."""
+def size_of(weights: np.ndarray, phi: np.ndarray, base: np.ndarray) -> float:
+    """The largest Σ_j |w_j φ_j| + |β b| of a list's candidates, for the |w| and |β| in ``weights``: [D + 1]."""
+    return float((np.abs(phi) @ weights[:-1] + np.abs(base) * weights[-1]).max(initial=0.0))
+
+
+def decision_gap(f: np.ndarray, rows: np.ndarray, size: float) -> float:
+    """The smallest difference of scores between candidates that are not the same, relative to ``size``."""
     _, first = np.unique(rows, axis=0, return_index=True)
-    return float(np.diff(np.sort(f[first])).min(initial=np.inf))
+    return float(np.diff(np.sort(f[first])).min(initial=np.inf)) / (size or 1.0)
+
+
+def trace_of(votes: Votes, width: int) -> Trace:
+    """The predictors, as ``votes`` defines them."""
+    a, v, trace = np.zeros(width), np.zeros(width), Trace([Predictor(np.zeros(width), 1.0, float(votes.beta[0]))])
+    for k in range(1, votes.survived.size):
+        entries = slice(votes.first[k - 1], votes.first[k])
+        a[votes.columns[entries]] = votes.value[entries]
+        v[votes.columns[entries]] = votes.slope[entries] if votes.slope.size else np.sign(votes.value[entries])
+        threshold = votes.threshold[k] if votes.threshold.size else 0.0
+        active = np.where(np.abs(a) > threshold * np.abs(v), a - threshold * v, 0.0)
+        trace.predictors.append(Predictor(active, float(votes.scale[k]), float(votes.beta[k])))
+    return trace
 
 
 def votes(trace: Trace, corpus: Corpus) -> np.ndarray:
@@ -154,16 +186,29 @@ def votes(trace: Trace, corpus: Corpus) -> np.ndarray:
     return counted
 
 
-def voting_gap(trace: Trace, corpus: Corpus) -> float:
-    """The smallest difference, under any predictor after w_1, between candidates of a list that differ in what weighs
-    anything: others tie, whatever rounding does."""
-    phi, gap = dense(corpus), np.inf
-    for predictor in trace.predictors[1:]:
-        f = predictor.scores(phi, corpus.base)
-        rows = np.column_stack([phi * (predictor.w != 0), corpus.base])
+def leads(trace: Trace, corpus: Corpus, largest: np.ndarray | None = None) -> np.ndarray:
+    """By how much every predictor's winners are ahead, at least, of candidates that differ from them in what weighs
+    anything: others tie, whatever rounding does.
+
+    Relative to what the list's products come to under the predictor, or with the weights in ``largest``: [K, D + 1].
+    """
+    phi, found = dense(corpus), np.full(len(trace.predictors), np.inf)
+    for k, predictor in enumerate(trace.predictors):
+        f, sizes = predictor.scores(phi, corpus.base), predictor.sizes if largest is None else largest[k]
+        rows = np.column_stack([phi, corpus.base]) * (predictor.sizes != 0)
         for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
-            gap = min(gap, decision_gap(f[first:last], rows[first:last]))
-    return gap
+            if last > first:
+                best = first + int(np.argmax(f[first:last]))
+                others = first + np.flatnonzero((rows[first:last] != rows[best]).any(axis=1))
+                size = size_of(sizes, phi[first:last], corpus.base[first:last])
+                found[k] = min(found[k], (f[best] - f[others]).min(initial=np.inf) / (size or 1.0))
+    return found
+
+
+def voting_gap(trace: Trace, corpus: Corpus) -> float:
+    """The smallest lead under any predictor after w_1, relative to the largest weights up to then (``Trace.size``)."""
+    largest = np.maximum.accumulate([predictor.sizes for predictor in trace.predictors])
+    return float(leads(trace, corpus, largest)[1:].min(initial=np.inf))
 
 
 def voted_rda_bound(trace: Trace, u: np.ndarray, eta: float, l1: float, l2: float, free: int = 0) -> dict[str, float]:

@@ -84,12 +84,13 @@ class Pairs(NamedTuple):
             star, rival = asked.in_turn(epoch, i, f, gain, oracle, any_ties, self.source.tilt)[0]
         return Judged(star, rival, mistake, *loss_of(loss, f, gain, star, rival, self.source.tilt))
 
-    def gap(self, loss: str, f: np.ndarray, gain: np.ndarray, rows: np.ndarray) -> float:
-        """The smallest distance from a decision on a list that gains have a part in."""
+    def gap(self, loss: str, f: np.ndarray, gain: np.ndarray, rows: np.ndarray, size: float) -> float:
+        """The smallest distance from a decision on a list that gains have a part in, relative to scores and gains."""
         if f.size == 0 or (self.source.name != "hope-fear" and loss != "cost"):
             return np.inf
         seen, t = np.column_stack([rows, gain]), self.source.tilt
-        return min(decision_gap(f - t * gain, seen), decision_gap(f + t * gain, seen))
+        size += t * np.abs(gain).max()
+        return min(decision_gap(f - t * gain, seen, size), decision_gap(f + t * gain, seen, size))
 
 
 ORACLES = Pairs()

@@ -24,13 +24,15 @@ MOST_TRACKS = 512  # one of so many at most
 
 
 class Moves(NamedTuple):
-    """By column (C of them), in time: the moves first[c]..first[c + 1] of column c take it to their levels."""
+    """By column (C of them), in time: the moves first[c]..end[c] of column c take it to their levels."""
 
-    first: np.ndarray  # int32 [C + 1]
+    first: np.ndarray  # int32 [C]
+    end: np.ndarray  # int32 [C]
     at: np.ndarray  # uint16 [moves]: the predictor's place in the block's layout
     level: np.ndarray  # float64 [moves]: from then on
     start: np.ndarray  # float64 [C]: before the block
     height: np.ndarray  # float64 [C]: largest |level|, that before the block included
+    floor: np.ndarray  # float64 [C]: least |level| from the first on that is not 0; infinite where there is none
     size: np.ndarray  # int16 [moves]: by how much it moves; [0] where these are no whole numbers of 16 bits
     peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
     row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
@@ -97,13 +99,26 @@ def layout(t: int, lanes: int) -> int:
 
 
 @kernel
+def when(place: int, lanes: int) -> int:
+    """Which predictor is at ``place`` (the inverse of ``layout``)."""
+    return (place % lanes) * ROWS + place // lanes
+
+
+@kernel
 def put(to: Moves, c: int, n: int, t: int, lanes: int, before: float, level: float) -> int:
     """Append the move of column c to ``level`` at predictor t, unless it is there; returns the number of moves."""
     if level != before:
         to.at[n], to.level[n] = layout(t, lanes), level
-        to.height[c] = max(to.height[c], abs(level))
+        to.height[c], to.floor[c] = max(to.height[c], abs(level)), min(to.floor[c], abs(level))
         n += 1
     return n
+
+
+@kernel
+def begin_with(to: Moves, c: int, level: float) -> None:
+    """Column c is at ``level`` before the block."""
+    to.start[c], to.height[c] = level, abs(level)
+    to.floor[c] = abs(level) if level != 0.0 else np.inf
 
 
 @kernel
@@ -125,8 +140,8 @@ def active_moves(
         a, b = own[0, c], own[1, c]
         inside = active(max(0, start - 1), a, b, threshold)
         level_u, level_v = (a, b) if inside else (0.0, 0.0)
-        u.start[c], v.start[c] = level_u, level_v
-        u.height[c], v.height[c] = abs(level_u), abs(level_v)
+        begin_with(u, c, level_u)
+        begin_with(v, c, level_v)
         for e in range(first[c], first[c + 1] + 1):
             final = e == first[c + 1]
             k = stop if final else start + at[e]
@@ -145,7 +160,7 @@ def active_moves(
             if shrinks:
                 m = put(v, c, m, k - start, lanes, before_v, level_v)
         own[0, c], own[1, c] = a, b
-    u.first[own.shape[1]], v.first[own.shape[1]] = n, m
+        u.end[c], v.end[c] = n, m
 
 
 @kernel
@@ -153,7 +168,7 @@ def size_up(moves: Moves) -> bool:
     """Fill ``size`` and ``peak``; False, and they mean nothing, unless all moves are whole numbers of 16 bits."""
     for c in range(moves.peak.shape[0]):
         before, moves.peak[c] = moves.start[c], 0.0
-        for e in range(moves.first[c], moves.first[c + 1]):
+        for e in range(moves.first[c], moves.end[c]):
             size = moves.level[e] - before
             if size != np.rint(size) or abs(size) > 32767.0:
                 return False
@@ -168,7 +183,7 @@ def choose_dense(moves: Moves, least: int) -> int:
     rows = 0
     for c in range(moves.peak.shape[0]):
         moves.row[c] = -1
-        if moves.first[c + 1] - moves.first[c] >= least and moves.peak[c] <= 127.0:
+        if moves.end[c] - moves.first[c] >= least and moves.peak[c] <= 127.0:
             moves.row[c] = rows
             rows += 1
     return rows
@@ -179,7 +194,7 @@ def fill_dense(moves: Moves, dense: np.ndarray) -> None:
     """The rows that ``choose_dense`` numbered."""
     for c in range(moves.peak.shape[0]):
         if moves.row[c] >= 0:
-            for e in range(moves.first[c], moves.first[c + 1]):
+            for e in range(moves.first[c], moves.end[c]):
                 dense[moves.row[c], moves.at[e]] += moves.size[e]
 
 
@@ -191,9 +206,9 @@ def fill_levels(moves: Moves, levels: np.ndarray) -> None:
         if moves.track[c] < 0:
             continue
         row, level, t = levels[moves.track[c]], moves.start[c], 0
-        for e in range(moves.first[c], moves.first[c + 1] + 1):
-            final = e == moves.first[c + 1]
-            until = levels.shape[1] if final else (moves.at[e] % lanes) * ROWS + moves.at[e] // lanes
+        for e in range(moves.first[c], moves.end[c] + 1):
+            final = e == moves.end[c]
+            until = levels.shape[1] if final else when(moves.at[e], lanes)
             while t < until:
                 row[layout(t, lanes)] = level
                 t += 1
@@ -203,7 +218,7 @@ def fill_levels(moves: Moves, levels: np.ndarray) -> None:
 
 def _cut(moves: Moves) -> Moves:
     """Without the room that no move has taken, with room for the sizes."""
-    end = int(moves.first[-1])
+    end = int(moves.end.max(initial=0))
     return moves._replace(at=moves.at[:end], level=moves.level[:end], size=np.empty(end, np.int16))
 
 
@@ -258,12 +273,13 @@ class MoveFinder:
     def _room(self, moves: int) -> Moves:
         """Room for so many moves."""
         C = self.own.shape[1]
-        start, height, peak = np.empty((3, C))
-        row, track = np.full((2, C), -1, np.int32)
+        start, height, floor, peak = np.empty((4, C))
+        first, end, row, track = np.full((4, C), -1, np.int32)
         dense, levels = np.zeros((0, self._T), np.int8), np.zeros((0, self._T))
         return Moves(
-            first=np.empty(C + 1, np.int32), at=np.empty(moves, np.uint16), level=np.empty(moves), start=start,
-            height=height, size=np.empty(0, np.int16), peak=peak, row=row, dense=dense, track=track, levels=levels,
+            first=first, end=end, at=np.empty(moves, np.uint16), level=np.empty(moves), start=start,
+            height=height, floor=floor, size=np.empty(0, np.int16), peak=peak, row=row, dense=dense, track=track,
+            levels=levels,
         )  # fmt: skip
 
     def _with_dense(self, moves: Moves) -> Moves:
@@ -274,7 +290,7 @@ class MoveFinder:
 
     def _with_levels(self, moves: Moves) -> Moves:
         """Without sizes; with levels of the real columns that move often."""
-        often = np.diff(moves.first) >= max(1, self._T // TRACKED)
+        often = moves.end - moves.first >= max(1, self._T // TRACKED)
         tracked = np.flatnonzero(often & self._real)[:MOST_TRACKS]
         moves.track[tracked] = np.arange(tracked.size)
         levels = np.empty((tracked.size, self._T))

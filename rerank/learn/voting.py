@@ -14,8 +14,11 @@ All sums are exact over the rounded products they are made of (see ``voting_kern
 the active columns, their levels and the candidate's values: what these share ties, as under the predictor itself, and
 without an active column the score is that of the base alone. Whole numbers (perceptron and hinge on counts), and small
 multiples of a power of two, are not rounded at all: then every winner, ties included, is the predictor's own. Otherwise
-rounding decides between candidates with different active columns whose scores agree to a 2^50th of the list's products,
-as it would in any dot product.
+each level, or its product with a real value, is rounded by at most a 2^34th of what the list's products come to under
+*that* predictor (Σ of |level| times the column's largest |value|, for U and for V), however large weights are under
+others: mostly by a 2^50th of what they come to at most in the block, and where that is too coarse, predictors are
+decided again (see ``faint``). As in any dot product, rounding decides between candidates with different active columns
+whose scores agree so far.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ from rerank.corpus import Corpus
 from rerank.errors import DataError
 from rerank.interrupts import check, deferred, requested
 from rerank.learn.electorate import assemble
+from rerank.learn.faint import GROUP
 from rerank.learn.moves import ROWS, MoveFinder, Moves
 from rerank.learn.votes import Votes
-from rerank.learn.voting_kernel import Sums, Tables, Terms, vote_block
+from rerank.learn.voting_kernel import Apart, Sums, Tables, Terms, vote_block
 
 BLOCK = 512 * ROWS  # predictors at a time
 LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
@@ -59,8 +63,23 @@ class Ward:
 
     def vote(self, moves: tuple[Moves, Moves], terms: Terms, kind: type) -> None:
         """Let the block of predictors vote on the pending lists, in numbers of ``kind`` (int16 where that fits)."""
-        tables = self._tables(terms.scale.size, terms.threshold.size > 0, kind)
-        vote_block(self.pending, self._seats, *moves, terms, kind is np.int16, tables, self._counted)
+        T, shrunk = terms.scale.size, terms.threshold.size > 0
+        tables, apart = self._tables(T, shrunk, kind), self._apart(moves, T, shrunk)
+        vote_block(self.pending, self._seats, *moves, terms, kind is np.int16, tables, apart, self._counted)
+
+    def _apart(self, moves: tuple[Moves, Moves], T: int, shrunk: bool) -> Apart:
+        """Room for the faint predictors of a block; most of it is never touched, and takes no memory then."""
+        u, v = (
+            x._replace(
+                **{name: np.empty_like(getattr(x, name)) for name in ("first", "end", "at", "level", "start", "track")},
+                levels=np.zeros((0, GROUP)),
+            )
+            for x in moves
+        )
+        terms = Terms(np.empty(GROUP), np.empty(GROUP * shrunk), np.empty(GROUP), np.zeros(GROUP, np.int64))
+        size_u, size_v = np.zeros((2, GROUP))
+        tables = self._tables(GROUP, shrunk, np.float64)
+        return Apart(np.empty(T, np.bool_), np.empty(GROUP, np.int64), size_u, size_v, u, v, terms, tables)
 
     def _tables(self, T: int, shrunk: bool, kind: type) -> Tables:
         """Scratch space for a block."""

@@ -7,20 +7,31 @@ scores exactly 0. Rounding sums would keep a residue of every column that has co
 
 * A block of whole numbers that fits is summed in 16 bits.
 * Otherwise levels, or products of levels with real values, are rounded to multiples of a unit of the list's own, a
-  power of two so small that a score is rounded no worse than in a dot product, and so large that float64 holds every
-  sum of such multiples without rounding.
+  power of two so large that float64 holds every sum of such multiples without rounding. Predictors for which that unit
+  is not small enough are decided again, each with one of its own (see ``faint``).
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from rerank.compile import kernel
+from rerank.learn.block_rows import add, add_multiples, clear, copy, run_up
 from rerank.learn.electorate import Electorate
-from rerank.learn.moves import ROWS, Moves
+from rerank.learn.faint import (
+    GROUP,
+    call,
+    largest_of,
+    limit_of,
+    mark_faint,
+    pick,
+    rounded,
+    rounder,
+    size_of,
+)
+from rerank.learn.moves import ROWS, Moves, layout
 
 
 class Terms(NamedTuple):
@@ -53,86 +64,33 @@ class Tables(NamedTuple):
     winner: np.ndarray  # int32 [T]
 
 
-@kernel
-def add(out: np.ndarray, x: np.ndarray) -> None:
-    """out += x."""
-    for t in range(out.shape[0]):
-        out[t] += x[t]
+class Apart(NamedTuple):
+    """Room of a thread for the predictors that are faint on a list (see ``faint``), a GROUP of them at a time."""
 
-
-@kernel
-def add_to(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
-    """out = x + y."""
-    for t in range(out.shape[0]):
-        out[t] = x[t] + y[t]
-
-
-@kernel
-def add_multiples(out: np.ndarray, a: float, x: np.ndarray, b: float, y: np.ndarray) -> None:
-    """out += a·x + b·y, in the numbers of ``out``."""
-    for t in range(out.shape[0]):
-        out[t] += a * x[t] + b * y[t]
-
-
-@kernel
-def copy(out: np.ndarray, x: np.ndarray) -> None:
-    """out = x."""
-    for t in range(out.shape[0]):
-        out[t] = x[t]
-
-
-@kernel
-def clear(out: np.ndarray) -> None:
-    """out = 0."""
-    for t in range(out.shape[0]):
-        out[t] = 0
-
-
-@kernel
-def rounder(seats: Electorate, moves: Moves, i: int) -> float:
-    """The number r = 1.5·2^52 units of list i: (x + r) − r is x, rounded to whole units (see ``rounded``).
-
-    limit ≥ Σ |value|·|level| over the list's columns, so no candidate's sum is larger, and what is summed on the way
-    to it is at most four times as large. With limit < 2^e a unit of 2^(e − 50) leaves all of it below 2^52 units.
-    (e is capped so that r is finite.)
-    """
-    limit = 0.0
-    for p in range(seats.patterns[i], seats.patterns[i + 1]):
-        for q in range(seats.members[p], seats.members[p + 1]):
-            limit += moves.height[seats.column[q]] * seats.largest[p]
-    return math.ldexp(1.5, 52 + min(math.frexp(limit)[1], 900) - 50)
-
-
-@kernel
-def rounded(x: float, r: float) -> float:
-    """x as the nearest multiple of the unit of ``r``: between 2^52 and 2^53 units float64 holds whole units only."""
-    return (x + r) - r
+    faint: np.ndarray  # bool [T]: is it?
+    times: np.ndarray  # int64 [GROUP]: the predictors of a group
+    size_u: np.ndarray  # float64 [GROUP]: what the products of U come to
+    size_v: np.ndarray
+    u: Moves  # those of the block, with the levels that the group sees
+    v: Moves
+    terms: Terms
+    tables: Tables
 
 
 @kernel
 def scatter(moves: Moves, column: int, sums: np.ndarray) -> None:
     """Add the moves of ``column``, in whole numbers, to ``sums`` [T]."""
-    for e in range(moves.first[column], moves.first[column + 1]):
+    for e in range(moves.first[column], moves.end[column]):
         sums[moves.at[e]] += moves.size[e]
 
 
 @kernel
-def scatter_rounded(moves: Moves, column: int, r: float, sums: np.ndarray) -> None:
-    """Add the moves between rounded levels of ``column`` to ``sums`` [T]: what comes goes, to the last bit."""
-    before = rounded(moves.start[column], r)
-    for e in range(moves.first[column], moves.first[column + 1]):
-        level = rounded(moves.level[e], r)
-        sums[moves.at[e]] += level - before
-        before = level
-
-
-@kernel
-def scatter_products(moves: Moves, column: int, value: float, r: float, sums: np.ndarray) -> None:
-    """Add the moves of value · level, of ``column``, to ``sums`` [T]. Products are rounded, not levels."""
-    before = rounded(value * moves.start[column], r)
-    for e in range(moves.first[column], moves.first[column + 1]):
-        product = rounded(value * moves.level[e], r)
-        sums[moves.at[e]] += product - before
+def scatter_products(at: np.ndarray, level: np.ndarray, start: float, value: float, r: float, sums: np.ndarray) -> None:
+    """Add the moves of value · level, of a column, to ``sums`` [T]. Products are rounded: what comes goes."""
+    before = rounded(value * start, r)
+    for e in range(at.shape[0]):
+        product = rounded(value * level[e], r)
+        sums[at[e]] += product - before
         before = product
 
 
@@ -146,13 +104,14 @@ def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float,
         for q in range(seats.members[p0 + p], seats.members[p0 + p + 1]):
             c = seats.column[q]
             T.start[p] += moves.start[c] if small else rounded(moves.start[c], r)
-            if moves.first[c] == moves.first[c + 1]:
+            first, end = moves.first[c], moves.end[c]
+            if first == end:
                 continue
             if not T.moving[p]:
                 T.moving[p] = True
                 clear(T.patterns[p])
             if not small:
-                scatter_rounded(moves, c, r, T.patterns[p])
+                scatter_products(moves.at[first:end], moves.level[first:end], moves.start[c], 1.0, r, T.patterns[p])
             elif moves.row[c] >= 0:
                 add(T.patterns[p], moves.dense[moves.row[c]])
             else:
@@ -198,7 +157,8 @@ def spread_real(seats: Electorate, moves: Moves, i: int, r: float, out: Sums) ->
             if seats.pattern[e] >= seats.whole[i] and moves.track[c] < 0:
                 value = np.float64(seats.value[e])
                 out.before[y] += rounded(value * moves.start[c], r)
-                scatter_products(moves, c, value, r, out.moves[y])
+                first, end = moves.first[c], moves.end[c]
+                scatter_products(moves.at[first:end], moves.level[first:end], moves.start[c], value, r, out.moves[y])
 
 
 @kernel
@@ -244,23 +204,6 @@ def fits(seats: Electorate, moves: Moves, i: int) -> bool:
 
 
 @kernel
-def run_up(moved: np.ndarray, lane: np.ndarray, total: np.ndarray) -> None:
-    """total[t] ← the sum of ``moved`` up to predictor t, in the block's layout."""
-    W = lane.shape[0]
-    clear(lane)
-    for r in range(ROWS):
-        add(lane, moved[r * W : (r + 1) * W])
-    run = lane.dtype.type(0)
-    for b in range(W):  # what comes before each lane
-        x = lane[b]
-        lane[b] = run
-        run += x
-    add_to(total[:W], lane, moved[:W])
-    for r in range(1, ROWS):
-        add_to(total[r * W : (r + 1) * W], total[(r - 1) * W : r * W], moved[r * W : (r + 1) * W])
-
-
-@kernel
 def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Tables, out: Sums) -> None:
     """What all patterns of list i are to its candidates, but those with rows of levels: ``total_up`` adds them."""
     sum_patterns(seats, moves, i, small, r, T)
@@ -301,35 +244,85 @@ def challenge_shrunk(y: int, b: float, u: Sums, v: Sums, terms: Terms, best: np.
 
 
 @kernel
+def elect(
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, small: bool, r_u: float, r_v: float,
+    T: Tables,
+) -> None:  # fmt: skip
+    """T.winner[t] ← the place, in list i, of the candidate that wins it under predictor t of ``terms``."""
+    a, shrunk = seats.lists[i], terms.threshold.shape[0] > 0
+    gather(seats, moves_u, i, small, r_u, T, T.u)
+    if shrunk:
+        gather(seats, moves_v, i, small, r_v, T, T.v)
+    for t in range(T.best.shape[0]):
+        T.best[t] = -np.inf
+        T.winner[t] = 0
+    for y in range(seats.lists[i + 1] - a):  # by falling base score, then index: a tie leaves the winner
+        total_up(seats, moves_u, i, y, r_u, T.lane, T.u)
+        if shrunk:
+            total_up(seats, moves_v, i, y, r_v, T.lane, T.v)
+            challenge_shrunk(y, seats.base[a + y], T.u, T.v, terms, T.best, T.winner)
+        else:
+            challenge(y, seats.base[a + y], T.u, terms, T.best, T.winner)
+
+
+@kernel
+def pick_terms(terms: Terms, times: np.ndarray, lanes: int, to: Terms) -> None:
+    """The terms of the predictors ``times`` alone."""
+    for r in range(times.shape[0]):
+        t, own = layout(times[r], lanes), layout(r, GROUP // ROWS)
+        to.scale[own], to.beta[own] = terms.scale[t], terms.beta[t]
+        if terms.threshold.shape[0] > 0:
+            to.threshold[own] = terms.threshold[t]
+
+
+@kernel
+def elect_faint(
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, T: Tables, apart: Apart
+) -> None:
+    """Decide list i once more under the predictors that are faint on it."""
+    lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
+    clear(apart.faint)
+    found = mark_faint(seats, moves_u, i, T.best, T.lane, T.u.total, apart.faint)
+    if shrunk:
+        found |= mark_faint(seats, moves_v, i, T.best, T.lane, T.u.total, apart.faint)
+    while found:
+        n = call(apart.faint, terms.survived, t, lanes, apart.times)
+        if n == 0:
+            return
+        times = apart.times[:n]
+        pick_terms(terms, times, lanes, apart.terms)
+        pick(seats, moves_u, i, lanes, times, apart.u)
+        n = size_of(seats, apart.u, i, n, apart.size_u)
+        if shrunk:
+            pick(seats, moves_v, i, lanes, times, apart.v)
+            n = size_of(seats, apart.v, i, n, apart.size_v)
+        r_u, r_v = rounder(largest_of(apart.size_u[:n])), rounder(largest_of(apart.size_v[:n]))
+        elect(seats, apart.u, apart.v, i, apart.terms, False, r_u, r_v, apart.tables)
+        for r in range(n):
+            T.winner[layout(times[r], lanes)] = apart.tables.winner[layout(r, GROUP // ROWS)]
+        t = times[n - 1] + 1
+
+
+@kernel
 def vote_block(
     pending: np.ndarray, seats: Electorate, moves_u: Moves, moves_v: Moves, terms: Terms, small: bool, T: Tables,
-    votes: np.ndarray,
+    apart: Apart, votes: np.ndarray,
 ) -> None:  # fmt: skip
     """The predictors of a block vote on those of the lists that are ``pending`` (bool [L]).
 
     Where ``small`` (16 bits), a list that does not fit stays pending and is left alone.
     """
-    shrunk = terms.threshold.shape[0] > 0
     for i in range(pending.shape[0]):
         a, n = seats.lists[i], seats.lists[i + 1] - seats.lists[i]
         if not pending[i] or (small and not (fits(seats, moves_u, i) and fits(seats, moves_v, i))):
             continue
         pending[i] = False
-        r_u = 0.0 if small else rounder(seats, moves_u, i)
-        r_v = 0.0 if small or not shrunk else rounder(seats, moves_v, i)
-        gather(seats, moves_u, i, small, r_u, T, T.u)
-        if shrunk:
-            gather(seats, moves_v, i, small, r_v, T, T.v)
-        for t in range(T.best.shape[0]):
-            T.best[t] = -np.inf
-            T.winner[t] = 0
-        for y in range(n):  # by falling base score, then index: a tie leaves the winner
-            total_up(seats, moves_u, i, y, r_u, T.lane, T.u)
-            if shrunk:
-                total_up(seats, moves_v, i, y, r_v, T.lane, T.v)
-                challenge_shrunk(y, seats.base[a + y], T.u, T.v, terms, T.best, T.winner)
-            else:
-                challenge(y, seats.base[a + y], T.u, terms, T.best, T.winner)
-        if n > 0:
-            for t in range(T.best.shape[0]):
-                votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]
+        if n == 0:
+            continue
+        r_u = 0.0 if small else rounder(limit_of(seats, moves_u, i))
+        r_v = 0.0 if small else rounder(limit_of(seats, moves_v, i))
+        elect(seats, moves_u, moves_v, i, terms, small, r_u, r_v, T)
+        if not small and n > 1:
+            elect_faint(seats, moves_u, moves_v, i, terms, T, apart)
+        for t in range(T.winner.shape[0]):
+            votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]

@@ -61,9 +61,10 @@ def walk(
             plain, t = pairs.in_turn(epoch, i, f, gain, at, any_ties), pairs.source.tilt
             shown = (pairs.in_turn(epoch, i, f, gain, at, any_ties, t) if cost else plain)[:top]
             seen = np.column_stack([phi[of_list] * touched[:D], b * (base > 0.0 or touched[D])])
-            trace.gap = min(
-                trace.gap, decision_gap(f, seen) if f.size else np.inf, pairs.gap("cost" * cost, f, gain, seen)
-            )
+            if f.size:
+                size = trace.size(phi[of_list], b)
+                same = pairs.gap("cost" * cost, f, gain, seen, size)
+                trace.gap = min(trace.gap, decision_gap(f, seen, size), same)
             made = 0
             for turn, (star, rival) in enumerate(shown):
                 z = rows[of_list][star] - rows[of_list][rival]

@@ -56,7 +56,8 @@ def rda(
             seen = np.column_stack([phi, corpus.base])[of_list]
             found = pairs.judge(epoch, i, loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
             if k > 0 and f.size:
-                trace.gap = min(trace.gap, decision_gap(f, seen), pairs.gap(loss, f, gain, seen))
+                size = trace.size(phi[of_list], corpus.base[of_list])
+                trace.gap = min(trace.gap, decision_gap(f, seen, size), pairs.gap(loss, f, gain, seen, size))
             if found is None:
                 trace.survived[-1] += 1
                 continue

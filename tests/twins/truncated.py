@@ -52,7 +52,8 @@ def descend(
             seen = np.column_stack([phi, corpus.base])[of_list]
             rounded = trace.predictors[-1].v.any() or (trace.deltas and base_rate > 0)
             if rounded and f.size:
-                trace.gap = min(trace.gap, decision_gap(f, seen), pairs.gap(loss, f, gain, seen))
+                size = trace.size(phi[of_list], corpus.base[of_list])
+                trace.gap = min(trace.gap, decision_gap(f, seen, size), pairs.gap(loss, f, gain, seen, size))
             found = pairs.judge(epoch, i, loss, f, gain, at, any_ties)
             if found is None:
                 trace.survived[-1] += 1

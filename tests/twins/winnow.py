@@ -31,10 +31,10 @@ def winnow_predictor(parts: np.ndarray, W: float | None, base: float, base_rate:
     return Predictor(v[:-1], d, base + base_rate * d * v[-1])
 
 
-def note_gap(trace: Trace, f: np.ndarray, rows: np.ndarray) -> None:
+def note_gap(trace: Trace, f: np.ndarray, rows: np.ndarray, size: float) -> None:
     """The scores of a list after the first update: before it they are multiples of base scores, and exact."""
     if trace.deltas:
-        trace.gap = min(trace.gap, decision_gap(f, rows))
+        trace.gap = min(trace.gap, decision_gap(f, rows, size))
 
 
 def winnow(
@@ -64,10 +64,11 @@ def winnow(
             of_list = slice(corpus.lists[i], corpus.lists[i + 1])
             gain = corpus.gain[of_list]
             f = trace.predictors[-1].scores(phi[of_list], corpus.base[of_list])
+            size = trace.size(phi[of_list], corpus.base[of_list])
             if f.size:
-                note_gap(trace, f, seen[of_list])
+                note_gap(trace, f, seen[of_list], size)
             if trace.deltas:
-                trace.gap = min(trace.gap, pairs.gap(loss, f, gain, seen[of_list]))
+                trace.gap = min(trace.gap, pairs.gap(loss, f, gain, seen[of_list], size))
             found = pairs.judge(epoch, i, loss, f, gain, oracle[i] - corpus.lists[i], any_ties)
             if found is None:
                 trace.survived[-1] += 1
@@ -132,7 +133,7 @@ def large_margin(
             if rival is None:
                 trace.survived[-1] += 1
                 continue
-            note_gap(trace, f, seen[of_list])
+            note_gap(trace, f, seen[of_list], trace.size(phi[of_list], corpus.base[of_list]))
             missing = 1.0 - (f[star] - f[rival])
             trace.mistakes[-1] += not f[star] > f[rival]
             trace.loss[-1] += max(0.0, missing)

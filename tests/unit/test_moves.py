@@ -62,14 +62,14 @@ def levels(moves: Moves, c: int, T: int) -> np.ndarray:
     """float64 [T]: a column's levels in time."""
     in_time = np.arange(T).reshape(-1, ROWS).T.ravel()  # the predictor at a place
     found = np.full(T, moves.start[c])
-    for e in range(moves.first[c], moves.first[c + 1]):
+    for e in range(moves.first[c], moves.end[c]):
         found[in_time[moves.at[e]] :] = moves.level[e]
     assert moves.height[c] == max(abs(moves.start[c]), np.abs(found).max())
     if moves.track[c] >= 0:
         np.testing.assert_array_equal(moves.levels[moves.track[c]], found[in_time])
     if moves.size.size:
         sizes = np.zeros(T)
-        sizes[moves.at[moves.first[c] : moves.first[c + 1]]] = moves.size[moves.first[c] : moves.first[c + 1]]
+        sizes[moves.at[moves.first[c] : moves.end[c]]] = moves.size[moves.first[c] : moves.end[c]]
         np.testing.assert_array_equal(moves.start[c] + np.cumsum(sizes.reshape(ROWS, -1).T.ravel()), found)
         assert moves.peak[c] == np.abs(sizes).max()
         if moves.row[c] >= 0:
@@ -103,7 +103,7 @@ def test_moves_add_up_to_active_sums(
             np.testing.assert_array_equal(levels(moves_u, c, T)[: stop - start], expected_u[start:stop, j])
             if grows:
                 np.testing.assert_array_equal(levels(moves_v, c, T)[: stop - start], expected_v[start:stop, j])
-            often = moves_u.first[c + 1] - moves_u.first[c] >= max(1, T // TRACKED)
+            often = moves_u.end[c] - moves_u.first[c] >= max(1, T // TRACKED)
             assert (moves_u.track[c] >= 0) == (often and value == 0.5 and not whole)
 
 
