@@ -17,6 +17,7 @@ from rerank.learn.votes import Votes
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps
+NOTABLE = 1e-3  # a weight counts as having been so large at least, where gaps are told from rounding
 POSITIVE = ("logistic", "exponential", "log", "bayes")  # losses that are positive at every margin
 
 
@@ -40,6 +41,12 @@ class Predictor(NamedTuple):
         return self.beta * base + self.d * (phi * self.v).sum(axis=1)
 
 
+def residues(votes: Votes) -> bool:
+    """Whether a weight was ever what rounding left of 0, where a subgradient cancels: its sign is anybody's guess."""
+    size = np.abs(votes.value)
+    return bool(((size > 0) & (size < 1e-12)).any())
+
+
 @dataclass
 class Trace:
     """What a training did. Predictor k (from 0) was made by update k; ``survived[k]`` is its c."""
@@ -56,7 +63,7 @@ class Trace:
     condition: float = 1.0  # how many times the rounding of a score is magnified in a subgradient, where most cancels
 
     def __post_init__(self) -> None:
-        self.largest = self.predictors[0].sizes  # of every predictor up to now
+        self.largest = np.maximum(self.predictors[0].sizes, NOTABLE)  # of every predictor up to now
 
     def begin_epoch(self) -> None:
         for counter in (self.mistakes, self.updates, self.loss):
@@ -207,7 +214,7 @@ def leads(trace: Trace, corpus: Corpus, largest: np.ndarray | None = None) -> np
 
 def voting_gap(trace: Trace, corpus: Corpus) -> float:
     """The smallest lead under any predictor after w_1, relative to the largest weights up to then (``Trace.size``)."""
-    largest = np.maximum.accumulate([predictor.sizes for predictor in trace.predictors])
+    largest = np.maximum.accumulate([np.maximum(predictor.sizes, NOTABLE) for predictor in trace.predictors])
     return float(leads(trace, corpus, largest)[1:].min(initial=np.inf))
 
 

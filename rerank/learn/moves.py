@@ -33,7 +33,7 @@ class Moves(NamedTuple):
     start: np.ndarray  # float64 [C]: before the block
     height: np.ndarray  # float64 [C]: largest |level|, that before the block included
     floor: np.ndarray  # float64 [C]: least |level| from the first on that is not 0; infinite where there is none
-    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where these are no whole numbers of 16 bits
+    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where levels are no whole numbers, moves of 16 bits
     peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
     row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
     dense: np.ndarray  # int8 [rows, T]: small whole moves of columns that move often
@@ -165,9 +165,12 @@ def active_moves(
 
 @kernel
 def size_up(moves: Moves) -> bool:
-    """Fill ``size`` and ``peak``; False, and they mean nothing, unless all moves are whole numbers of 16 bits."""
+    """Fill ``size`` and ``peak``; False, and they mean nothing, unless all levels are whole numbers, and all moves of
+    16 bits."""
     for c in range(moves.peak.shape[0]):
         before, moves.peak[c] = moves.start[c], 0.0
+        if before != np.rint(before):
+            return False
         for e in range(moves.first[c], moves.end[c]):
             size = moves.level[e] - before
             if size != np.rint(size) or abs(size) > 32767.0:

@@ -238,6 +238,7 @@ def test_equals_its_twin_on_small_corpora(
     rounding = rounding_of(name, trace)
     assume(exact(learner) or trace.gap > 10 * rounding)
     ran = run(learner, corpus, 2, any_ties=any_ties)
+    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
     assert ran.per_epoch("lists") == [corpus.list_count] * 2
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
@@ -444,6 +445,7 @@ def test_equals_its_twin_with_every_pair_source_on_small_corpora(
     rounding = rounding_of(name, trace)
     assume(exact(learner) or trace.gap > 10 * rounding)
     ran = run(learner, corpus, 2, any_ties=any_ties, pairs=pairs)
+    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
     assert ran.per_epoch("lists") == [corpus.list_count] * 2
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
@@ -501,6 +503,7 @@ def test_votes_with_free_columns_equal_brute_force(
     rounding = rounding_of(name, trace)
     assume(min(trace.gap, reference.voting_gap(trace, other)) > 10 * rounding)
     ran = run(learner, corpus, 2)
+    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
     np.testing.assert_array_equal(vote(learner.votes(ran.log, corpus), other), reference.votes(trace, other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import corpus_of
 
@@ -86,6 +86,7 @@ def levels(moves: Moves, c: int, T: int) -> np.ndarray:
     st.sampled_from([1.0, 0.25, 50.0]),
     st.sampled_from([1.0, 0.5]),
 )
+@example([{}] * 6 + [{0: 1.0}, {}], [0.0] * 41, 0.0, ROWS, 0.25, 1.0)  # a block in which a real level does not move
 def test_moves_add_up_to_active_sums(
     updates: list[dict[int, float]], steps: list[float], slope: float, T: int, unit: float, value: float
 ) -> None:
