@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
-from rerank import pipeline
-from rerank.recipe import load_recipe
+from rerank.recipes.recipe import load_recipe
+from rerank.runs import pipeline
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")
 GRID = (0.02, 0.06, 0.2, 0.6, 2.0, 6.0, 20.0)

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank import pipeline
-from rerank.recipe import ListRecipe, load_recipe
+from rerank.recipes.recipe import ListRecipe, load_recipe
+from rerank.runs import pipeline
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "llm.yaml"
 SIZES = {"train": 2000, "dev": 500, "test": 5000}

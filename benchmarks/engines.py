@@ -14,12 +14,12 @@ import time
 from pathlib import Path
 from statistics import median
 
-from rerank.engine import Engine, EngineSettings, open_engine
-from rerank.extraction import CorpusCache
-from rerank.learn.arow import AROW
-from rerank.learn.mixing import Mixing, train_mixed
-from rerank.oracle import oracles
-from rerank.recipe import Recipe
+from rerank.engines.settings import Engine, EngineSettings, open_engine
+from rerank.extraction.extraction import CorpusCache
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.rules.arow import AROW
+from rerank.metrics.oracle import oracles
+from rerank.recipes.recipe import Recipe
 
 NAMES = ("processes", "dask")
 

@@ -11,8 +11,8 @@ import resource
 import time
 from pathlib import Path
 
-from rerank.extraction import extract_training
-from rerank.recipe import Recipe
+from rerank.extraction.extraction import extract_training
+from rerank.recipes.recipe import Recipe
 
 
 def main() -> None:

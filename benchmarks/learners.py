@@ -28,13 +28,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import rerank.learn  # noqa: F401 - registers the learners
-from rerank.corpus import Corpus
-from rerank.labelled import Labelled
+from rerank.base.registry import build
+from rerank.data.corpus import Corpus
+from rerank.data.labelled import Labelled
+from rerank.data.synthetic import zipf
 from rerank.learn.base import learners
-from rerank.oracle import oracle
-from rerank.readers.svmlight import read_svmlight, write_svmlight
-from rerank.registry import build
-from rerank.synthetic import zipf
+from rerank.metrics.oracle import oracle
+from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
 
 warnings.filterwarnings("ignore")
 OURS: dict[str, dict[str, Any]] = {

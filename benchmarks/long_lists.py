@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from rerank.content import content_of
-from rerank.content.base import Content
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Content
 from rerank.readers.base import BadList, NBestList
-from rerank.readers.text_list import TextList
-from rerank.recipe import Recipe
-from rerank.text_recipe import TextRecipe
+from rerank.readers.texts.text_list import TextList
+from rerank.recipes.recipe import Recipe
+from rerank.recipes.text_recipe import TextRecipe
 
 WORDS = 20
 FEATURES = {"dense": "dense", "texts": "text", "trees": "cj2005"}

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
-from rerank.learn.error_surface import ErrorSurface
-from rerank.learn.mert import MertResult, MertSettings, mert
+from rerank.learn.mert.error_surface import ErrorSurface
+from rerank.learn.mert.mert import MertResult, MertSettings, mert
 from rerank.metrics.bleu import Bleu
-from rerank.readers.moses import Moses
-from rerank.readers.text_list import TextList
+from rerank.readers.moses.reader import Moses
+from rerank.readers.texts.text_list import TextList
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")
 

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from rerank.engine import Engine, EngineSettings, open_engine
-from rerank.extraction import extract_training, write_training
-from rerank.learn.mixing import Mixing, train_mixed
-from rerank.learn.rda import VotedRDA
-from rerank.oracle import oracle
-from rerank.recipe import Recipe
-from rerank.shards import Lists, parts
+from rerank.data.shards import Lists, parts
+from rerank.engines.settings import Engine, EngineSettings, open_engine
+from rerank.extraction.extraction import extract_training, write_training
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.rules.rda import VotedRDA
+from rerank.metrics.oracle import oracle
+from rerank.recipes.recipe import Recipe
 
 LEARNER = VotedRDA(loss="hinge", eta=1.0, base=0.2)
 

@@ -24,19 +24,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import rerank.learn  # noqa: F401 - registers the learners
-from rerank.corpus import Corpus
-from rerank.data import Data
+from rerank.base.registry import build
+from rerank.data.corpus import Corpus
+from rerank.data.shards import whole
 from rerank.learn.base import learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import score_rows
 from rerank.learn.trainer import epoch_order
-from rerank.learn.voting import vote
-from rerank.model import Model
-from rerank.oracle import oracle
-from rerank.recipe import ListRecipe, Recipe
-from rerank.registry import build
-from rerank.shards import whole
-from rerank.text_recipe import TextRecipe
+from rerank.learn.voting.voting import vote
+from rerank.metrics.oracle import oracle
+from rerank.models.model import Model
+from rerank.recipes.recipe import ListRecipe, Recipe
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.corpora import Data
 
 ROOT = Path(__file__).parents[1]
 WARM = 40  # lists that load the kernels before the clock starts

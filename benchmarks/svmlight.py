@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from rerank.labelled import Labelled
-from rerank.readers.svmlight import read_svmlight, write_svmlight
-from rerank.synthetic import zipf
+from rerank.data.labelled import Labelled
+from rerank.data.synthetic import zipf
+from rerank.readers.examples.svmlight import read_svmlight, write_svmlight
 
 WARM = "+1 1:1 2:0.5\n-1 2:1\n"
 

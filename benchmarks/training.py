@@ -17,16 +17,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rerank.corpus import Corpus, concatenate
-from rerank.extraction import CorpusCache
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import parts
+from rerank.extraction.extraction import CorpusCache
 from rerank.learn.log import UpdateLog
-from rerank.learn.rda import VotedRDA
+from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best, score_rows
 from rerank.learn.trainer import epoch_order
-from rerank.learn.voting import vote
-from rerank.oracle import oracle
-from rerank.recipe import Recipe
-from rerank.shards import parts
+from rerank.learn.voting.voting import vote
+from rerank.metrics.oracle import oracle
+from rerank.recipes.recipe import Recipe
 
 
 def main() -> None:

@@ -17,17 +17,17 @@ from statistics import median
 
 import numpy as np
 
-from rerank.corpus import Corpus
-from rerank.extraction import extract_split, extract_training
-from rerank.learn.adaptive import AdaptiveRDA
+from rerank.data.corpus import Corpus
+from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Learner
-from rerank.learn.ftrl import FTRL
-from rerank.learn.rda import RDA, VotedRDA
+from rerank.learn.rules.adaptive import AdaptiveRDA
+from rerank.learn.rules.ftrl import FTRL
+from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.rules.sgd import SGD
 from rerank.learn.scoring import score_rows
-from rerank.learn.sgd import SGD
 from rerank.learn.trainer import epoch_order
-from rerank.oracle import oracle
-from rerank.text_recipe import TextRecipe
+from rerank.metrics.oracle import oracle
+from rerank.recipes.text_recipe import TextRecipe
 
 
 def main() -> None:

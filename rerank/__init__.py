@@ -1,14 +1,14 @@
 """N-best reranking and structured prediction with sparse linear models.
 
 The parts, from the files up: ``rerank.readers`` (lists), ``rerank.features`` (templates), ``rerank.metrics``
-(statistics that add up), ``rerank.corpus`` (flat arrays), ``rerank.oracle``, ``rerank.learn`` (online learners, exact
-voting), ``rerank.model``, ``rerank.reranker`` (a model at work), ``rerank.pipeline`` (recipes).
+(statistics that add up, oracles), ``rerank.data`` (corpora, flat arrays), ``rerank.learn`` (online learners, exact
+voting), ``rerank.models`` (a model, stored and at work), ``rerank.runs`` (the course of a recipe).
 """
 
 import logging
 from importlib.metadata import PackageNotFoundError, version
 
-from rerank.escaping import PlainMessages
+from rerank.base.escaping import PlainMessages
 
 try:
     __version__ = version("rerank")

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rerank.interrupts import Interrupted
+from rerank.base.interrupts import Interrupted
 
 
 class Result(NamedTuple):

@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 from instances import first_instances, multiply_examples
 
-from rerank import cli, interrupts, pipeline
+from rerank import cli
+from rerank.base import interrupts
+from rerank.runs import pipeline
 
 # Where the tests run in the background of a shell or under nohup, signals are ignored, by all processes they start too.
 for _number in interrupts.SIGNALS:

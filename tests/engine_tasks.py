@@ -10,7 +10,7 @@ from pathlib import Path
 
 from programs import PATIENCE
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 
 logger = logging.getLogger("rerank")
 

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import small
 from programs import PATIENCE
 
-from rerank import cli, files
-from rerank.report import html
-from rerank.stages import epoch_lines
+from rerank import cli
+from rerank.runs.report import html
+from rerank.runs.stages import epoch_lines
+from rerank.storage import files
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 Fault = Callable[[str, int], None]  # called with the event and the number of every step

@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.readers.base import BadList, NBestList, Reader
 from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.text_list import TextList
+from rerank.readers.texts.text_list import TextList
 
 
 @dataclass(frozen=True)

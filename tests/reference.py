@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from rerank.corpus import Corpus
-from rerank.learn.votes import Votes
+from rerank.data.corpus import Corpus
+from rerank.learn.voting.votes import Votes
 
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-12  # what is smaller, relative to what has been added up, is taken for rounding by adaptive steps

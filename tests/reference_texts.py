@@ -14,12 +14,12 @@ import numpy as np
 from hypothesis import strategies as st
 from rendered_features import by_candidate, names_of
 
+from rerank.data.symbols import SymbolTable
 from rerank.features import text  # noqa: F401 - registers the templates
 from rerank.features.template import make_template
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import make_view
-from rerank.readers.text_list import SparseScores, TextList
-from rerank.symbols import SymbolTable
+from rerank.readers.texts.text_list import SparseScores, TextList
 
 Features = dict[str, float]
 

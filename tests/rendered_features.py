@@ -10,13 +10,13 @@ import nltk
 import numpy as np
 from hypothesis import strategies as st
 
+from rerank.data.symbols import SymbolTable
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.counting import TableBuilder
 from rerank.features.extract import Extractor
 from rerank.features.template import make_template
-from rerank.readers.trees import Trees, parse_brackets
-from rerank.symbols import SymbolTable
+from rerank.readers.trees.trees import Trees, parse_brackets
 
 
 def parsed(trees: Sequence[nltk.Tree | str], symbols: SymbolTable) -> Trees:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rerank.recipe import Recipe
+from rerank.recipes.recipe import Recipe
 
 QUICKSTART = Path(__file__).parents[1] / "data" / "quickstart"
 SIZES = {"train": 150, "dev": 40, "test": 40}

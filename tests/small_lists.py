@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rerank.text_recipe import TextRecipe
+from rerank.recipes.text_recipe import TextRecipe
 
 Candidate = dict[str, Any]  # text, and numbers by name
 COLUMNS = "lm", "tm"

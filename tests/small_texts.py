@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.text_recipe import TextRecipe
+from rerank.recipes.text_recipe import TextRecipe
 
 SIZES = {"train": 40, "tune": 15, "dev": 15, "test": 20}
 WORDS = 12

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, State
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.trainer import ORACLE_PAIRS, epoch_order
 from rerank.learn.workspace import EpochStats
-from rerank.oracle import oracle
+from rerank.metrics.oracle import oracle
 
 WIDTH = 6
 QUARTERS = st.integers(-8, 8).map(lambda n: n / 4)

@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
+from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
-from rerank.readers.trees import parse_brackets
-from rerank.report.data import Contribution, Curve, Example, Report
-from rerank.symbols import SymbolTable
+from rerank.readers.trees.trees import parse_brackets
+from rerank.runs.report.data import Contribution, Curve, Example, Report
 
 SIGNATURE = (
     "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:1"

@@ -9,8 +9,8 @@ import pytest
 from entries import find_entries
 
 import rerank.learn
+from rerank.base.registry import build
 from rerank.learn.base import Learner, learners
-from rerank.registry import build
 
 assert rerank.learn  # importing it registers the learners
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import nearest
 from rerank.classification.scikit import scikit
-from rerank.errors import DataError, RecipeError
-from rerank.labelled import Labelled
-from rerank.registry import nearest
-from rerank.settings import Settings
+from rerank.data.labelled import Labelled
+from rerank.recipes.settings import Settings
 
 # Name → module, class, fixed settings.
 BASELINES: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from rerank.base.interrupts import check
 from rerank.classification.data import Split
 from rerank.classification.fitting import make_learner, predicted, targets
 from rerank.classification.recipe import Spec
-from rerank.interrupts import check
 from rerank.learn.trainer import epoch_order
 
 

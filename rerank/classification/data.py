@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
 from rerank.classification.recipe import ClassificationRecipe, DataSettings, FoldSettings, SourceSettings
 from rerank.classification.splits import draw_folds, fold_numbers
 from rerank.classification.text import read_newsgroups, read_texts
-from rerank.errors import DataError, RecipeError
-from rerank.labelled import Labelled
+from rerank.data.labelled import Labelled
+from rerank.data.synthetic import generators
+from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
-from rerank.readers.svmlight import read_folds, read_svmlight
-from rerank.registry import build
-from rerank.synthetic import generators
 
 log = logging.getLogger("rerank")
 MISSING = (

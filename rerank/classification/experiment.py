@@ -18,7 +18,7 @@ from rerank.classification.fitting import Fit, fit
 from rerank.classification.recipe import ClassificationRecipe, DataSettings, SourceSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tuning import Map, best_point, held_out_errors, points_of, tune
-from rerank.engine import Engine
+from rerank.engines.settings import Engine
 
 log = logging.getLogger("rerank")
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn

@@ -12,7 +12,7 @@ import numpy as np
 from rerank.classification.recipe import FigureSettings
 from rerank.classification.results import Result
 from rerank.classification.tables import Cell
-from rerank.report.canvas import DASHES, MARKERS, MUTED, SERIES, new_axes, styled, to_svg
+from rerank.runs.report.canvas import DASHES, MARKERS, MUTED, SERIES, new_axes, styled, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.registry import build
 from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.classification.recipe import Spec
-from rerank.corpus import Corpus
-from rerank.labelled import Labelled
+from rerank.data.corpus import Corpus
+from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing import Mixing, divided, train_mixed
+from rerank.learn.mixing.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
-from rerank.learn.voting import vote
-from rerank.registry import build
+from rerank.learn.voting.voting import vote
 
 
 @dataclass

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from rerank import __version__
-from rerank.arrays import DAMAGE
 from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
-from rerank.files import write_text
-from rerank.settings import Settings
-from rerank.sources import CLASSIFICATION, code_digest, user_digest
-from rerank.strict_json import as_json
+from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
+from rerank.recipes.settings import Settings
+from rerank.storage.arrays import DAMAGE
+from rerank.storage.files import write_text
+from rerank.storage.strict_json import as_json
 
 PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
 

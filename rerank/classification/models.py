@@ -12,9 +12,9 @@ from rerank.classification.fitting import train_on
 from rerank.classification.recipe import ClassificationRecipe, Spec
 from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
-from rerank.model import Model
-from rerank.provenance import provenance
-from rerank.settings import Settings
+from rerank.models.model import Model
+from rerank.models.provenance import provenance
+from rerank.recipes.settings import Settings
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:

@@ -17,11 +17,11 @@ from rerank.classification.figures import Drawing
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.tables import Table
 from rerank.classification.tuning import Tuned
-from rerank.files import write_text
-from rerank.report.html import fill
-from rerank.report.measures import NONE, count, duration, signed
-from rerank.report.verdict import verdict
-from rerank.results import environment
+from rerank.runs.report.html import fill
+from rerank.runs.report.measures import NONE, count, duration, signed
+from rerank.runs.report.verdict import verdict
+from rerank.runs.results import environment
+from rerank.storage.files import write_text
 
 
 @dataclass

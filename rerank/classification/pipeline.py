@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from rerank import __version__
+from rerank.base.errors import RecipeError
+from rerank.base.names import file_name
+from rerank.base.progress import track
 from rerank.classification.baselines import make_baseline
 from rerank.classification.data import ExampleSet, load_set, load_sets
 from rerank.classification.drawing import Traced, check_figures, draw_results, draw_traces, traces_of
@@ -26,17 +29,14 @@ from rerank.classification.recipe import ClassificationRecipe, SourceSettings, S
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
-from rerank.engine import Engine
-from rerank.errors import RecipeError
-from rerank.files import write_text
+from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
-from rerank.names import file_name
-from rerank.outputs import finished, output_directory, say_finished
-from rerank.progress import track
-from rerank.settings import files_named
-from rerank.stages import Stages
-from rerank.strict_json import as_json
-from rerank.written import claim, remove_written
+from rerank.recipes.settings import files_named
+from rerank.runs.stages import Stages
+from rerank.storage.files import write_text
+from rerank.storage.outputs import finished, output_directory, say_finished
+from rerank.storage.strict_json import as_json
+from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
 Metrics = dict[str, Any]

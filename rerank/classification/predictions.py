@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.names import file_name
 from rerank.classification.data import ExampleSet
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.results import Result
-from rerank.evaluation import Selections
-from rerank.files import write_text
 from rerank.metrics.classification import Classification
 from rerank.metrics.significance import compare
-from rerank.names import file_name
-from rerank.written import claim
+from rerank.runs.evaluation import Selections
+from rerank.storage.files import write_text
+from rerank.storage.written import claim
 
 MOST = 12  # runs that are all compared with one another; of more, each with the best
 

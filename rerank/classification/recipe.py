@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from rerank.errors import RecipeError
-from rerank.recipe import MixingSettings as ListMixing
-from rerank.recipe import TaskRecipe
-from rerank.settings import (
+from rerank.base.errors import RecipeError
+from rerank.recipes.recipe import MixingSettings as ListMixing
+from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.settings import (
     Epochs,
     FoldCount,
     Samples,

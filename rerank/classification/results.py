@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.classification.recipe import Spec
-from rerank.settings import Settings
+from rerank.recipes.settings import Settings
 
 
 class Spread(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
 
 
 def scikit(module: str, key: str) -> Any:

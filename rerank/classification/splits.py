@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.results import Result, Spread
-from rerank.report.measures import NONE, fixed
+from rerank.runs.report.measures import NONE, fixed
 
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import nearest
 from rerank.classification.scikit import scikit
-from rerank.errors import DataError, RecipeError
-from rerank.labelled import Labelled, from_csr
+from rerank.data.labelled import Labelled, from_csr
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
-from rerank.registry import nearest
-from rerank.settings import Settings
+from rerank.recipes.settings import Settings
 
 VECTORIZERS = {"count": "CountVectorizer", "tfidf": "TfidfVectorizer"}
 KEY = "data.vectorizer"

@@ -18,9 +18,9 @@ from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.classification.fitting import predicted, train_on
 from rerank.classification.recipe import Spec
 from rerank.classification.splits import divided
-from rerank.labelled import Labelled
+from rerank.data.labelled import Labelled
 from rerank.learn.base import Weights
-from rerank.settings import Settings, grid_points
+from rerank.recipes.settings import Settings, grid_points
 
 log = logging.getLogger("rerank")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

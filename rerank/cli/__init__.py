@@ -12,11 +12,11 @@ import sys
 
 from rich.markup import escape
 
+from rerank.base.errors import RerankError
+from rerank.base.interrupts import Interrupted, handled
+from rerank.base.progress import console
 from rerank.cli.application import app
 from rerank.cli.ending import unforeseen
-from rerank.errors import RerankError
-from rerank.interrupts import Interrupted, handled
-from rerank.progress import console
 
 __all__ = ["app", "main"]
 

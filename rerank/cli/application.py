@@ -14,11 +14,11 @@ from rich.logging import RichHandler
 from typer.core import TyperGroup
 
 from rerank import __version__
+from rerank.base.errors import RerankError, StoppedError
+from rerank.base.interrupts import Interrupted
+from rerank.base.progress import PlainConsole, console
+from rerank.base.unforeseen import UnforeseenError
 from rerank.cli.ending import Command, command_line, unforeseen
-from rerank.errors import RerankError, StoppedError
-from rerank.interrupts import Interrupted
-from rerank.progress import PlainConsole, console
-from rerank.unforeseen import UnforeseenError
 
 # Wrong usage, in the terms of click, which typer may bring itself.
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

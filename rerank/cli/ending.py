@@ -8,9 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rerank.errors import RunError
-from rerank.unforeseen import UnforeseenError
-from rerank.written import has_written
+from rerank.base.errors import RunError
+from rerank.base.unforeseen import UnforeseenError
+from rerank.storage.written import has_written
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
 

@@ -11,28 +11,28 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.progress import track
 from rerank.cli.application import OnBadList, app, out
-from rerank.content.base import make_reader
-from rerank.content.texts import make_text_metric
-from rerank.content.trees import make_parseval
-from rerank.corpus import Corpus
-from rerank.errors import DataError, RecipeError
+from rerank.data.corpus import Corpus
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.base import make_reader
+from rerank.extraction.content.texts import make_text_metric
+from rerank.extraction.content.trees import make_parseval
 from rerank.metrics.base import Metric
 from rerank.metrics.evaluation import evaluate as evaluate_trees
+from rerank.metrics.oracle import ListStatistics
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.significance import compare
 from rerank.metrics.text import TextMetric
-from rerank.oracle import ListStatistics
-from rerank.progress import track
 from rerank.readers.base import NBestList, SkipCount
-from rerank.readers.brackets import read_trees
-from rerank.readers.pairs import read_pairs
-from rerank.readers.references import read_lines, read_references
 from rerank.readers.streams import single_stdin, stream_name
-from rerank.readers.text_pairs import read_text_pairs
-from rerank.recipe_yaml import yaml_value
-from rerank.report.verdict import verdict
-from rerank.symbols import SymbolTable
+from rerank.readers.texts.references import read_lines, read_references
+from rerank.readers.texts.text_pairs import read_text_pairs
+from rerank.readers.trees.brackets import read_trees
+from rerank.readers.trees.pairs import read_pairs
+from rerank.runs.report.verdict import verdict
+from rerank.storage.bounded_yaml import yaml_value
 
 log = logging.getLogger("rerank")
 

@@ -10,14 +10,14 @@ from typing import Annotated, Literal
 
 import typer
 
+from rerank.base.errors import DataError, RecipeError
 from rerank.cli.application import Predictor, app
-from rerank.errors import DataError, RecipeError
-from rerank.model import Model, model_files
-from rerank.moses_weights import moses_lines
-from rerank.outputs import check_apart
-from rerank.provenance import imported
+from rerank.models.model import Model, model_files
+from rerank.models.moses_weights import moses_lines
+from rerank.models.provenance import imported
+from rerank.models.weights_text import Order, read_weights, weight_lines
 from rerank.readers.streams import open_output, stream_name
-from rerank.weights_text import Order, read_weights, weight_lines
+from rerank.storage.outputs import check_apart
 
 log = logging.getLogger("rerank")
 

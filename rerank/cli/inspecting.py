@@ -10,16 +10,16 @@ import typer
 import yaml
 from rich.table import Table as RichTable
 
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.escaping import plain
 from rerank.cli.application import Predictor, app, out
-from rerank.data import dev_corpus
-from rerank.errors import DataError, RecipeError
-from rerank.escaping import plain
-from rerank.inspection import ablate as ablation
-from rerank.inspection import find_features, part_sizes, provenance_rows, shares
-from rerank.model import Model
-from rerank.oracle import oracle as best_gain
+from rerank.metrics.oracle import oracle as best_gain
+from rerank.models.inspection import ablate as ablation
+from rerank.models.inspection import find_features, part_sizes, provenance_rows, shares
+from rerank.models.model import Model
+from rerank.models.reranker import Opened, Reranker, rank
 from rerank.readers.base import BadList, SkipCount
-from rerank.reranker import Opened, Reranker, rank
+from rerank.runs.corpora import dev_corpus
 
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 

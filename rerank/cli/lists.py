@@ -10,15 +10,15 @@ from typing import Annotated
 
 import typer
 
+from rerank.base.progress import track
 from rerank.cli.application import OnBadList, Predictor, app
-from rerank.content.base import make_reader
-from rerank.model import Model, model_files
-from rerank.outputs import check_apart
-from rerank.progress import track
+from rerank.extraction.content.base import make_reader
+from rerank.models.model import Model, model_files
+from rerank.models.reranker import Ranked, Reranker, write_ranked
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.streams import open_output, single_stdin
-from rerank.readers.text_list import TextList
-from rerank.reranker import Ranked, Reranker, write_ranked
+from rerank.readers.texts.text_list import TextList
+from rerank.storage.outputs import check_apart
 
 log = logging.getLogger("rerank")
 

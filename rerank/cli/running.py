@@ -9,28 +9,28 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table as RichTable
 
-from rerank import pipeline
+from rerank.base.errors import RecipeError
+from rerank.base.names import file_name
 from rerank.classification import pipeline as classification
 from rerank.classification.page import Outcome, rich_table, sets_table
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
 from rerank.cli.ending import Command
-from rerank.engine import Engine, EngineSettings, open_engine
-from rerank.errors import RecipeError
-from rerank.evaluation import compare_runs
+from rerank.engines.settings import Engine, EngineSettings, open_engine
 from rerank.features.sets import SETS
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import Metric, metrics
-from rerank.names import file_name
 from rerank.readers.base import readers
-from rerank.recipe import ListRecipe, TaskRecipe, load_recipe
-from rerank.report.measures import MEASURES
-from rerank.report.summary import signatures, summary
-from rerank.report.table import plain_text, results_table
-from rerank.report.verdict import unbeaten, verdict
-from rerank.results import Metrics
+from rerank.recipes.recipe import ListRecipe, TaskRecipe, load_recipe
+from rerank.runs import pipeline
+from rerank.runs.evaluation import compare_runs
+from rerank.runs.report.measures import MEASURES
+from rerank.runs.report.summary import signatures, summary
+from rerank.runs.report.table import plain_text, results_table
+from rerank.runs.report.verdict import unbeaten, verdict
+from rerank.runs.results import Metrics
 
 RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
 Output = Annotated[

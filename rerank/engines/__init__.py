@@ -1,0 +1,1 @@
+"""Maps over tasks, and who works: this process, processes, Dask, Ray."""

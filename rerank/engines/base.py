@@ -9,7 +9,7 @@ from itertools import chain, islice
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from rerank.errors import RunError
+from rerank.base.errors import RunError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from rerank.base.errors import RecipeError, RunError
 from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
 from rerank.engines.worker import carry_out, interrupts_held_back, result_of
-from rerank.errors import RecipeError, RunError
 
 SECONDS = 10  # that a scheduler, and the first of its workers, may take to answer
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from rerank.base.errors import RecipeError, RunError
 from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
 from rerank.engines.worker import THREADS, carry_out, interrupts_held_back, result_of
-from rerank.errors import RecipeError, RunError
 
 SECONDS = 10  # that a cluster may take to answer
 

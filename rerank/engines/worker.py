@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from rerank.errors import RerankError
-from rerank.progress import console
-from rerank.unforeseen import UnforeseenError
+from rerank.base.errors import RerankError
+from rerank.base.progress import console
+from rerank.base.unforeseen import UnforeseenError
 
 WATCH_SECONDS = 1.0
 

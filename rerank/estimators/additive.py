@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rerank.estimators.base import OnlineClassifier
-from rerank.learn.pa import PassiveAggressive
-from rerank.learn.perceptron import Perceptron
-from rerank.learn.sgd import SGD
-from rerank.learn.truncated import TruncatedGradient
+from rerank.learn.rules.pa import PassiveAggressive
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.sgd import SGD
+from rerank.learn.rules.truncated import TruncatedGradient
 
 
 class PerceptronClassifier(OnlineClassifier):

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rerank.labelled import Labelled
+from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner
 from rerank.learn.log import UpdateLog
-from rerank.learn.votes import Votes
+from rerank.learn.voting.votes import Votes
 
 
 class Ballots:

@@ -13,14 +13,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.errors import RerankError
+from rerank.base.errors import RerankError
 from rerank.estimators.ballots import Ballots
 from rerank.estimators.matrix import examples_of
 from rerank.estimators.visits import Visits, visits_of
 from rerank.learn.base import Learner
 from rerank.learn.log import UpdateLog
-from rerank.learn.votes import Votes
-from rerank.learn.voting import vote
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import vote
 
 PREDICTORS = ("last", "average", "vote")
 SHARED = ("epochs", "shuffle", "average", "fit_intercept", "random_state")

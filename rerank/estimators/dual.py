@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rerank.estimators.base import OnlineClassifier
-from rerank.learn.ftrl import FTRL
-from rerank.learn.rda import RDA
+from rerank.learn.rules.ftrl import FTRL
+from rerank.learn.rules.rda import RDA
 
 
 class RDAClassifier(OnlineClassifier):

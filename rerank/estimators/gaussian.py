@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from rerank.estimators.base import OnlineClassifier
-from rerank.learn.arow import AROW
-from rerank.learn.cw import CW
-from rerank.learn.nherd import NormalHerd
-from rerank.learn.scw import SoftCW
-from rerank.learn.sop import SecondOrderPerceptron
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.cw import CW
+from rerank.learn.rules.nherd import NormalHerd
+from rerank.learn.rules.scw import SoftCW
+from rerank.learn.rules.sop import SecondOrderPerceptron
 
 
 class SecondOrderPerceptronClassifier(OnlineClassifier):

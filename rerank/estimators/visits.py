@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.labelled import Labelled
-from rerank.symbols import combine, mix
+from rerank.data.labelled import Labelled
+from rerank.data.symbols import combine, mix
+from rerank.kernels.compile import kernel
 
 LIMIT = 10**8  # visits in a pass
 MOST = 1000  # visits of a row in a pass

@@ -9,8 +9,8 @@ import numpy as np
 from rerank.estimators.base import OnlineClassifier
 from rerank.estimators.visits import Visits
 from rerank.learn.base import Learner
-from rerank.learn.large_margin import LMNWin, LMUWin
-from rerank.learn.winnow import NWin, UWin
+from rerank.learn.rules.large_margin import LMNWin, LMUWin
+from rerank.learn.rules.winnow import NWin, UWin
 
 
 class WinnowClassifier(OnlineClassifier):

@@ -1,0 +1,1 @@
+"""Templates to columns: what a candidate is described by."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.symbols import LabelArray, SymbolTable
+from rerank.data.symbols import LabelArray, SymbolTable
 
 PUNCTUATION, CONJUNCTION, CLAUSE, FUNCTION, NOMINAL, VERBAL = 1, 2, 4, 8, 16, 32
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.sink import AFTER, FEATURES, FIRED, FIRST, LAST, Sink
+from rerank.kernels.compile import kernel
 
 ROOM = 1 << 22  # entries that there is room for at first
 FEW = 8  # candidates are looked at one by one where a feature fires in less than one of so many

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.symbols import SymbolTable, find_slot
 from rerank.features.collecting import ListFeatures
 from rerank.features.table import FeatureTable, HashIndex, columns_of, new_index
-from rerank.symbols import SymbolTable, find_slot
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import psutil
 
-from rerank.errors import RecipeError, RerankError
+from rerank.base.errors import RecipeError, RerankError
+from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
@@ -16,8 +17,7 @@ from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import Template
-from rerank.readers.trees import Trees
-from rerank.symbols import SymbolTable, known_hash, text_hash
+from rerank.readers.trees.trees import Trees
 
 # A user's template: from a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]

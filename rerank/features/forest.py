@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.symbols import SymbolTable, combine
 from rerank.features.classes import CLAUSE, CONJUNCTION, PUNCTUATION, LabelClasses
 from rerank.features.heads import SEMANTIC, SYNTACTIC, HeadRanks, HeadTable, Rules
-from rerank.readers.trees import Trees
-from rerank.symbols import SymbolTable, combine
+from rerank.kernels.compile import kernel
+from rerank.readers.trees.trees import Trees
 
 # Bits of Forest.flags.
 COORDINATION, ROOT_CLAUSE, SYN_HEAD, SEM_HEAD, IN_COORDINATION = 1, 2, 4, 8, 16

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.errors import RecipeError
-from rerank.symbols import LabelArray, SymbolTable
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import LabelArray, SymbolTable
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
 # and the labels it looks for. "*" stands for any label; where nothing is found, the first child is the head.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.symbols import text_hash
+from rerank.data.symbols import text_hash
 
 TEXTS: dict[int, str] = {}
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.symbols import combine, find_slot
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.sink import ENTRIES, OVERFLOW, Places, Sink
-from rerank.symbols import combine, find_slot
+from rerank.kernels.compile import kernel
 
 INSIDE, UPWARD, EDGES, TREE = 0, 1, 2, 3
 EDGE_REACH = 2  # words that templates of scope EDGES may look at on either side of an edge

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from rerank.features.collecting import ListFeatures
+from rerank.kernels.compile import kernel
 
 LARGEST = np.finfo(np.float32).max
 

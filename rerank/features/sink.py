@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.errors import DataError
-from rerank.symbols import combine, find_slot
+from rerank.base.errors import DataError
+from rerank.data.symbols import combine, find_slot
+from rerank.kernels.compile import kernel
 
 # Indices of Sink.state: how many features there are, symbol cursor, whether room has run out, template being written,
 # bits of identity, how many spans and entries there are, and how many entries the spans cover.

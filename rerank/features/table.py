@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.arrays import DAMAGE, read_array
-from rerank.compile import kernel
-from rerank.errors import ModelError
+from rerank.base.errors import ModelError
+from rerank.data.symbols import find_slot
 from rerank.features.collecting import ListFeatures
-from rerank.strict_json import as_json, read_object
-from rerank.symbols import find_slot
+from rerank.kernels.compile import kernel
+from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.strict_json import as_json, read_object
 
 ABSENT = -1
 

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rerank.errors import RecipeError
-from rerank.registry import Registry
-from rerank.symbols import text_hash
+from rerank.base.errors import RecipeError
+from rerank.base.registry import Registry
+from rerank.data.symbols import text_hash
 
 # How words enter a template: not, those with a function tag, all.
 WORDS = {"none": 0, "function": 1, "all": 2}

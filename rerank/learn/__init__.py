@@ -1,10 +1,10 @@
 """Online learners over lists; importing this package registers them."""
 
-from rerank.learn import (  # noqa: F401 - they register themselves
+from rerank.learn.mixing import states  # noqa: F401 - what is imported here registers itself
+from rerank.learn.rules import (  # noqa: F401
     adaptive,
     arow,
     cw,
-    families,
     ftrl,
     large_margin,
     nherd,

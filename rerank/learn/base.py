@@ -9,11 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.corpus import Corpus
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
+from rerank.base.registry import Registry
+from rerank.data.corpus import Corpus
 from rerank.learn.log import LogRoom, UpdateLog
 from rerank.learn.losses import LOSSES
-from rerank.learn.votes import Votes
+from rerank.learn.voting.votes import Votes
 from rerank.learn.workspace import (
     ORACLES,
     SOURCES,
@@ -27,7 +28,6 @@ from rerank.learn.workspace import (
     stats_of,
     view,
 )
-from rerank.registry import Registry
 
 
 class Weights(NamedTuple):

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.data.shards import Lists, parts, reference_rows, selected
+from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.error_surface import ErrorSurface, Line
+from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import Metric
-from rerank.oracle import base_choice, statistics_of
-from rerank.registry import build
-from rerank.shards import Lists, parts, reference_rows, selected
+from rerank.metrics.oracle import base_choice, statistics_of
 
 AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007

@@ -22,12 +22,12 @@ import math
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.shards import Lists
+from rerank.kernels.compile import kernel
 from rerank.learn.base import DualRule, Weights
 from rerank.learn.differences import expand
-from rerank.learn.gathering import stretches
 from rerank.learn.log import UpdateLog
-from rerank.shards import Lists
+from rerank.learn.voting.gathering import stretches
 
 Bounds = dict[str, float | bool]
 

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
-from rerank.learn.votes import Replay, Updates, VoteRoom, load
+from rerank.learn.voting.votes import Replay, Updates, VoteRoom, load
 from rerank.learn.workspace import Lists, Scratch
 
 

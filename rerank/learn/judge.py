@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel, prefetch
+from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
 from rerank.learn.pairs import chosen_pair, confront, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot

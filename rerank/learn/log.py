@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 
 class LogRoom(NamedTuple):

@@ -17,7 +17,7 @@ import math
 import numpy as np
 from scipy.optimize import minimize
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 L2 = 1.0  # against the sum over lists, with features of unit deviation: scikit-learn's C = 1
 ITERATIONS = 200

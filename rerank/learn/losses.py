@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES = range(7)  # from LOGISTIC on they are positive everywhere
 LOSSES: dict[str, int] = {

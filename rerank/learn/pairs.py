@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import mix
+from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, require, require_choice, require_count
 from rerank.learn.losses import rivals
 from rerank.learn.workspace import ORACLE, SAMPLED, SOURCES, Lists, PairRule
-from rerank.symbols import mix
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)
 LOW, HALF, ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)

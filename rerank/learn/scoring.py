@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
 from rerank.learn.base import Weights
 
 # Numbers and loops of an unsigned type spare the hottest loops a look for negative indices.

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rerank.checkpoints import Checkpoint
-from rerank.errors import RunError
-from rerank.interrupts import check, deferred, requested
+from rerank.base.errors import RunError
+from rerank.base.interrupts import check, deferred, requested
+from rerank.data.shards import Lists, part_count, part_of, places
 from rerank.learn.base import Learner, State, Weights
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.workspace import EpochStats
-from rerank.shards import Lists, part_count, part_of, places
+from rerank.storage.checkpoints import Checkpoint
 
 logger = logging.getLogger("rerank")
 POINTS = 20  # points of the curves of an epoch

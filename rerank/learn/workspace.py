@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from rerank.learn.log import LogRoom
 from rerank.learn.losses import PAIRWISE
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.registry import Registry
+from rerank.base.registry import Registry
 
 
 class Metric(ABC):

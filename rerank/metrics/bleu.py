@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
 from rerank.metrics.base import metrics
 from rerank.metrics.bleu_kernel import (
     ADD_K,

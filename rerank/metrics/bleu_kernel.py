@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.symbols import combine, find_slot
+from rerank.kernels.compile import kernel
 from rerank.metrics.words import cut
-from rerank.symbols import combine, find_slot
 
 ORDER = 4
 # Columns of a candidate's row: matched n-grams, n-grams, words, closest reference length minus the shortest one.

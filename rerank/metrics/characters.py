@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.symbols import combine, text_hash
-from rerank.tokens import Tokens
+from rerank.data.symbols import combine, text_hash
+from rerank.data.tokens import Tokens
+from rerank.kernels.compile import kernel
 
 _WORD = np.uint64(text_hash("word"))
 

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.errors import DataError, RecipeError
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
 from rerank.metrics.text import TextMetric, check_aligned, check_references, flat_rows, transposed
-from rerank.tokens import Tokens
 
 MOST_BETA = 1000  # recall alone counts then
 LONGEST = 1 << 20  # bytes of a reference: its n-grams take some 300 bytes of memory for each

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.symbols import combine, find_slot, text_hash
+from rerank.data.symbols import combine, find_slot, text_hash
+from rerank.kernels.compile import kernel
 
 EPSILON = 1e-16
 _CHARACTERS, _WORDS = np.uint64(text_hash("characters")), np.uint64(text_hash("words"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 # Columns of a candidate's row: what it has, or has more than an empty text beside the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)

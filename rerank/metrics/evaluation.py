@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import (
     CROSSING,
@@ -24,8 +25,7 @@ from rerank.metrics.parseval_kernel import (
     WORD_SHIFT,
     WORDS,
 )
-from rerank.readers.trees import parse_brackets
-from rerank.symbols import SymbolTable
+from rerank.readers.trees.trees import parse_brackets
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
-from rerank.readers.text_list import TextList
+from rerank.readers.texts.text_list import TextList
 
 LARGEST = 1e30  # in size; sums over lists and squares of such gains are finite
 

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from rerank.errors import DataError, RecipeError
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.parseval_kernel import (
     CROSSING,
@@ -42,8 +43,7 @@ from rerank.metrics.parseval_kernel import (
 )
 from rerank.metrics.parseval_labels import EMPTY_TAG, Labels
 from rerank.metrics.prm import Pair, read_prm
-from rerank.readers.trees import Trees
-from rerank.symbols import SymbolTable
+from rerank.readers.trees.trees import Trees
 
 Punctuation = Literal["reference", "own", "evalb"]
 MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval_kernel import (
     DELETED_BRACKET,
     DELETED_TAG,
@@ -15,7 +16,6 @@ from rerank.metrics.parseval_kernel import (
     QUOTE_WORD,
     LabelTable,
 )
-from rerank.symbols import SymbolTable
 
 EMPTY_TAG = "-NONE-"
 QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes for quote marks or possessives

@@ -15,7 +15,7 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 
 Pair = tuple[str, str]
 

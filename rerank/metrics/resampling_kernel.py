@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.symbols import mix
+from rerank.data.symbols import mix
+from rerank.kernels.compile import kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(63), np.uint64(32)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rerank.errors import DataError, RecipeError
-from rerank.interrupts import check
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.interrupts import check
 from rerank.metrics.base import Metric
 from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
 from rerank.metrics.ter_kernel import ter_rows, ter_space
 from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, transposed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 MAX_BLOCK = 10  # words in a block
 MAX_DISTANCE = 50  # between a block and its match in the reference

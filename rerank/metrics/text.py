@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 from rerank.metrics.base import Metric
-from rerank.readers.text_list import TextList
+from rerank.readers.texts.text_list import TextList
 
 
 class TextMetric(Metric):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.symbols import mix
-from rerank.tokens import Tokens
+from rerank.data.symbols import mix
+from rerank.data.tokens import Tokens
+from rerank.kernels.compile import kernel
 
 _ONE = np.uint64(1)
 _SPACE = np.array([byte in (0, *range(9, 14), *range(28, 33)) for byte in range(256)])  # with 0, which ends a text

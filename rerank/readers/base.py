@@ -20,7 +20,7 @@ a score line that is not numbers                 bad candidate "score"
 no score in the whole list                       bad list "score"
 NaN or an infinite score                         bad candidate "infinite score"
 not the same scores as most, or as the columns   bad candidate "columns"
-no score column that the training lists have     bad list "columns"; see ``rerank.content.columns``
+no score column that the training lists have     bad list "columns"; see ``rerank.extraction.content.columns``
 not as many scores as texts                      bad list "columns"
 spans of phrases that are none, or leave texts   bad candidate "segmentation"
 the same of a word alignment                     bad candidate "alignment"
@@ -67,13 +67,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from rerank.errors import RecipeError
-from rerank.escaping import plain
+from rerank.base.errors import RecipeError
+from rerank.base.escaping import plain
+from rerank.base.registry import Registry
 from rerank.readers.nbest import TRACE, Bad, BadCandidate, BadList, Candidate, NBestList, nameless
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.streams import PathLike, Writable
-from rerank.registry import Registry
 
 __all__ = [
     "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "NBestList", "OnBadList", "Reader", "SkipCount",

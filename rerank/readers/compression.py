@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 
 import zstandard
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 
 HEAD = 10  # bytes that tell the compression
 

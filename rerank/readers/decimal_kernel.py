@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 # A number is read; or there is none, or it is infinite in single precision, or slower arithmetic must decide.
 DECIMAL, NO_DECIMAL, TOO_LARGE, UNDECIDED = range(4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 from rerank.readers.streams import InputStream
 
 LONGEST = 1 << 24  # bytes of one line or one tree; more than that is not a sentence but a wrong file

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
-from rerank.errors import DataError
-from rerank.readers.trees import Trees, parse_brackets, to_nltk
-from rerank.symbols import SymbolTable
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees

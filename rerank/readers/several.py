@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rerank.errors import DataError, RecipeError
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
 from rerank.readers.base import Reader, check_choice, readers
 from rerank.readers.costs import CostReader
 from rerank.readers.streams import PathLike, single_stdin, stream_name
-from rerank.recipe_yaml import read_yaml
-from rerank.registry import build
+from rerank.storage.bounded_yaml import read_yaml
 
 
 def make_reader(spec: Any, key: str) -> Reader:

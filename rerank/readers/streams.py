@@ -16,10 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, cast
 
-from rerank.errors import DataError, RunError
-from rerank.files import put_file, temporary_file
-from rerank.locks import Lock
+from rerank.base.errors import DataError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
+from rerank.storage.files import put_file, temporary_file
+from rerank.storage.locks import Lock
 
 PathLike = str | os.PathLike[str]
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 from commands import Command, refused
 
-from rerank.model import Model
-from rerank.stages import epoch_lines
+from rerank.models.model import Model
+from rerank.runs.stages import epoch_lines
 
 LOST = "No epoch beat the base on"
 

@@ -21,12 +21,13 @@ import yaml
 from commands import Result, failed
 from programs import PATIENCE
 
-from rerank import __version__, cli, pipeline
+from rerank import __version__, cli
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.readers.base import NBestList, readers
-from rerank.readers.charniak import CharniakReader
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.runs import pipeline
 
 REPOSITORY = Path(__file__).parents[2]
 

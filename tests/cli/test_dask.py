@@ -18,9 +18,9 @@ from programs import PATIENCE, program
 from small import settings, write_slices
 from typer.testing import CliRunner
 
+from rerank.base.errors import RecipeError
 from rerank.cli.running import app
 from rerank.engines import dask
-from rerank.errors import RecipeError
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2, "mixing": {"shards": 3}}}
 

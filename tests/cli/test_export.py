@@ -11,9 +11,9 @@ import pytest
 import small_texts
 from commands import Command
 
-from rerank import pipeline
 from rerank.features.table import FeatureTable
-from rerank.model import Model
+from rerank.models.model import Model
+from rerank.runs import pipeline
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ import small_classes
 import yaml
 from programs import PATIENCE
 
-from rerank.outputs import sole_run
+from rerank.storage.outputs import sole_run
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 SEED = 5

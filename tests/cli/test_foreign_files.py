@@ -12,7 +12,7 @@ import small_classes
 import yaml
 from commands import Command, refused
 
-from rerank.written import HEAD, NOTE
+from rerank.storage.written import HEAD, NOTE
 
 # What a run writes or removes at the top of its output directory, as files of somebody else's.
 NAMES = [

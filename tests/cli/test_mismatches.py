@@ -13,7 +13,7 @@ import small_texts
 import yaml
 from commands import Command, refused
 
-from rerank import pipeline
+from rerank.runs import pipeline
 
 REWARD = {"name": "gain", "column": "reward"}
 

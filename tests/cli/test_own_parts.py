@@ -13,7 +13,7 @@ import small
 import small_classes
 import yaml
 
-from rerank.arrays import read_array
+from rerank.storage.arrays import read_array
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -21,7 +21,7 @@ TEMPLATE = """
 from dataclasses import dataclass
 from typing import ClassVar
 import numpy as np
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 from rerank.features.forest import Forest
 from rerank.features.places import INSIDE, Places
 from rerank.features.sink import Sink, begin, emit, put
@@ -48,11 +48,11 @@ class Label(Template):
     def options(self) -> tuple[int, ...]:
         return (0,)
 """
-LEAF = "from rerank.compile import kernel\n@kernel\ndef chosen(i):\n    return i + {}\n"
+LEAF = "from rerank.kernels.compile import kernel\n@kernel\ndef chosen(i):\n    return i + {}\n"
 LEARNER = """
 from dataclasses import dataclass
 from typing import ClassVar
-from rerank.learn.perceptron import Perceptron
+from rerank.learn.rules.perceptron import Perceptron
 from rate_own import RATE
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import small_texts
 import yaml
 from commands import Command, refused
 
-from rerank import pipeline
+from rerank.runs import pipeline
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -11,12 +11,12 @@ import pytest
 from formats import CANDIDATES, CASES, FORMATS, LISTS, Case, Damage
 
 import rerank.readers
-from rerank.content.base import make_reader
-from rerank.errors import DataError
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.base import make_reader
+from rerank.models.reranker import Ranked, write_ranked
 from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
-from rerank.readers.pairs import parse_list
-from rerank.reranker import Ranked, write_ranked
-from rerank.symbols import SymbolTable
+from rerank.readers.trees.pairs import parse_list
 
 assert rerank.readers  # importing it registers the formats
 

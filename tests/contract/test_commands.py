@@ -14,7 +14,7 @@ import pytest
 from commands import Command, failed
 from typer.models import OptionInfo
 
-from rerank import interrupts
+from rerank.base import interrupts
 from rerank.cli import evaluating, exporting, inspecting, lists, running
 from rerank.cli.application import app
 

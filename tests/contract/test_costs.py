@@ -13,13 +13,13 @@ import pytest
 import small_lists
 from small_lists import FORMATS, recipe
 
-from rerank.content.base import make_reader
-from rerank.errors import RecipeError
-from rerank.extraction import extract_training
+from rerank.base.errors import RecipeError
+from rerank.data.shards import whole
+from rerank.extraction.content.base import make_reader
+from rerank.extraction.extraction import extract_training
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, read_lists, readers
-from rerank.readers.text_list import TextList
-from rerank.report import sections
-from rerank.shards import whole
+from rerank.readers.texts.text_list import TextList
+from rerank.runs.report import sections
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
 TREES = {"charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"}}

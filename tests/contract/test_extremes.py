@@ -12,11 +12,11 @@ import pytest
 from strategies import random_corpus, targets
 from variants import make
 
-from rerank.errors import RecipeError, RunError
+from rerank.base.errors import RecipeError, RunError
 from rerank.learn.base import learners
 from rerank.learn.trainer import train
-from rerank.learn.voting import vote
-from rerank.strict_json import as_json
+from rerank.learn.voting.voting import vote
+from rerank.storage.strict_json import as_json
 
 EXTREMES = (1e-300, 1e-160, 1e160, 1e300)
 

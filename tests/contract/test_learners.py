@@ -17,13 +17,13 @@ from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, r
 from variants import LEARNERS, make, variants
 
 import rerank.learn
-from rerank.corpus import Corpus
-from rerank.errors import RecipeError
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best, scores
-from rerank.learn.voting import vote
+from rerank.learn.voting.voting import vote
 
 assert rerank.learn  # importing it registers the learners
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-import rerank.standard
-from rerank.errors import RecipeError
+import rerank.models.unscaled
+from rerank.base.errors import RecipeError
+from rerank.base.registry import Registry
 from rerank.features.template import templates
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.readers.base import readers
-from rerank.registry import Registry
 
-assert rerank.standard  # importing it registers the parts
+assert rerank.models.unscaled  # importing it registers the parts
 
 every_registry = pytest.mark.parametrize(
     "registry", [learners, templates, readers, metrics], ids=lambda registry: registry.kind

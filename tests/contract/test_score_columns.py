@@ -13,17 +13,17 @@ import pytest
 import small_lists
 from small_lists import FORMATS, LISTS, Candidate, Format, recipe
 
-from rerank.content.base import make_reader
-from rerank.errors import DataError, RerankError
-from rerank.extraction import extract_split, extract_training
-from rerank.inspection import provenance_rows
+from rerank.base.errors import DataError, RerankError
+from rerank.extraction.content.base import make_reader
+from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
-from rerank.model import Model
+from rerank.models.inspection import provenance_rows
+from rerank.models.model import Model
+from rerank.models.reranker import Ranked, Reranker
 from rerank.readers.base import BadList, Reader, SkipCount, readers
-from rerank.readers.parses import ParseReader
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.text_list import TextList
-from rerank.reranker import Ranked, Reranker
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.parses import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]
 every_format = pytest.mark.parametrize("name", FORMATS)

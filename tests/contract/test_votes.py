@@ -10,9 +10,9 @@ import reference
 from strategies import Row, corpus_of, random_corpus, run
 from variants import make, variants
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.voting import vote
+from rerank.learn.voting.voting import vote
 
 WIDTH = 40
 every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from rerank.errors import DataError
+from rerank.base.errors import DataError
 from rerank.features.sets import SETS
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
-from rerank.model import Model
+from rerank.models.model import Model
+from rerank.models.reranker import Opened, Ranked, Reranker
 from rerank.readers.base import SkipCount, readers
-from rerank.reranker import Opened, Ranked, Reranker
 
 from .reading import Rng, holds
 from .runs import KINDS

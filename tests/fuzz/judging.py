@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.errors import DataError, ModelError, RecipeError, RerankError, RunError
+from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError
 
 from .targets import TARGETS, Case
 

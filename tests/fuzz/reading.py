@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.errors import DataError
 from rerank.classification.data import read_vocabulary
 from rerank.classification.text import read_texts
-from rerank.errors import DataError
+from rerank.data.labelled import Labelled
+from rerank.data.symbols import SymbolTable
 from rerank.features.text.view import ViewError, make_view
-from rerank.labelled import Labelled
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import read_prm
 from rerank.readers.base import BadList, NBestList, Reader
-from rerank.readers.brackets import read_trees
-from rerank.readers.pairs import parse_list
-from rerank.readers.references import read_lines, read_references
+from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 from rerank.readers.several import make_reader
-from rerank.readers.svmlight import read_folds, read_svmlight, write_svmlight
-from rerank.readers.text_list import TextList
-from rerank.readers.trees import brackets, parse_brackets
-from rerank.symbols import SymbolTable
+from rerank.readers.texts.references import read_lines, read_references
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.brackets import read_trees
+from rerank.readers.trees.pairs import parse_list
+from rerank.readers.trees.trees import brackets, parse_brackets
 
 Rng = np.random.Generator
 FEW = 2000  # candidates up to which everything is looked at

@@ -12,10 +12,10 @@ import small
 import small_classes
 import small_texts
 
-from rerank import pipeline
 from rerank.classification import pipeline as classification
-from rerank.model import Model
-from rerank.weights_text import weight_lines
+from rerank.models.model import Model
+from rerank.models.weights_text import weight_lines
+from rerank.runs import pipeline
 
 from .samples import FAIRSEQ, GROUPS, REPOSITORY, SOCKEYE, SVMLIGHT, Files, head, jsonl, moses, parses
 

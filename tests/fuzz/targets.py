@@ -15,9 +15,9 @@ import numpy as np
 import small
 import small_texts
 
-from rerank import pipeline
-from rerank.model import Model
-from rerank.weights_text import weight_lines
+from rerank.models.model import Model
+from rerank.models.weights_text import weight_lines
+from rerank.runs import pipeline
 
 from . import crossing, reading, using
 from .mutations import BINARY, Mutation, Rng, json_value, mutated, yaml_value

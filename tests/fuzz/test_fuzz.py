@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import PATIENCE
 
-from rerank.errors import DataError, RecipeError, RerankError, RunError
+from rerank.base.errors import DataError, RecipeError, RerankError, RunError
 
 from . import judging, mutations, samples, targets
 from .campaign import Campaign

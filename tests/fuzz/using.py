@@ -14,27 +14,28 @@ import small
 import small_texts
 from commands import pass_on
 
-from rerank import cli, pipeline
-from rerank.checksums import seal
+from rerank import cli
+from rerank.base.errors import DataError, RunError
+from rerank.base.registry import build
 from rerank.classification import pipeline as classification
 from rerank.classification.data import load_set
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.content import content_of
-from rerank.corpus import Corpus
-from rerank.errors import DataError, RunError
-from rerank.evaluation import compare_runs
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards
+from rerank.extraction.content import content_of
 from rerank.features.table import load_table
 from rerank.learn.base import learners
 from rerank.learn.trainer import train
-from rerank.model import Model
-from rerank.oracle import oracle
+from rerank.metrics.oracle import oracle
+from rerank.models.model import Model
+from rerank.models.reranker import Reranker
+from rerank.models.weights_text import read_weights
 from rerank.readers.base import SkipCount
-from rerank.recipe import ListRecipe, load_recipe
-from rerank.registry import build
-from rerank.reranker import Reranker
-from rerank.settings import validate
-from rerank.shards import Shards
-from rerank.weights_text import read_weights
+from rerank.recipes.recipe import ListRecipe, load_recipe
+from rerank.recipes.settings import validate
+from rerank.runs import pipeline
+from rerank.runs.evaluation import compare_runs
+from rerank.storage.checksums import seal
 
 from .reading import Rng, holds, options
 

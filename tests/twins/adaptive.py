@@ -9,7 +9,7 @@ import numpy as np
 from entries import Entry
 from reference import NEGLIGIBLE, Trace
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from twins.truncated import descend, descend_on_examples
 
 

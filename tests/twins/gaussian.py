@@ -15,7 +15,7 @@ from reference import Trace
 from reference_pairs import ORACLES, Pairs
 from scipy.optimize import brentq
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 from twins.pa import Step, walk
 
 Long = np.longdouble

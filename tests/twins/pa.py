@@ -10,8 +10,8 @@ from entries import Entry
 from reference import Predictor, Trace, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 
-from rerank.corpus import Corpus
-from rerank.learn.pa import PassiveAggressive
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.pa import PassiveAggressive
 
 
 class Step(NamedTuple):

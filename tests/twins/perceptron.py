@@ -9,8 +9,8 @@ from entries import Entry
 from reference import Predictor, Trace, dense
 from reference_pairs import ORACLES, Pairs
 
-from rerank.corpus import Corpus
-from rerank.learn.perceptron import Perceptron
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.perceptron import Perceptron
 
 
 def perceptron(

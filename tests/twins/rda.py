@@ -11,8 +11,8 @@ from reference import POSITIVE, Predictor, Trace, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
-from rerank.corpus import Corpus
-from rerank.learn.rda import RDA
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.rda import RDA
 
 
 def rda_predictor(

@@ -9,8 +9,8 @@ import numpy as np
 from entries import Entry
 from reference import Trace
 
-from rerank.corpus import Corpus
-from rerank.learn.sgd import SGD
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.sgd import SGD
 from twins.truncated import Step, descend, descend_on_examples
 
 

@@ -10,8 +10,8 @@ from entries import Entry
 from reference import Trace
 from reference_pairs import ORACLES, Pairs
 
-from rerank.corpus import Corpus
-from rerank.learn.sop import SecondOrderPerceptron
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.sop import SecondOrderPerceptron
 from twins.pa import Step, walk
 
 

@@ -11,7 +11,7 @@ from reference import POSITIVE, Predictor, Trace, condition, decision_gap, dense
 from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
-from rerank.corpus import Corpus
+from rerank.data.corpus import Corpus
 
 SLOPES: dict[str, Callable[[float], float]] = {
     "perceptron": lambda m: -1.0 if m <= 0.0 else 0.0,

@@ -11,9 +11,9 @@ from reference import POSITIVE, Predictor, Trace, decision_gap, dense, oracle_an
 from reference_pairs import ORACLES, Pairs
 from scipy.special import expit
 
-from rerank.corpus import Corpus
-from rerank.learn.large_margin import LMPerceptron, LMUWin
-from rerank.learn.winnow import UWin
+from rerank.data.corpus import Corpus
+from rerank.learn.rules.large_margin import LMPerceptron, LMUWin
+from rerank.learn.rules.winnow import UWin
 
 Orders = Iterable[Sequence[int]]
 

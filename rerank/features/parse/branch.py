@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import PUNCTUATION
 from rerank.features.forest import Forest
 from rerank.features.marks import OFF, ON
 from rerank.features.places import TREE
 from rerank.features.sink import Places, Sink, begin, emit_value, put
 from rerank.features.template import Template, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import COORDINATION, Forest
 from rerank.features.marks import DIFFERENT, INNER, LAST, NUMBER, NUMBER_OFFSET, SAME
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, VERBAL
 from rerank.features.forest import COORDINATION, Forest
 from rerank.features.marks import LEFT, SLASH
@@ -15,6 +14,7 @@ from rerank.features.parse.local import HEADS
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 LEXICAL = {"pos": 0, "word": 1}
 

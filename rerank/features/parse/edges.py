@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import Forest
 from rerank.features.marks import BAR, END, FREE, LENGTH_BIN
 from rerank.features.places import EDGE_REACH, EDGES
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import FUNCTION
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
@@ -15,6 +14,7 @@ from rerank.features.parse.local import HEADS, put_ancestors
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import WORDS, Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

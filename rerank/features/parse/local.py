@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.classes import FUNCTION
 from rerank.features.forest import IN_COORDINATION, ROOT_CLAUSE, Forest
 from rerank.features.marks import BAR, COLON, CONJUNCT, NESTED, SLASH, STAR, UP
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Sink, put
 from rerank.features.template import WORDS, Template, check_choice
+from rerank.kernels.compile import kernel
 
 ANNOTATION = {"none": 0, "pos": 1, "word": 2}
 HEADS = {"syntactic": 0, "semantic": 1}

@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.forest import Forest
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.places import TREE
 from rerank.features.sink import Places, Sink, begin, emit_value, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 LARGEST = float(np.finfo(np.float32).max)  # of a value that is stored
 NORMS = {"none": 0, "best": 1, "sum": 2}

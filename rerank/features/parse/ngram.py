@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.forest import Forest
 from rerank.features.marks import END, LEFT, RIGHT, STAR
 from rerank.features.parse.local import LENGTH, SEMANTIC, LocalTree, put_child, put_context
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.marks import BAR
 from rerank.features.parse.local import HEADS, put_ancestors
 from rerank.features.places import UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
 from rerank.features.template import Template, check_choice, templates
+from rerank.kernels.compile import kernel
 
 
 @kernel

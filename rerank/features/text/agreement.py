@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.marks import (
     COPIED,
     COUNT,
@@ -28,6 +27,7 @@ from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.data.symbols import combine, find_slot
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
 from rerank.features.text.rank import best_base
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
-from rerank.symbols import combine, find_slot
+from rerank.kernels.compile import kernel
 
 SCALE = range(10_001)  # tenths
 

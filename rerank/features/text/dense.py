@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
+from rerank.kernels.compile import kernel
 
 
 @kernel

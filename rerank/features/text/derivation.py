@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.compile import kernel
+from rerank.kernels.compile import kernel
 
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
 MOST = 1 << 30  # numbers are cut there

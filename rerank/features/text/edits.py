@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
@@ -15,6 +14,7 @@ from rerank.features.text.consensus import SCALE
 from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
+from rerank.kernels.compile import kernel
 
 
 @kernel

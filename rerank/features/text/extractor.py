@@ -6,12 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
 from rerank.features.sink import Sink
 from rerank.features.template import Template
 from rerank.features.text.view import TextView
-from rerank.symbols import SymbolTable
 
 log = logging.getLogger("rerank")
 

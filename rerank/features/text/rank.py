@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
 from rerank.features.text.agreement import bin_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
+from rerank.kernels.compile import kernel
 
 
 @kernel

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.compile import kernel
-from rerank.errors import DataError
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable, known_hash
+from rerank.data.tokens import tokenise
 from rerank.features.extract import LARGEST
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
-from rerank.readers.text_list import TextList
-from rerank.symbols import SymbolTable, known_hash
-from rerank.tokens import tokenise
+from rerank.kernels.compile import kernel
+from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from rerank.compile import kernel
 from rerank.features.marks import ARROW
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import check_choice, templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
+from rerank.kernels.compile import kernel
 
 SIDES = {"source": 0, "target": 1}
 

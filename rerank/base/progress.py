@@ -1,0 +1,155 @@
+"""Progress of long work: a bar on a terminal, log lines elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from rerank.base.escaping import plain
+
+T = TypeVar("T")
+log = logging.getLogger("rerank")
+
+
+class PlainConsole(Console):
+    """A console that makes all strings plain before it lays them out, those in cells of tables too."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """See ``Console.render_str``."""
+        return super().render_str(plain(text, kept="\n\t"), **options)
+
+
+# Paths and words may look like emoji codes ("file:100: ..."): they are shown as they are.
+console = PlainConsole(stderr=True, emoji=False)
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[T]:
+    """Pass ``items`` on while showing how many have gone by, at what rate, and how long it will take."""
+    with counting(what, total=total, unit=unit) as count:
+        for item in items:
+            yield item
+            count.advance()
+
+
+@contextmanager
+def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
+    """Show how far the block has come, which says so by ``advance``: on a terminal, and elsewhere if ``lines``."""
+    what = plain(what)
+    count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
+    try:
+        yield count
+    finally:
+        count.close()
+    if lines:
+        log.info("%s: %s %s in %.1f s", what, f"{count.done:,}", unit, time.monotonic() - count.start)
+
+
+class Count:
+    """How much is done of a total, where it is known, and since when."""
+
+    def __init__(self, total: int | None) -> None:
+        self.total, self.done, self.start = total, 0, time.monotonic()
+
+    def advance(self, left: int | None = None) -> None:
+        """One more is done; ``left``: how many are not, where that is known only now."""
+        self.done += 1
+        if left is not None:
+            self.total = self.done + left
+        self.show()
+
+    def show(self) -> None:
+        """Show it."""
+
+    def close(self) -> None:
+        """Show it no longer."""
+
+    @property
+    def rate(self) -> float:
+        """How many a second."""
+        return self.done / max(time.monotonic() - self.start, 1e-9)
+
+    @property
+    def remaining(self) -> str:
+        """How long the rest will take, in words; empty where that is not known, or nothing."""
+        if self.total is None or self.total <= self.done or not self.done:
+            return ""
+        seconds = round((self.total - self.done) / self.rate)
+        minutes, hours = seconds // 60, seconds // 3600
+        if not minutes:
+            return f"{seconds} s left"
+        return f"{hours} h {minutes % 60} min left" if hours else f"{minutes} min {seconds % 60} s left"
+
+
+class _Lines(Count):
+    """A log line now and then."""
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        super().__init__(total)
+        self.what, self.unit, self.shown = what, unit, self.start
+
+    def show(self) -> None:
+        """See ``Count.show``: log a line if the last one is long enough ago."""
+        now = time.monotonic()
+        if now - self.shown > SECONDS_BETWEEN_LINES:
+            self.shown = now
+            of = "" if self.total is None else f" of {self.total:,}"
+            rate = f"{self.rate:,.0f} a second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
+            left = f", {self.remaining}" if self.remaining else ""
+            log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
+
+
+class _Bar(Count):
+    """A line of the display on the terminal, which all bars of the moment share: there can be one display only."""
+
+    display: Progress | None = None
+    shown = 0
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        super().__init__(total)
+        if _Bar.display is None:
+            _Bar.display = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[unit]}"),
+                _Rate(), TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True,
+            )  # fmt: skip
+            _Bar.display.start()
+        self._display = _Bar.display
+        self._task = self._display.add_task(what, total=total, unit=unit)
+        _Bar.shown += 1
+
+    def show(self) -> None:
+        """See ``Count.show``."""
+        self._display.update(self._task, completed=self.done, total=self.total)
+
+    def close(self) -> None:
+        """See ``Count.close``: the last bar ends the display."""
+        self._display.remove_task(self._task)
+        _Bar.shown -= 1
+        if not _Bar.shown:
+            self._display.stop()
+            _Bar.display = None
+
+
+class _Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")

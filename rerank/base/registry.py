@@ -1,0 +1,147 @@
+"""Registries: a name in a recipe → the class that does it.
+
+A registry line is the only place where a part's name appears. Users' own parts are found by import path
+(``package.module:Name``) or by an entry point in the group ``rerank.<kind>``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from rerank.base.errors import RecipeError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A table of named parts of one kind.
+
+    contract: the class that all of them derive from, where there is one; a part that lacks something which it leaves
+    open, an abstract member or a class variable without a value, is refused when it is registered or named.
+
+    >>> learners: Registry[type] = Registry("learner")
+    >>> @learners.add("perceptron")
+    ... class Perceptron: ...
+    >>> learners.get("perceptron") is Perceptron
+    True
+    """
+
+    def __init__(self, kind: str, contract: type | None = None) -> None:
+        self.kind, self.contract = kind, contract
+        self._parts: dict[str, T] = {}
+
+    def add(self, name: str):  # type: ignore[no-untyped-def]
+        """Decorator that registers its target under ``name``; a name can be taken once."""
+
+        def register(part: T) -> T:
+            """Keep ``part`` under the name, and hand it on as it is."""
+            if name in self._parts:
+                raise ValueError(f"{self.kind} {name!r} is registered twice")
+            if broken := self._broken(part):
+                raise ValueError(f"{self.kind} {name!r} {broken}")
+            self._parts[name] = part
+            return part
+
+        return register
+
+    def get(self, name: str) -> T:
+        """The part called ``name``, an entry point of that name, or the object at ``module:attribute``.
+
+        Raises
+        ------
+        RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the contract.
+        """
+        if name in self._parts:
+            return self._parts[name]
+        for point in entry_points(group=f"rerank.{self.kind}s"):
+            if point.name == name:
+                return self._load(point)
+        if ":" in name:
+            return self._load(EntryPoint(name=name, value=name, group=""))
+        raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
+
+    def _load(self, point: EntryPoint) -> T:
+        try:
+            part: T = point.load()
+        except Exception as error:  # the module is the user's: it can raise anything
+            raise RecipeError(f"cannot import {self.kind} {point.value!r}: {type(error).__name__}: {error}") from error
+        if broken := self._broken(part):
+            raise RecipeError(f"{self.kind} {point.value!r} {broken}")
+        return part
+
+    def _broken(self, part: Any) -> str:
+        """What a part lacks of the contract, in words that follow its name; nothing where it is fulfilled."""
+        base = self.contract
+        if base is None:
+            return ""
+        if not (isinstance(part, type) and issubclass(part, base)):
+            return f"is no class derived from {base.__module__}.{base.__name__}"
+        missing = sorted(getattr(part, "__abstractmethods__", ()))
+        for each in base.__mro__:
+            hints = inspect.get_annotations(each)
+            missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
+        if missing:
+            return f"lacks {', '.join(missing)}, which {base.__module__}.{base.__name__} describes"
+        return "" if dataclasses.is_dataclass(part) else "is no dataclass, whose fields would be its settings"
+
+    def names(self) -> list[str]:
+        """Registered names, sorted."""
+        return sorted(self._parts)
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return iter(sorted(self._parts.items(), key=lambda item: item[0]))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parts
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to say after an unknown name: the nearest known ones, or all of them."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
+
+
+def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
+    """An instance of the dataclass that ``spec["name"]`` names; the other entries are its parameters.
+
+    Raises
+    ------
+    RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec stands.
+    """
+    if not isinstance(spec.get("name"), str):
+        raise RecipeError(f"names no {registry.kind}; known: {', '.join(registry.names())}", key=f"{key}.name")
+    try:
+        cls = registry.get(spec["name"])
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"{key}.name") from None
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        raise RecipeError(f"{spec['name']!r} is no {registry.kind}; expected a dataclass", key=f"{key}.name")
+    parameters = {name: value for name, value in spec.items() if name != "name"}
+    fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}
+    for name in parameters:
+        if name not in fields:
+            raise RecipeError(f"{registry.kind} {spec['name']} has no {name!r}; {nearest(name, fields)}", key=key)
+    try:
+        return cls(**parameters)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=".".join(part for part in (key, error.key) if part)) from None
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"{registry.kind} {spec['name']} refuses its settings: {error}", key=key) from None
+
+
+def texts_in(settings: Any) -> Iterator[str]:
+    """All texts in nested settings, keys too."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, dict):
+        for key, value in settings.items():
+            yield from texts_in(key)
+            yield from texts_in(value)
+    elif isinstance(settings, list | tuple):
+        for value in settings:
+            yield from texts_in(value)

@@ -1,0 +1,1 @@
+"""Flat arrays: symbols, the corpus and its shards, labelled examples and generated ones."""

@@ -1,0 +1,310 @@
+"""The central data type: many lists of candidates with sparse features, as frozen flat arrays.
+
+Axes: L lists, N candidates of all lists together, nnz nonzeros, D columns (features), K statistics of a
+candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Corpus too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.kernels.compile import kernel
+from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.checksums import seal, verify
+from rerank.storage.files import new_directory
+from rerank.storage.strict_json import as_json, read_object
+
+FORMAT_VERSION = 1
+LARGE = 1 << 16  # smaller arrays are always written out: kernels are compiled once more for arrays of stride 0
+
+_DTYPES = {
+    "lists": np.int64,
+    "rows": np.int64,
+    "columns": np.int32,
+    "values": np.float32,
+    "base": np.float64,
+    "gain": np.float64,
+    "stats": np.float64,
+    "reference": np.float64,
+    "weight": np.float64,
+}
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Lists of candidates, ready for the kernels; all arrays are read-only.
+
+    | field     | dtype, shape     | meaning |
+    |-----------|------------------|---------|
+    | lists     | int64 [L + 1]    | candidates of list i are lists[i]..lists[i + 1] |
+    | rows      | int64 [N + 1]    | nonzeros of candidate y are rows[y]..rows[y + 1] |
+    | columns   | int32 [nnz]      | feature columns, sorted and unique within a row |
+    | values    | float32 [nnz]    | feature values |
+    | base      | float64 [N]      | the generator's score, higher is better |
+    | gain      | float64 [N]      | sentence-level quality to maximise |
+    | stats     | float64 [N, K]   | sufficient statistics of one metric |
+    | reference | float64 [L, R]   | the per-list part of the statistics |
+    | weight    | float64 [L]      | importance of a list |
+
+    ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
+    equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
+    ``free``: so many columns, the first ones, that no penalty touches (dense scores);
+    ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
+    """
+
+    lists: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    base: np.ndarray
+    gain: np.ndarray
+    stats: np.ndarray
+    reference: np.ndarray
+    weight: np.ndarray
+    width: int
+    about: dict[str, Any] = field(default_factory=dict)
+    free: int = 0
+    trusted: InitVar[bool] = False  # made from a corpus that was checked: its nonzeros are not looked at again
+
+    def __post_init__(self, trusted: bool) -> None:
+        for name, dtype in _DTYPES.items():
+            array = np.asarray(getattr(self, name), dtype=dtype)
+            if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
+                array = np.broadcast_to(array.flat[0], array.shape)
+            if name not in ("values", "base", "weight") or not _constant(array) or array.size < LARGE:
+                array = np.ascontiguousarray(array)
+            array = array.view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        self._check_shapes()
+        code = 0 if trusted else _disorder(self.lists, self.rows, self.columns, self.width)
+        if code:
+            raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
+
+    def _check_shapes(self) -> None:
+        """With what ``_disorder`` finds: the invariants that the kernels rely on; they do not look again."""
+        if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
+            raise DataError("the list offsets of a corpus are damaged; build it again (rerank extract)")
+        L, N = self.list_count, self.candidate_count
+        wrong = (
+            self.width < 0
+            or not 0 <= self.free <= self.width
+            or self.rows.shape != (N + 1,)
+            or self.rows[0] != 0
+            or self.rows[-1] != self.columns.size
+            or self.columns.ndim != 1
+            or self.columns.shape != self.values.shape
+            or self.base.shape != (N,)
+            or self.gain.shape != (N,)
+            or self.stats.ndim != 2
+            or self.stats.shape[0] != N
+            or self.reference.ndim != 2
+            or self.reference.shape[0] != L
+            or self.weight.shape != (L,)
+        )
+        if wrong:
+            raise DataError("the arrays of a corpus do not fit together; build it again (rerank extract)")
+
+    @property
+    def list_count(self) -> int:
+        """Number of lists L."""
+        return self.lists.size - 1
+
+    @property
+    def candidate_count(self) -> int:
+        """Number of candidates N."""
+        return int(self.lists[-1])
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored feature values."""
+        return int(self.columns.size)
+
+    def slice(self, first: int, last: int) -> Corpus:
+        """Lists first..last - 1; the nonzeros are views, not copies."""
+        a, b = int(self.lists[first]), int(self.lists[last])
+        p, q = int(self.rows[a]), int(self.rows[b])
+        return replace(
+            self,
+            trusted=True,
+            lists=self.lists[first : last + 1] - a,
+            rows=self.rows[a : b + 1] - p,
+            columns=self.columns[p:q],
+            values=self.values[p:q],
+            base=self.base[a:b],
+            gain=self.gain[a:b],
+            stats=self.stats[a:b],
+            reference=self.reference[first:last],
+            weight=self.weight[first:last],
+        )
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> Corpus:
+        """The lists ``indices`` in that order, as a copy."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        return self._part(chosen, np.diff(self.lists)[chosen], _ranges(self.lists, chosen))
+
+    def only(self, lists: np.ndarray, candidates: np.ndarray) -> Corpus:
+        """The ``lists`` with only those of their candidates that are among ``candidates`` (both int64, rising)."""
+        kept = np.searchsorted(candidates, self.lists)
+        return self._part(lists, kept[lists + 1] - kept[lists], candidates)
+
+    def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> Corpus:
+        """The ``lists`` with ``candidates``, of which so many are of each."""
+        entries = _ranges(self.rows, candidates)
+        return replace(
+            self,
+            trusted=True,
+            lists=_offsets(sizes),
+            rows=_offsets(np.diff(self.rows)[candidates]),
+            columns=self.columns[entries],
+            values=pick(self.values, entries),
+            base=pick(self.base, candidates),
+            gain=self.gain[candidates],
+            stats=self.stats[candidates],
+            reference=self.reference[lists],
+            weight=pick(self.weight, lists),
+        )
+
+    def fold(self, folds: np.ndarray, held_out: int) -> tuple[Corpus, Corpus]:
+        """(training part, held-out part) for ``folds`` (int [L], the fold of every list)."""
+        if np.shape(folds) != (self.list_count,):
+            raise DataError(f"{np.size(folds)} fold numbers for {self.list_count} lists; one a list is expected")
+        held = np.asarray(folds) == held_out
+        return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
+
+    def keep_columns(self, keep: np.ndarray) -> Corpus:
+        """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
+        mask = keep[self.columns]
+        kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+        columns, values = self.columns[mask], pick(self.values, mask)
+        return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
+
+    def save(self, directory: Path | str) -> None:
+        """Write a directory of .npy files, header.json and checksums; it appears under its name only when complete.
+
+        Raises
+        ------
+        RunError: the directory cannot be written.
+        """
+        with new_directory(directory) as new:
+            for name in _DTYPES:
+                np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
+            (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
+            seal(new)
+
+    @staticmethod
+    def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
+        """Read what ``save`` wrote, memory-mapped by default. trusted: it was loaded and checked before.
+
+        Raises
+        ------
+        DataError: a file is missing or damaged, or another version wrote it.
+        """
+        source = Path(directory)
+        try:
+            if not trusted:
+                verify(source)
+            header = read_object(source / "header.json")
+            if header["version"] != FORMAT_VERSION:
+                raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
+            arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in _DTYPES.items()}
+            width, free = int(header["width"]), int(header.get("free", 0))
+            found = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
+            if not trusted and not all(map(_finite, (found.values, found.base, found.gain, found.weight))):
+                raise DataError("a corpus holds numbers that are not finite; build it again (rerank extract)")
+            return found
+        except DataError as error:
+            raise DataError(error.message, path=str(source)) from None
+        except DAMAGE as error:
+            raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
+
+
+def concatenate(parts: Sequence[Corpus]) -> Corpus:
+    """One corpus of all lists of ``parts``, in order. ``about`` is the first part's.
+
+    Raises
+    ------
+    DataError: no part, or parts of different feature tables or metrics.
+    """
+    if len({(part.width, part.free) for part in parts}) != 1:
+        raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
+    if len({(part.stats.shape[1], part.reference.shape[1]) for part in parts}) != 1:
+        raise DataError("cannot join corpora with statistics of different metrics; use one metric")
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("columns", "values", "base", "gain", "stats", "reference", "weight")
+    }
+    lists = _offsets(np.concatenate([np.diff(part.lists) for part in parts]))
+    rows = _offsets(np.concatenate([np.diff(part.rows) for part in parts]))
+    first = parts[0]
+    return Corpus(lists=lists, rows=rows, width=first.width, free=first.free, about=first.about, **joined)
+
+
+def _constant(values: np.ndarray) -> bool:
+    """Is this one value that stands for many?"""
+    return values.ndim == 1 and values.size > 1 and values.strides == (0,)
+
+
+def _finite(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values[0])) if _constant(values) else bool(all_finite(values))
+
+
+def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """values[index], where a single value that stands for all (stride 0) goes on doing so."""
+    if not _constant(values):
+        return np.asarray(values[index])
+    size = int(np.count_nonzero(index)) if index.dtype == np.bool_ else index.size
+    return np.broadcast_to(values[0], (size,))
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _ranges(offsets: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """All indices of the ranges offsets[i]..offsets[i + 1] for i in ``chosen``, in order."""
+    lengths = offsets[chosen + 1] - offsets[chosen]
+    starts = np.repeat(offsets[chosen] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return starts + np.arange(lengths.sum())
+
+
+_DISORDER = {
+    1: "list or row offsets that decrease or lie outside",
+    2: "a column outside of its width",
+    3: "a row whose columns are not sorted and unique",
+}
+
+
+@kernel
+def all_finite(values: np.ndarray) -> bool:
+    """Is none of ``values`` (floats, one axis) infinite or NaN?"""
+    bad = 0
+    for i in range(values.shape[0]):
+        bad += not np.isfinite(values[i])
+    return bad == 0
+
+
+@kernel
+def _disorder(lists: np.ndarray, rows: np.ndarray, columns: np.ndarray, width: int) -> int:
+    for i in range(lists.shape[0] - 1):
+        if lists[i + 1] < lists[i]:
+            return 1
+    for y in range(rows.shape[0] - 1):
+        if rows[y + 1] < rows[y] or rows[y + 1] > columns.shape[0]:
+            return 1
+        before = -1
+        for p in range(rows[y], rows[y + 1]):
+            column = columns[p]
+            if column < 0 or column >= width:
+                return 2
+            if column <= before:
+                return 3
+            before = column
+    return 0

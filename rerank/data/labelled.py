@@ -1,0 +1,380 @@
+"""Examples with labels: what classification and learning to rank read, before they become lists of candidates.
+
+Axes: n examples, nnz nonzeros, D columns, k classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.class_names import canonical, canonical_order, is_number
+from rerank.data.corpus import Corpus
+from rerank.data.labelled_kernel import (
+    divide_columns,
+    gather_rows,
+    largest_values,
+    spread_columns,
+    spread_values,
+    unit_rows,
+    widen_rows,
+)
+
+_DTYPES = {
+    "rows": np.int64,
+    "columns": np.int32,
+    "values": np.float32,
+    "label": np.int64,
+    "group": np.int64,
+    "weight": np.float64,
+}
+MOST_COLUMNS = 2**31 - 1  # columns are int32
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Examples with sparse features and a label each; all arrays are read-only.
+
+    | field   | dtype, shape     | meaning |
+    |---------|------------------|---------|
+    | rows    | int64 [n + 1]    | nonzeros of example i are rows[i]..rows[i + 1] |
+    | columns | int32 [nnz]      | feature columns from 0, sorted and unique within a row |
+    | values  | float32 [nnz]    | feature values; one repeated number (stride 0) where all are equal |
+    | label   | int64 [n]        | index into ``classes`` |
+    | group   | int64 [n] or [0] | the query (qid) of an example; empty where there are none |
+    | weight  | float64 [n]      | importance of an example |
+
+    ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
+    and ``dropped`` counts the nonzeros that ``align`` left out.
+
+    Raises
+    ------
+    DataError: arrays that do not fit together.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    label: np.ndarray
+    classes: tuple[str, ...]
+    group: np.ndarray
+    weight: np.ndarray
+    width: int
+    dropped: int = 0
+
+    def __post_init__(self) -> None:
+        for name, dtype in _DTYPES.items():
+            array = np.asarray(getattr(self, name), dtype=dtype).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        n, k = self.label.size, len(self.classes)
+        wrong = (
+            self.rows.shape != (n + 1,)
+            or self.rows[0] != 0
+            or self.rows[-1] != self.columns.size
+            or bool((np.diff(self.rows) < 0).any())
+            or self.columns.ndim != 1
+            or self.columns.shape != self.values.shape
+            or self.label.ndim != 1
+            or self.group.shape not in {(0,), (n,)}
+            or self.weight.shape != (n,)
+            or not 0 <= self.width <= MOST_COLUMNS
+        )
+        if wrong:
+            raise DataError("the arrays of labelled examples do not fit together")
+        if n and not 0 <= int(self.label.min()) <= int(self.label.max()) < k:
+            raise DataError(
+                f"labels from {self.label.min()} to {self.label.max()} for {k} classes; expected 0..{k - 1}"
+            )
+        if self.columns.size and not 0 <= int(self.columns.min()) <= int(self.columns.max()) < self.width:
+            found = f"columns from {self.columns.min()} to {self.columns.max()}"
+            raise DataError(f"{found} for width {self.width}; expected 0..{self.width - 1}")
+
+    @property
+    def size(self) -> int:
+        """Number of examples n."""
+        return int(self.label.size)
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored feature values."""
+        return int(self.columns.size)
+
+    def take(self, indices: Sequence[int] | np.ndarray) -> Labelled:
+        """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
+        chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
+        rows = _offsets(np.diff(self.rows)[chosen])
+        columns = np.empty(rows[-1], np.int32)
+        gather_rows(self.rows, chosen, self.columns, rows, columns)
+        values = _room(self.values, columns.size)
+        if values.flags.writeable:
+            gather_rows(self.rows, chosen, self.values, rows, values)
+        return replace(
+            self,
+            rows=rows,
+            columns=columns,
+            values=values,
+            label=self.label[chosen],
+            group=self.group[chosen] if self.group.size else self.group,
+            weight=self.weight[chosen],
+        )
+
+    def flip(self, probability: float, seed: int) -> Labelled:
+        """Two classes only: every label is exchanged with this probability, independently.
+
+        Raises
+        ------
+        RecipeError: no probability. DataError: not two classes.
+        """
+        if not 0 <= probability <= 1:
+            raise RecipeError(f"found {probability} as the share of flipped labels; expected 0 to 1")
+        if len(self.classes) != 2:
+            raise DataError(f"labels of {len(self.classes)} classes cannot be flipped; expected two classes")
+        flipped = np.random.default_rng(seed).random(self.size) < probability
+        return replace(self, label=np.where(flipped, 1 - self.label, self.label))
+
+    def with_bias(self, value: float = 1.0) -> Labelled:
+        """A constant feature more, in a new last column (index ``width``).
+
+        Raises
+        ------
+        RecipeError: the value is no finite float32.
+        """
+        with np.errstate(over="ignore"):
+            constant = np.float32(value)
+        if not np.isfinite(constant):
+            raise RecipeError(f"found {value} as the value of the bias feature; expected a finite number")
+        if self.width == MOST_COLUMNS:
+            raise DataError(f"no column is left for a bias; at most {MOST_COLUMNS:,} are possible")
+        rows = self.rows + np.arange(self.size + 1)
+        columns = np.empty(rows[-1], np.int32)
+        widen_rows(self.rows, self.columns, np.int32(self.width), columns)
+        if _constant(self.values) and (not self.nonzeros or self.values[0] == constant):
+            values = np.broadcast_to(constant, columns.size)
+        else:
+            values = np.empty(rows[-1], np.float32)
+            widen_rows(self.rows, self.values, constant, values)
+        return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
+
+    def normalised(self, kind: Literal["l2", "max"], like: Labelled | None = None) -> Labelled:
+        """Values on a common scale.
+
+        ``l2``: every row is divided by its Euclidean norm. ``max``: every column is divided by its largest absolute
+        value, in ``like`` (the training examples, of the same width) if that is given, else in these examples. Rows and
+        columns of zeros stay as they are.
+
+        Raises
+        ------
+        RecipeError: an unknown kind.
+        """
+        values = np.empty(self.nonzeros, np.float32)
+        if kind == "l2":
+            unit_rows(self.rows, self.values, values)
+        elif kind == "max":
+            source = like or self
+            if source.width != self.width:
+                raise DataError(f"{source.width} columns of the scale for {self.width} columns; align them first")
+            largest = np.zeros(self.width, np.float32)
+            largest_values(source.columns, source.values, largest)
+            divide_columns(self.columns, self.values, largest, values)
+        else:
+            raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
+        return replace(self, values=_shrunk(values))
+
+    def align(self, classes: Sequence[str], width: int) -> Labelled:
+        """These examples with the classes and columns of others, as test examples take those of training.
+
+        Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.
+
+        Raises
+        ------
+        DataError: an example of a class that is not among ``classes``.
+        """
+        known = {name: c for c, name in enumerate(classes)}
+        present = np.unique(self.label)
+        unknown = [self.classes[c] for c in present if self.classes[c] not in known]
+        if unknown:
+            raise DataError(f"found label {unknown[0]}, which training has not; expected {_some(classes)}")
+        places = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)
+        label = places[self.label] if self.size else self.label
+        if self.width <= width:
+            return replace(self, label=label, classes=tuple(classes), width=width)
+        mask = self.columns < width
+        kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+        columns = self.columns[mask]
+        values = _room(self.values, columns.size)
+        if values.flags.writeable:
+            values = self.values[mask]
+        return replace(
+            self,
+            rows=kept[self.rows],
+            columns=columns,
+            values=values,
+            label=label,
+            classes=tuple(classes),
+            width=width,
+            dropped=self.dropped + self.nonzeros - columns.size,
+        )
+
+    def corpus(self) -> Corpus:
+        """A list an example and a candidate a class.
+
+        Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
+        two is ±x and a tie goes to class 0; the nonzeros are the same arrays. k > 2 classes: candidate c has the
+        example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class is 1, of others 0; the
+        statistics are those of the metric ``error``: ``stats`` 1 where wrong, ``reference`` 1.
+
+        Raises
+        ------
+        DataError: less than two classes, or more than 2³¹ - 1 columns.
+        """
+        n, k = self.size, len(self.classes)
+        if k < 2:
+            raise DataError(f"all examples have the label {_some(self.classes)}; expected two classes or more")
+        if k == 2:
+            rows = np.repeat(self.rows, 2)[:-1]
+            columns, values, width = self.columns, self.values, self.width
+        else:
+            width = k * self.width
+            if width > MOST_COLUMNS:
+                raise DataError(f"{k:,} classes of {self.width:,} columns are more than {MOST_COLUMNS:,} columns")
+            rows = _offsets(np.repeat(np.diff(self.rows), k))
+            columns = np.empty(k * self.nonzeros, np.int32)
+            spread_columns(self.rows, self.columns, k, self.width, columns)
+            values = _room(self.values, columns.size)
+            if values.flags.writeable:
+                spread_values(self.rows, self.values, k, values)
+        gain = np.zeros(n * k)
+        gain[np.arange(n) * k + self.label] = 1.0
+        return Corpus(
+            lists=np.arange(n + 1) * k,
+            rows=rows,
+            columns=columns,
+            values=values,
+            base=np.zeros(n * k),
+            gain=gain,
+            stats=(1.0 - gain)[:, np.newaxis],
+            reference=np.ones((n, 1)),
+            weight=self.weight,
+            width=width,
+            about={"classes": list(self.classes), "columns_per_class": self.width},
+        )
+
+    def ranking_corpus(self) -> Corpus:
+        """A list a group, in the order of their first examples, and a candidate an example, in its order in the group.
+
+        The gain is the label as a number; ``stats`` is the same number and ``reference`` 1, so that their quotient is
+        the mean relevance of the first in each list. A list's weight is the mean of its examples'.
+
+        Raises
+        ------
+        DataError: no groups, or labels that are no numbers.
+        """
+        if not self.group.size:
+            raise DataError("the examples have no groups; expected qid:NUMBER behind every label")
+        words = [name for name in self.classes if not is_number(name)]
+        if words:
+            raise DataError(f"found label {words[0]} where lists are ranked; expected numbers, higher for better")
+        _, first, member = np.unique(self.group, return_index=True, return_inverse=True)
+        place = np.empty(first.size, np.int64)
+        place[np.argsort(first)] = np.arange(first.size)  # of the groups, by their first examples
+        ordinal = place[member]
+        ordered = self.take(np.argsort(ordinal, kind="stable"))
+        relevance = np.array([float(name) for name in self.classes])[ordered.label]
+        sizes = np.bincount(ordinal)
+        return Corpus(
+            lists=_offsets(sizes),
+            rows=ordered.rows,
+            columns=ordered.columns,
+            values=ordered.values,
+            base=np.zeros(self.size),
+            gain=relevance,
+            stats=relevance[:, np.newaxis],
+            reference=np.ones((sizes.size, 1)),
+            weight=np.bincount(ordinal, weights=self.weight) / sizes,
+            width=self.width,
+        )
+
+
+def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
+    """Examples from a scipy sparse matrix or a dense array [n, D] and one label (number or text) a row.
+
+    ``classes`` gives the classes and their order; without it they are those of ``y`` in canonical order.
+
+    Raises
+    ------
+    DataError: another shape or type, values that are no finite float32, or a label that is not in ``classes``.
+    """
+    try:
+        matrix = scipy.sparse.csr_matrix(X, copy=True)
+        matrix.sum_duplicates()
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the features are no matrix of numbers ({error})") from None
+    with np.errstate(over="ignore"):
+        values = matrix.data.astype(np.float32) if matrix.dtype.kind in "fiub" else np.full(1, np.nan, np.float32)
+    if not np.isfinite(values).all():
+        raise DataError("the features hold something that is no finite number in single precision")
+    names = np.asarray(y)
+    if names.shape != (matrix.shape[0],) or matrix.shape[1] > MOST_COLUMNS:
+        raise DataError(f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label a row")
+    distinct, inverse = np.unique(names, return_inverse=True)
+    texts = [canonical(_text(name)) for name in distinct]
+    ordered = canonical_order(texts) if classes is None else tuple(canonical(_text(name)) for name in classes)
+    known = {name: c for c, name in enumerate(ordered)}
+    for text in texts:
+        if text not in known:
+            raise DataError(f"found label {text}; expected {_some(ordered)}")
+    n = names.size
+    return Labelled(
+        rows=matrix.indptr,
+        columns=matrix.indices,
+        values=_shrunk(values),
+        label=np.array([known[text] for text in texts], dtype=np.int64)[inverse],
+        classes=ordered,
+        group=np.empty(0, np.int64),
+        weight=np.ones(n),
+        width=matrix.shape[1],
+    )
+
+
+def _text(label: Any) -> str:
+    if isinstance(label, bool | np.bool_ | int | np.integer):
+        return str(int(label))
+    if isinstance(label, float | np.floating):
+        if not math.isfinite(label):
+            raise DataError(f"found label {label}; expected a finite number or a text")
+        return repr(float(label))
+    return str(label)
+
+
+def _some(classes: Sequence[str]) -> str:
+    return ", ".join(classes[:8]) + (f" or another of {len(classes)}" if len(classes) > 8 else "") or "none"
+
+
+def _constant(values: np.ndarray) -> bool:
+    """Whether all values are known to be equal without a look at them."""
+    return values.size == 0 or values.strides == (0,)
+
+
+def _room(values: np.ndarray, size: int) -> np.ndarray:
+    """An array for ``size`` of the ``values``: to be filled or, where all are known to be equal, read-only and done."""
+    if not _constant(values):
+        return np.empty(size, np.float32)
+    return np.broadcast_to(values[0] if values.size else np.float32(0), size)
+
+
+def _shrunk(values: np.ndarray) -> np.ndarray:
+    """``values``, as one repeated number where all are equal."""
+    if values.size and values.min() == values.max():
+        return np.broadcast_to(values[0], values.size)
+    return values
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

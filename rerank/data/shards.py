@@ -1,0 +1,343 @@
+"""A corpus in parts on disk, of which one at a time is mapped: corpora may be larger than memory.
+
+Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of the parts), its checksum, and ``00000/``,
+``00001/``, ..., each a saved Corpus. Lists and candidates count through all parts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.data.corpus import Corpus, concatenate
+from rerank.storage.arrays import DAMAGE
+from rerank.storage.checksums import seal, verify
+from rerank.storage.strict_json import as_json, read_object
+
+FORMAT_VERSION = 1
+HEADER = "shards.json"
+
+
+Identity = tuple[str, tuple[tuple[str, int, int, int], ...]]
+_checked: set[Identity] = set()  # the parts that this process has looked at; tasks of a worker open the same ones often
+
+
+def _identity(directory: str) -> Identity | None:
+    """Which files a part is: name, inode, time and size of each; None if it is missing."""
+    try:
+        with os.scandir(directory) as entries:
+            found = [(entry.name, entry.stat()) for entry in entries]
+    except OSError:
+        return None
+    return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in found))
+
+
+class Part(NamedTuple):
+    """Lists first..last - 1 of a saved corpus; ``lists`` and ``candidates`` before it in what it is a part of."""
+
+    directory: str
+    first: int
+    last: int
+    candidates: int
+    nonzeros: int
+    lists_before: int
+    candidates_before: int
+    whole: bool
+
+
+class Change(Protocol):
+    """What is done to a part whenever it is opened; picklable, and it leaves lists and candidates what they are."""
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
+        """The changed part; how many lists and candidates come before it."""
+
+
+@dataclass(frozen=True)
+class KeptColumns:
+    """The columns where ``keep`` (bool [D]) holds."""
+
+    keep: np.ndarray
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:  # noqa: ARG002
+        """See ``Change``."""
+        return corpus.keep_columns(self.keep)
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Lists in parts on disk. What it holds of them are paths and sizes, so it can be sent to other processes.
+
+    width, free, about: as in Corpus; changes: what is done to every part, in order; origin: the directory that is to be
+    removed if a part is damaged.
+    """
+
+    parts: tuple[Part, ...]
+    width: int
+    free: int
+    about: dict[str, Any] = field(default_factory=dict)
+    changes: tuple[Change, ...] = ()
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_opened", None)  # (index, part): the last one that was opened
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if not key.startswith("_")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def count(self) -> int:
+        """Number of parts."""
+        return len(self.parts)
+
+    @property
+    def list_count(self) -> int:
+        """Number of lists L."""
+        return sum(part.last - part.first for part in self.parts)
+
+    @property
+    def candidate_count(self) -> int:
+        """Number of candidates N."""
+        return sum(part.candidates for part in self.parts)
+
+    @property
+    def nonzeros(self) -> int:
+        """Number of stored feature values, before changes."""
+        return sum(part.nonzeros for part in self.parts)
+
+    def part(self, index: int) -> Corpus:
+        """A part, memory-mapped. The last one that was opened stays open.
+
+        Raises
+        ------
+        DataError: a file is missing or damaged, or not the one that the header knows.
+        """
+        opened: tuple[int, Corpus] | None = self.__dict__["_opened"]
+        if opened is not None and opened[0] == index:
+            return opened[1]
+        object.__setattr__(self, "_opened", None)  # unmapped before the next one is mapped
+        del opened
+        entry = self.parts[index]
+        identity = _identity(entry.directory)
+        try:
+            corpus = Corpus.load(entry.directory, trusted=identity in _checked)
+        except DataError as error:
+            message = f"the corpus is damaged ({error.message}); remove {self.origin} and run again"
+            raise DataError(message, path=entry.directory) from None
+        if identity is not None:
+            _checked.add(identity)
+        known = (corpus.width, corpus.free) == (self.width, self.free) and corpus.list_count >= entry.last
+        if known and not entry.whole:
+            corpus = corpus.slice(entry.first, entry.last)
+        sizes = (corpus.list_count, corpus.candidate_count, corpus.nonzeros)
+        if not known or sizes != (entry.last - entry.first, entry.candidates, entry.nonzeros):
+            message = f"not the part that the header knows; remove {self.origin} and run again"
+            raise DataError(message, path=entry.directory)
+        for change in self.changes:
+            corpus = change(corpus, entry.lists_before, entry.candidates_before)
+        object.__setattr__(self, "_opened", (index, corpus))
+        return corpus
+
+    def changed(self, change: Change) -> Shards:
+        """The same lists with one more change."""
+        return replace(self, changes=(*self.changes, change))
+
+    def keep_columns(self, keep: np.ndarray) -> Shards:
+        """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
+        return self.changed(KeptColumns(keep))
+
+    def section(self, first: int, last: int) -> Shards:
+        """Lists first..last - 1."""
+        found, at = [], 0
+        for entry in self.parts:
+            size = entry.last - entry.first
+            a, b = max(first - at, 0), min(last - at, size)
+            if a < b:
+                found.append(entry if b - a == size else _piece(entry, entry.first + a, entry.first + b))
+            at += size
+        return replace(self, parts=tuple(found))
+
+    @staticmethod
+    def load(directory: Path | str, origin: Path | str | None = None) -> Shards:
+        """What a ShardWriter wrote; origin: what is to be removed if a part is damaged, ``directory`` by default.
+
+        Raises
+        ------
+        DataError: the header is missing or damaged, or another version wrote it.
+        """
+        path = Path(directory).absolute()
+        try:
+            verify(path)
+            header = read_object(path / HEADER)
+            if header["version"] != FORMAT_VERSION:
+                raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}", path=str(path))
+            parts, lists, candidates = [], 0, 0
+            for index, (n, own, nonzeros) in enumerate(header["parts"]):
+                sizes = int(n), int(own), int(nonzeros)
+                if min(sizes) < 0:
+                    raise ValueError(f"part {index} has a negative size")
+                parts.append(Part(str(part_directory(path, index)), 0, *sizes, lists, candidates, True))
+                lists, candidates = lists + sizes[0], candidates + sizes[1]
+            about, found = dict(header["about"]), (int(header["width"]), int(header["free"]))
+            return Shards(tuple(parts), *found, about, origin=str(origin or path))
+        except DAMAGE as error:
+            raise DataError(f"not a readable corpus: {error}", path=str(path)) from None
+
+
+Lists = Corpus | Shards
+
+
+class ShardWriter:
+    """Writes the parts of a corpus into an existing directory, and at last the header."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self._directory = Path(directory)
+        self._sizes: list[tuple[int, int, int]] = []
+        self._columns: tuple[int, int] | None = None
+
+    def add(self, corpus: Corpus) -> None:
+        """Write the next part.
+
+        Raises
+        ------
+        RunError: it cannot be written.
+        """
+        columns = corpus.width, corpus.free
+        if self._columns not in (None, columns):
+            raise DataError(f"a part has {columns} columns (all, free), those before it {self._columns}")
+        corpus.save(part_directory(self._directory, len(self._sizes)))
+        self.add_saved((corpus.list_count, corpus.candidate_count, corpus.nonzeros), columns)
+
+    def add_saved(self, sizes: tuple[int, int, int], columns: tuple[int, int]) -> None:
+        """Add the next part, a corpus that has been saved in its ``part_directory``.
+
+        sizes: lists, candidates, nonzeros; columns: how many there are, and how many of them are free.
+        """
+        self._columns = columns
+        self._sizes.append(sizes)
+
+    def close(self, about: dict[str, Any]) -> None:
+        """Write the header; there must be a part."""
+        if self._columns is None:
+            raise DataError("a corpus without parts cannot be written")
+        header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
+        text = as_json(header | {"parts": self._sizes}, sort_keys=True)
+        (self._directory / HEADER).write_text(text, encoding="utf-8")
+        seal(self._directory)
+
+
+def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> None:
+    """Write ``parts`` into an existing directory; see ShardWriter."""
+    writer = ShardWriter(directory)
+    for part in parts:
+        writer.add(part)
+    writer.close(about)
+
+
+def part_directory(directory: Path | str, index: int) -> Path:
+    """Where a part of the shards in ``directory`` is."""
+    return Path(directory) / f"{index:05d}"
+
+
+def _piece(entry: Part, first: int, last: int) -> Part:
+    """Some lists of a part."""
+    corpus = Corpus.load(entry.directory, trusted=True)
+    a, b, origin = (int(corpus.lists[i]) for i in (first, last, entry.first))
+    nonzeros = int(corpus.rows[b] - corpus.rows[a])
+    before = entry.lists_before + first - entry.first, entry.candidates_before + a - origin
+    return Part(entry.directory, first, last, b - a, nonzeros, *before, False)
+
+
+class Place(NamedTuple):
+    """A part among the lists that it belongs to: its number, and the lists and candidates before it."""
+
+    number: int
+    lists: int
+    candidates: int
+
+
+def part_count(lists: Lists) -> int:
+    """Number of parts; a corpus in memory is one."""
+    return lists.count if isinstance(lists, Shards) else 1
+
+
+def part_of(lists: Lists, index: int) -> Corpus:
+    """A part; a corpus in memory is its only one."""
+    return lists.part(index) if isinstance(lists, Shards) else lists
+
+
+def places(lists: Lists) -> list[Place]:
+    """Where every part stands, counted from the first of ``lists``."""
+    if isinstance(lists, Corpus):
+        return [Place(0, 0, 0)]
+    found, before, candidates = [], 0, 0
+    for index, part in enumerate(lists.parts):
+        found.append(Place(index, before, candidates))
+        before, candidates = before + part.last - part.first, candidates + part.candidates
+    return found
+
+
+def parts(lists: Lists) -> Iterator[tuple[Place, Corpus]]:
+    """All parts in order; where there are several, only one is open at a time."""
+    for place in places(lists):
+        yield place, part_of(lists, place.number)
+
+
+def section(lists: Lists, first: int, last: int) -> Lists:
+    """Lists first..last - 1."""
+    return lists.section(first, last) if isinstance(lists, Shards) else lists.slice(first, last)
+
+
+def whole(lists: Lists) -> Corpus:
+    """All lists as one corpus; where there are several parts, a copy in memory."""
+    if isinstance(lists, Shards) and lists.count > 1:
+        return concatenate([part for _, part in parts(lists)])
+    return part_of(lists, 0)
+
+
+def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
+    """What ``choose`` selects of every part (int64 [lists], -1 for none), as candidates of all: int64 [L]."""
+    found = [np.zeros(0, np.int64)]
+    for place, part in parts(lists):
+        chosen = choose(part)
+        found.append(np.where(chosen >= 0, chosen + place.candidates, -1))
+    return np.concatenate(found)
+
+
+def own(chosen: np.ndarray, place: Place, part: Corpus) -> np.ndarray:
+    """The piece of a selection from all lists that is of ``part``, as candidates of that part."""
+    piece = chosen[place.lists : place.lists + part.list_count]
+    return np.where(piece >= 0, piece - place.candidates, -1)
+
+
+def first_candidates(lists: Lists) -> np.ndarray:
+    """int64 [L]: the first candidate of every list."""
+    return np.concatenate([part.lists[:-1] + place.candidates for place, part in parts(lists)])
+
+
+def reference_rows(lists: Lists) -> np.ndarray:
+    """float64 [L, R]: the per-list part of the statistics."""
+    if isinstance(lists, Corpus):
+        return np.asarray(lists.reference)
+    return np.concatenate([np.array(part.reference) for _, part in parts(lists)])
+
+
+def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus:
+    """The lists ``chosen`` with only those of their candidates that are among ``candidates`` (both int64, rising, and
+    counted through all parts), as a corpus in memory. There must be at least one list."""
+    found = []
+    for place, part in parts(lists):
+        a, b = np.searchsorted(chosen, [place.lists, place.lists + part.list_count])
+        c, d = np.searchsorted(candidates, [place.candidates, place.candidates + part.candidate_count])
+        if a < b:
+            found.append(part.only(chosen[a:b] - place.lists, candidates[c:d] - place.candidates))
+    return found[0] if len(found) == 1 else concatenate(found)

@@ -1,0 +1,215 @@
+"""Symbols: labels, words, bins and constants as 64-bit hashes, with the texts of those that are shown.
+
+Two ways to name a symbol: its *hash* (64 bits of its UTF-8 bytes, the same on every machine, what features are
+made of) and its *id* (a small integer in the order of first sight, what trees store). ``SymbolTable`` maps both
+ways and back to text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+
+FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+FNV_PRIME = np.uint64(0x100000001B3)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
+
+
+@kernel
+def mix(z: np.uint64) -> np.uint64:
+    """splitmix64's finaliser: spreads every input bit over the whole word (Steele et al. 2014)."""
+    z = (z ^ (z >> _S30)) * _M1
+    z = (z ^ (z >> _S27)) * _M2
+    return z ^ (z >> _S31)
+
+
+@kernel
+def combine(h: np.uint64, symbol: np.uint64) -> np.uint64:
+    """Running hash of a symbol sequence: order matters, two multiplications a symbol."""
+    h = (h ^ symbol) * _M1
+    return (h ^ (h >> _S32)) * _M2
+
+
+@kernel
+def hash_bytes(data: np.ndarray, first: int, last: int) -> np.uint64:
+    """Hash of ``data[first:last]`` (uint8): FNV-1a, then ``mix``; never 0, which marks an empty slot."""
+    h = FNV_OFFSET
+    for i in range(first, last):
+        h = (h ^ np.uint64(data[i])) * FNV_PRIME
+    h = mix(h)
+    return h if h != np.uint64(0) else np.uint64(1)
+
+
+@kernel
+def find_slot(keys: np.ndarray, h: np.uint64) -> int:
+    """Slot of hash ``h`` in the open-addressing table ``keys`` (uint64, a power of two long): its own or a free one."""
+    mask = np.uint64(keys.shape[0] - 1)
+    slot = h & mask
+    while keys[slot] != h and keys[slot] != np.uint64(0):
+        slot = (slot + np.uint64(1)) & mask
+    return int(slot)
+
+
+class SymbolIndex(NamedTuple):
+    """What kernels see of a SymbolTable: ``keys[slot]`` is a hash (0: free), ``ids[slot]`` its symbol id."""
+
+    keys: np.ndarray  # uint64 [capacity]
+    ids: np.ndarray  # int32 [capacity]
+
+
+def text_hash(text: str) -> int:
+    """The 64-bit hash of ``text``'s UTF-8 bytes as a Python integer: ``hash_bytes`` for module constants and names."""
+    word = (1 << 64) - 1
+    h = int(FNV_OFFSET)
+    for byte in text.encode("utf-8", "surrogateescape"):
+        h = (h ^ byte) * int(FNV_PRIME) & word
+    h = (h ^ (h >> 30)) * int(_M1) & word
+    h = (h ^ (h >> 27)) * int(_M2) & word
+    return (h ^ (h >> 31)) or 1
+
+
+@lru_cache(maxsize=1 << 12)
+def known_hash(text: str | bytes) -> int:
+    """``text_hash`` of a text (bytes are UTF-8), quick for one that came lately."""
+    return text_hash(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
+
+
+@kernel
+def _hash_places(data: np.ndarray, places: np.ndarray, hashes: np.ndarray) -> None:
+    """The hashes of the texts ``data[places[i, 0]:places[i, 1]]`` (uint8; int64 [n, 2])."""
+    for i in range(places.shape[0]):
+        hashes[i] = hash_bytes(data, places[i, 0], places[i, 1])
+
+
+@kernel
+def _rehash(keys: np.ndarray, ids: np.ndarray, new_keys: np.ndarray, new_ids: np.ndarray) -> None:
+    for slot in range(keys.shape[0]):
+        if keys[slot] != np.uint64(0):
+            target = find_slot(new_keys, keys[slot])
+            new_keys[target] = keys[slot]
+            new_ids[target] = ids[slot]
+
+
+class SymbolTable:
+    """Texts ↔ ids ↔ hashes. Ids count from 0 in the order of first sight.
+
+    Texts that are not UTF-8 survive a round trip (surrogateescape).
+    ``hashes[id]`` (uint64) and ``lower[id]`` (int32, the id of the lower-cased text) are arrays for kernels.
+    """
+
+    def __init__(self) -> None:
+        self.index = SymbolIndex(np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32))
+        self._texts: list[str] = []
+        self._hashes = np.zeros(1 << 11, np.uint64)
+        self._lower = np.zeros(1 << 11, np.int32)
+        self._asked: dict[str | bytes, int] = {}  # what ``hash_of`` gave
+
+    def copy(self) -> SymbolTable:
+        """A table with the same texts and ids, which goes its own way."""
+        new = SymbolTable.__new__(SymbolTable)
+        new.index = SymbolIndex(self.index.keys.copy(), self.index.ids.copy())
+        new._texts, new._asked = self._texts.copy(), self._asked.copy()
+        new._hashes, new._lower = self._hashes.copy(), self._lower.copy()
+        return new
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def hashes(self) -> np.ndarray:
+        """uint64 [n]: hash of every id."""
+        return self._hashes[: len(self)]
+
+    @property
+    def lower(self) -> np.ndarray:
+        """int32 [n]: id of the lower-cased text of every id."""
+        return self._lower[: len(self)]
+
+    def text(self, symbol: int) -> str:
+        """The text of a symbol id."""
+        return self._texts[symbol]
+
+    def text_of_hash(self, h: int) -> str | None:
+        """The text whose hash is ``h``, or None where it is unknown."""
+        slot = find_slot(self.index.keys, np.uint64(h))
+        return self._texts[self.index.ids[slot]] if self.index.keys[slot] else None
+
+    def intern(self, text: str) -> int:
+        """The id of ``text``, new or old."""
+        h = np.uint64(known_hash(text))
+        slot = find_slot(self.index.keys, h)
+        if self.index.keys[slot]:
+            return int(self.index.ids[slot])
+        symbol = len(self._texts)
+        self.index.keys[slot] = h
+        self.index.ids[slot] = symbol
+        self._fit(1)
+        self._hashes[symbol], self._lower[symbol] = h, symbol
+        self._texts.append(text)
+        self.reserve(1)
+        if (low := text.lower()) != text:
+            self._lower[symbol] = self.intern(low)
+        return symbol
+
+    def hash_of(self, text: str | bytes) -> int:
+        """The hash of a text (bytes are UTF-8), which enters the table; quick for one that comes again."""
+        found = self._asked.get(text)
+        if found is None:
+            self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
+            found = self._asked[text] = known_hash(text)
+        return found
+
+    def adopt(self, data: bytes, places: np.ndarray) -> None:
+        """Append the texts ``data[places[i, 0]:places[i, 1]]`` (int64 [n, 2]).
+
+        A kernel has already filled their slots with the ids len(self), len(self) + 1, ...
+        """
+        first, more = len(self), places.shape[0]
+        self._fit(more)
+        _hash_places(np.frombuffer(data, np.uint8), places, self._hashes[first : first + more])
+        self._lower[first : first + more] = np.arange(first, first + more)
+        texts = [data[a:b].decode("utf-8", "surrogateescape") for a, b in places.tolist()]
+        self._texts += texts
+        self.reserve(1)
+        for symbol, text in enumerate(texts, start=first):
+            if (low := text.lower()) != text:
+                self._lower[symbol] = self.intern(low)
+
+    def reserve(self, more: int) -> None:
+        """Make room for ``more`` new symbols at a load of at most one half."""
+        need = 2 * (len(self) + 2 * more)
+        if need > self.index.keys.shape[0]:
+            capacity = 1 << int(need).bit_length()
+            index = SymbolIndex(np.zeros(capacity, np.uint64), np.zeros(capacity, np.int32))
+            _rehash(self.index.keys, self.index.ids, index.keys, index.ids)
+            self.index = index
+
+    def _fit(self, more: int) -> None:
+        """Make room for ``more`` hashes."""
+        while len(self._texts) + more > self._hashes.shape[0]:
+            self._hashes = np.concatenate([self._hashes, np.zeros_like(self._hashes)])
+            self._lower = np.concatenate([self._lower, np.zeros_like(self._lower)])
+
+
+class LabelArray:
+    """A number for every symbol: that of certain texts, which enter ``symbols``, and 0 for all others."""
+
+    def __init__(self, symbols: SymbolTable, numbers: Mapping[str, int], kind: Any) -> None:
+        ids = [symbols.intern(text) for text in numbers]
+        self._of = np.zeros(len(symbols), kind)
+        self._of[ids] = list(numbers.values())
+
+    def of(self, size: int) -> np.ndarray:
+        """The numbers of the ids below ``size`` of the table, or of a copy of it, whatever has entered it since."""
+        of = self._of
+        if size > of.size:  # threads may come here at once: all of them find the same
+            of = np.concatenate([of, np.zeros(max(size, 2 * of.size) - of.size, of.dtype)])
+            self._of = of
+        return of[:size]

@@ -1,0 +1,169 @@
+"""Examples that are made, not read: the same bits from the same seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import Registry
+from rerank.data.labelled import Labelled
+from rerank.data.synthetic_kernel import ZIPF_BITS, ZIPF_IDS, winnow_examples, zipf_examples
+
+CLASSES = ("-1", "1")
+WINNOW_EXAMPLES = 1000  # of each part
+ZIPF_EXAMPLES = 10_000_000  # at most: they take more than 3 GB
+
+
+class Generator(Protocol):
+    """A data set by its parameters: a frozen dataclass whose fields are the recipe's schema."""
+
+    def draw(self, seed: int) -> tuple[Labelled, Labelled]:
+        """Training and test examples."""
+
+
+generators: Registry[type[Generator]] = Registry("generator")
+
+
+@generators.add("winnow")
+@dataclass(frozen=True)
+class Winnow:
+    """Many irrelevant features, after Zhang (Regularized Winnow Methods, section 4): 1000 training and test examples.
+
+    x has ``dimension`` fair bits; the label is the sign of m = x₁ + x₂ + x₃ + x₄ + x₅ - x₆ - 2. Examples with m = 0 are
+    left out, then 5 % of all labels are flipped. There is no constant feature: learners need a bias.
+    """
+
+    dimension: int = 500
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dimension, int) or not 6 <= self.dimension <= 1_000_000:
+            raise RecipeError(f"found {self.dimension!r}, expected a whole number from 6 to 1,000,000", key="dimension")
+
+    def draw(self, seed: int) -> tuple[Labelled, Labelled]:
+        """Both parts from one stream."""
+        return winnow(self.dimension, seed)
+
+
+@generators.add("zipf")
+@dataclass(frozen=True)
+class Zipf:
+    """A large set for measurements: 80 features an example out of 2^20 - 1, as frequent as words are.
+
+    The seed changes nothing: there is one such set, of which ``train`` and ``test`` say how much is made.
+    """
+
+    train: int = 500_000
+    test: int = 50_000
+
+    def __post_init__(self) -> None:
+        _positive(train=self.train, test=self.test)
+        if self.train + self.test > ZIPF_EXAMPLES:
+            raise RecipeError(
+                f"found {self.train + self.test:,} examples; expected at most {ZIPF_EXAMPLES:,}", key="train"
+            )
+
+    def draw(self, seed: int) -> tuple[Labelled, Labelled]:  # noqa: ARG002
+        """The first ``train`` examples, and the ``test`` that follow."""
+        return zipf(self.train, self.test)
+
+
+@generators.add("ellipse")
+@dataclass(frozen=True)
+class Ellipse:
+    """Two informative dimensions of unequal spread among 20 (Crammer, Dredze & Pereira 2008); see ``ellipse``."""
+
+    train: int = 5000
+    test: int = 10_000
+    noise: float = 0.1
+
+    def __post_init__(self) -> None:
+        _positive(train=self.train, test=self.test)
+        if not isinstance(self.noise, (int, float)) or not 0 <= self.noise <= 1:
+            raise RecipeError(f"found {self.noise!r}, expected a number from 0 to 1", key="noise")
+
+    def draw(self, seed: int) -> tuple[Labelled, Labelled]:
+        """Noisy training examples and clean test examples."""
+        return ellipse(self.train, self.test, seed, self.noise)
+
+
+def winnow(dimension: int, seed: int | None = None) -> tuple[Labelled, Labelled]:
+    """(train, test), 1000 examples each; the seed is the dimension by default. What it draws: see ``Winnow``.
+
+    A stream of splitmix64 gives ⌈d/64⌉ words of bits an example (the lowest bit is the first feature) and, for those
+    that are not left out, a number in [0, 1), below 0.05 of which the label is flipped.
+    """
+    bits = np.empty((2 * WINNOW_EXAMPLES, dimension), np.uint8)
+    positive = np.empty(2 * WINNOW_EXAMPLES, np.uint8)
+    winnow_examples(np.uint64((dimension if seed is None else seed) % (1 << 64)), bits, positive)
+    return (
+        _binary(bits[:WINNOW_EXAMPLES], positive[:WINNOW_EXAMPLES]),
+        _binary(bits[WINNOW_EXAMPLES:], positive[WINNOW_EXAMPLES:]),
+    )
+
+
+def zipf(train: int = 500_000, test: int = 50_000) -> tuple[Labelled, Labelled]:
+    """(train, test): the first ``train`` examples of one endless set, and the ``test`` that follow.
+
+    Draw j of example i is h = mix(2012 + (256·i + j + 1)·G), the id 2^e + (h >> 32) mod 2^e with e = h mod 20; the
+    first 80 distinct ids are the features, with value 1. The label says whether the sum of the ids' weights, integers
+    of 24 bits, exceeds its median; 5 % are flipped. Column j is id j + 1.
+    """
+    return _zipf_part(0, train), _zipf_part(train, test)
+
+
+def _zipf_part(first: int, size: int) -> Labelled:
+    columns, positive = np.zeros((size, ZIPF_IDS), np.int32), np.zeros(size, np.uint8)
+    zipf_examples(first, columns, positive, np.zeros(1 << ZIPF_BITS, np.int32))
+    return Labelled(
+        rows=np.arange(size + 1) * ZIPF_IDS,
+        columns=columns.reshape(-1),
+        values=np.broadcast_to(np.float32(1), columns.size),
+        label=positive,
+        classes=CLASSES,
+        group=np.empty(0, np.int64),
+        weight=np.ones(size),
+        width=(1 << ZIPF_BITS) - 1,
+    )
+
+
+def ellipse(n_train: int, n_test: int, seed: int, noise: float) -> tuple[Labelled, Labelled]:
+    """(train, test) of the synthetic data of Crammer, Dredze & Pereira (2008), with noise as in Crammer et al. (2009).
+
+    Of 20 dimensions the first two are (a - b)/√2 and (a + b)/√2 with a of standard deviation 1 and b of standard
+    deviation 10: a Gaussian turned by 45°. The label is the sign of a, so that the classes part along the long axis.
+    The other 18 are independent with standard deviation 2 and say nothing. Training labels are flipped with
+    probability ``noise``; test labels never are. Normal numbers come from numpy's default generator, example by
+    example, those of training first.
+    """
+    rng = np.random.default_rng(seed)
+    draws = rng.standard_normal((n_train + n_test, 20))
+    a, b = draws[:, 0], 10.0 * draws[:, 1]
+    points = np.column_stack([(a - b) / np.sqrt(2), (a + b) / np.sqrt(2), 2.0 * draws[:, 2:]])
+    positive = a > 0
+    positive[:n_train] ^= rng.random(n_train) < noise
+    return _binary(points[:n_train], positive[:n_train]), _binary(points[n_train:], positive[n_train:])
+
+
+def _binary(points: np.ndarray, positive: np.ndarray) -> Labelled:
+    """Examples of the dense rows ``points``; bits get one repeated value."""
+    place, columns = np.nonzero(points)
+    bits = points.dtype == np.uint8
+    return Labelled(
+        rows=np.searchsorted(place, np.arange(len(points) + 1)),
+        columns=columns,
+        values=np.broadcast_to(np.float32(1), columns.size) if bits else points[place, columns],
+        label=positive,
+        classes=CLASSES,
+        group=np.empty(0, np.int64),
+        weight=np.ones(len(points)),
+        width=points.shape[1],
+    )
+
+
+def _positive(**counts: int) -> None:
+    for key, count in counts.items():
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count < 2**31:
+            raise RecipeError(f"found {count!r}, expected a whole number from 1", key=key)

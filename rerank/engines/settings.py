@@ -1,0 +1,63 @@
+"""Which engine carries out the tasks of a run; results do not depend on it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rerank.base.errors import RecipeError
+from rerank.engines.base import Engine, LocalEngine
+from rerank.engines.dask import DaskEngine
+from rerank.engines.patient import PatientEngine
+from rerank.engines.processes import ProcessEngine
+from rerank.engines.ray import RayEngine
+
+__all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
+
+
+class EngineSettings(BaseModel):
+    """name: local (this process), processes (of this machine), dask or ray (of a cluster, or of this machine); auto is
+    this process, and processes for what turns out to be long.
+
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: of a running
+    Dask scheduler or Ray cluster.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Literal["auto", "local", "processes", "dask", "ray"] = "auto"
+    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    address: str | None = None
+
+
+def open_engine(settings: EngineSettings) -> Engine:
+    """The engine of ``settings``, to be used as a context manager.
+
+    Raises
+    ------
+    RecipeError: settings that exclude one another, or a package that is not installed.
+    RunError: no cluster answers at the address.
+    """
+    if settings.address is not None and settings.name not in ("dask", "ray"):
+        raise RecipeError(f"the engine {settings.name} has no address; take dask or ray", key="engine.address")
+    if settings.name == "local":
+        if settings.workers not in (None, 1):
+            raise RecipeError(
+                f"found {settings.workers}, but the engine local is this process alone; take processes",
+                key="engine.workers",
+            )
+        return LocalEngine()
+    workers = settings.workers or _cores()
+    if settings.name == "auto":
+        return PatientEngine(workers)
+    if settings.name == "processes":
+        return ProcessEngine(workers)
+    return (DaskEngine if settings.name == "dask" else RayEngine)(workers, settings.address)
+
+
+def _cores() -> int:
+    """How many processors this process may use."""
+    from joblib.externals.loky import cpu_count
+
+    return int(cpu_count())

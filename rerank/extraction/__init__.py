@@ -1,0 +1,1 @@
+"""Lists to corpora, cached."""

@@ -1,0 +1,46 @@
+"""What candidates are: trees or texts, with how they are read, scored and described."""
+
+from __future__ import annotations
+
+from rerank.base.registry import build
+from rerank.extraction.content.base import Content
+from rerank.extraction.content.texts import TextContent, make_text_metric
+from rerank.extraction.content.trees import TreeContent, make_parseval
+from rerank.metrics.base import Metric, metrics
+from rerank.readers.score_columns import ScoreColumns
+from rerank.recipes.recipe import ListRecipe, Recipe, TaskRecipe
+from rerank.recipes.text_recipe import TextRecipe
+
+
+def content_of(
+    recipe: ListRecipe,
+    *,
+    centred: bool | None = None,
+    columns: ScoreColumns | None = None,
+    keeps_texts: bool = True,
+) -> Content:
+    """What the candidates of a recipe's lists are.
+
+    centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
+    columns that lists are held to, where they are known. keeps_texts: see ``Content``.
+
+    Raises
+    ------
+    RecipeError: an unknown part or setting.
+    """
+    if isinstance(recipe, TextRecipe):
+        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
+    assert isinstance(recipe, Recipe)
+    return TreeContent(recipe, centred=centred, keeps_texts=keeps_texts)
+
+
+def metric_of(recipe: TaskRecipe) -> Metric:
+    """The metric of a recipe.
+
+    Raises
+    ------
+    RecipeError: an unknown metric or setting.
+    """
+    if isinstance(recipe, ListRecipe):
+        return make_text_metric(recipe.metric) if isinstance(recipe, TextRecipe) else make_parseval(recipe.metric)
+    return build(metrics, recipe.metric, "metric")

@@ -1,0 +1,172 @@
+"""What a kind of candidates has to bring: reading, features, statistics."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import Registry, nearest
+from rerank.data.symbols import SymbolTable
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import UserTemplate
+from rerank.features.sets import SETS
+from rerank.features.sink import TooLargeError
+from rerank.features.template import Template, make_template
+from rerank.metrics.base import Metric
+from rerank.readers import several
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.score_columns import ScoreColumns
+from rerank.recipes.recipe import SplitSettings, TemplateSettings
+
+T = TypeVar("T")
+user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
+
+
+class Raw(NamedTuple):
+    """A list with what stands beside it in the files, before anybody has looked into them; quick to send elsewhere."""
+
+    nbest: NBestList | BadList
+    beside: Any  # what ``pair`` needs
+
+
+class Pair(NamedTuple):
+    """A list with what its candidates are and what they are measured against."""
+
+    nbest: NBestList
+    content: Any  # what ``features`` reads
+    gold: Any  # what ``stats`` compares with
+
+
+class Description(NamedTuple):
+    """Measures of selections, by selection, and the signatures of those measures that have one of their own."""
+
+    reports: dict[str, dict[str, float]]
+    signatures: dict[str, str]
+
+
+class Content(ABC, Generic[T]):
+    """Lists of one kind of candidates; T is what their texts are parsed to.
+
+    ``names`` are those of the templates in the order of their numbers.
+
+    A content that ``keeps_texts`` enters those of all lists in ``symbols``, for the names of features; it is for one
+    thread. One that does not keeps nothing of a list: threads may share it.
+    """
+
+    metric: Metric
+    names: list[str]
+    free: tuple[str, ...] = ()  # the templates of dense scores, whose columns no penalty touches
+    columns: ScoreColumns | None = None  # that lists are held to
+
+    def __init__(self, *, keeps_texts: bool) -> None:
+        self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
+
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
+
+        Raises
+        ------
+        DataError: see the readers.
+        """
+        for raw in self.read(data, split):
+            pair = self.pair(raw, count)
+            if pair is not None:
+                yield pair
+
+    @abstractmethod
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """All lists of a split in order, bad ones in their places.
+
+        Raises
+        ------
+        DataError: files that cannot be read, or do not fit together.
+        """
+
+    @abstractmethod
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """A list with its reference, both looked into, and counted; None if it cannot be used.
+
+        Raises
+        ------
+        DataError: a bad list where the policy of ``count`` is "error".
+        """
+
+    @abstractmethod
+    def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
+        """A list without a reference, less the candidates that turn out to be bad, and what its candidates are."""
+
+    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:  # noqa: ARG002
+        """The score columns of a list to which others are to be held; None where it shows none."""
+        return None
+
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:  # noqa: ARG002
+        """The score columns of a list that are none of ``columns``."""
+        return ()
+
+    def features(self, nbest: NBestList, content: T) -> ListFeatures:
+        """The features of a list.
+
+        Raises
+        ------
+        DataError: the list is too large.
+        RecipeError: a user's template failed.
+        """
+        try:
+            return self.extract(nbest, content)
+        except MemoryError:
+            message = f"{len(nbest):,} candidates need more memory than there is"
+        except TooLargeError as error:
+            message = error.message
+        message += "; keep fewer candidates a list, or name fewer templates"
+        raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
+
+    @abstractmethod
+    def extract(self, nbest: NBestList, content: T) -> ListFeatures:
+        """``features``, whose errors do not name the list yet."""
+
+    @abstractmethod
+    def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
+
+    @abstractmethod
+    def gold_text(self, pair: Pair) -> str:
+        """The reference of a list as a report shows it."""
+
+    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:  # noqa: ARG002
+        """Measures of selections that need more than statistics, by selection; none by default.
+
+        chosen: by name, the place in its list of every usable list's choice (int64 [L], -1 for none).
+        """
+        return Description({}, {})
+
+
+def make_reader(spec: dict[str, Any] | str) -> Reader:
+    """The reader that a recipe (or a model) describes."""
+    return several.make_reader(spec, "data.reader")
+
+
+def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Template], dict[str, UserTemplate]]:
+    """The templates that a recipe (or a model) names for ``content`` ("trees" or "texts"), and users' functions.
+
+    Raises
+    ------
+    RecipeError: an unknown set, template or option, or none at all.
+    """
+    if settings.set is not None and settings.set not in SETS:
+        raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")
+    specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
+    if not specs and not settings.user and settings.set is None:
+        raise RecipeError("no template; name a set or templates (set: base is the base score alone)", key="features")
+    try:
+        made = [make_template(spec) for spec in specs]
+    except RecipeError as error:
+        raise RecipeError(error.message, key=error.key or "features.templates") from None
+    for template in made:
+        if getattr(template, "content", "trees") != content:
+            message = f"template {template.kind} looks at {getattr(template, 'content', 'trees')}; these lists hold"
+            raise RecipeError(f"{message} {content}", key="features")
+    return made, {name: user_templates.get(path) for name, path in settings.user.items()}

@@ -1,0 +1,60 @@
+"""Lists held to the score columns that a model was trained with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rerank.readers.base import BadList
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import TextList
+
+SHOWN = 20  # names in a message
+
+
+def columns_of(nbest: TextList) -> ScoreColumns:
+    """The columns of a list."""
+    return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
+
+
+def hold(columns: ScoreColumns, nbest: TextList) -> TextList | BadList:
+    """``nbest`` with ``columns`` alone; a bad list where one of them is missing, in one of its sources too."""
+    if not len(nbest):
+        return nbest
+    own = columns_of(nbest)
+    if own == columns:
+        return nbest
+    message = _difference(columns, own)
+    if message is not None:
+        return BadList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+    kept = [nbest.names.index(name) for name in columns.names]
+    return replace(nbest, names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+
+
+def unknown_columns(columns: ScoreColumns, nbest: TextList) -> tuple[str, ...]:
+    """The score columns of a list that are none of ``columns``."""
+    shown = (*nbest.names, *nbest.others) if len(nbest) else ()
+    return tuple(name for name in shown if name not in columns.names)
+
+
+def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
+    """What keeps a list with the columns ``own`` from being used."""
+    lacking = [name for name in columns.names if name not in own.names]
+    if lacking:
+        what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
+        message = f"found no {what}; expected {_listed(columns.names)}, as in the training lists"
+        return f"{message}: has the reader the options of training?"
+    if columns.base not in (None, own.base):
+        message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
+        return f"{message}: set the reader's option base"
+    if own.sources.keys() == columns.sources.keys():  # else the lists are put together in another way
+        for source, names in columns.sources.items():
+            lacking = [name for name in names if name not in own.sources[source]]
+            if lacking:
+                message = f"found no score column {lacking[0]!r} of {source}"
+                return f"{message}; expected {_listed(names)} from there, as in the training lists"
+    return None
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Names for a message."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -1,0 +1,232 @@
+"""Lists of texts: translations, transcripts, samples of a language model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.extraction.content.base import Content, Description, Pair, Raw, make_reader, make_templates
+from rerank.extraction.content.columns import columns_of, hold, unknown_columns
+from rerank.features.collecting import ListFeatures
+from rerank.features.text.extractor import TextExtractor
+from rerank.features.text.view import TextView, ViewError, make_view
+from rerank.metrics.base import metrics
+from rerank.metrics.bleu import Bleu
+from rerank.metrics.chrf import Chrf
+from rerank.metrics.gain import Gain
+from rerank.metrics.ter import Ter
+from rerank.metrics.text import TextMetric, decoded
+from rerank.readers.base import BadCandidate, BadList, NBestList, SkipCount
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle, text_list
+from rerank.recipes.recipe import SplitSettings
+from rerank.recipes.settings import Settings
+from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
+
+log = logging.getLogger("rerank")
+
+
+class TextContent(Content[TextView]):
+    """Texts, with texts as references."""
+
+    metric: TextMetric
+
+    def __init__(
+        self,
+        recipe: TextRecipe,
+        *,
+        centred: bool | None = None,
+        columns: ScoreColumns | None = None,
+        keeps_texts: bool = True,
+    ) -> None:
+        super().__init__(keeps_texts=keeps_texts)
+        settings = recipe.features
+        templates, user = make_templates(settings, "texts")
+        self.user = bool(user)
+        self.metric = make_text_metric(recipe.metric)
+        self._shown = (
+            columns  # the one among them that the metric measures is no feature: nobody has it where it counts
+        )
+        self.columns = columns.without({getattr(self.metric, "column", "")}) if columns is not None else None
+        self.final = final_metrics(recipe.task, self.metric)
+        self.extractor = TextExtractor(
+            templates,
+            self.symbols,
+            user=user,
+            centred=settings.centred if centred is None else centred,
+            bits=settings.hash_bits or 64,
+        )
+        self.names, self.free = self.extractor.names, self.extractor.free
+
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """See ``Content.read``."""
+        for raw in text_pairs(data, split, self._shown):
+            yield Raw(raw.nbest, raw[1:])
+
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """See ``Content.pair``."""
+        found = RawTextPair(cast(TextList, raw.nbest), *raw.beside)
+        nbest = complete(found, needs_references=not isinstance(self.metric, Gain))
+        opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=found.source or b""))
+        if isinstance(opened, BadList):
+            settle(found, opened, count)
+            return None
+        settle(found, opened[0], count)
+        count.scores.unknown.update(self.unknown(opened[0]))
+        return Pair(*opened, found.references)
+
+    def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
+        """The words, phrases and scores of a list; without a source there are no phrases.
+
+        The scores are those of ``columns`` where these are known: a list that lacks one is bad, and no others are
+        looked at.
+
+        Raises
+        ------
+        DataError: a list of trees.
+        """
+        texts = text_list(nbest)
+        held = texts if self.columns is None else hold(self.columns, self._measured_aside(texts))
+        if isinstance(held, BadList):
+            return held
+        try:
+            return texts, self._view(texts)
+        except ViewError:
+            found = texts.without(self._unusable(texts))
+            return found if isinstance(found, BadList) else self.open(found)
+
+    def _view(self, nbest: TextList) -> TextView:
+        """What templates see of a list. Raises ViewError."""
+        lists = self._measured_aside(nbest)
+        if self.columns is not None:
+            lists = cast(TextList, hold(self.columns, lists))
+        if lists.source is None:
+            lists = replace(lists, segmentation=None, alignment=None)
+        return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
+
+    def _unusable(self, nbest: TextList) -> list[BadCandidate]:
+        """The candidates of a list whose derivations or scores cannot be used."""
+        found = []
+        for place in range(len(nbest)):
+            try:
+                self._view(nbest.some([place]))
+            except ViewError as error:
+                line = error.line or nbest.line
+                found.append(BadCandidate(nbest.id, nbest.path, line, error.reason, error.message, place))
+        return found
+
+    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:
+        """See ``Content.columns_of``."""
+        return columns_of(text_list(nbest)) if len(nbest) else None
+
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+        """See ``Content.unknown``."""
+        return unknown_columns(self._shown, text_list(nbest)) if self._shown is not None else ()
+
+    def _measured_aside(self, nbest: TextList) -> TextList:
+        """A list without the score column that the metric measures."""
+        return without_column(nbest, getattr(self.metric, "column", None))
+
+    def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
+        """See ``Content.extract``."""
+        return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
+
+    def stats(
+        self,
+        nbest: NBestList,
+        content: TextView,  # noqa: ARG002
+        gold: tuple[bytes, ...],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Content.stats``."""
+        return self.metric.list_stats(cast(TextList, nbest), gold)
+
+    def gold_text(self, pair: Pair) -> str:
+        """The references, one a line."""
+        return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
+
+    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
+        """The figures of the selections' texts by the field's own implementations, with their signatures.
+
+        Of translations these are BLEU, chrF and TER, whatever was trained for; none where a list has no references, as
+        nothing needs them when a gain is measured that the lists hold.
+        """
+        if not self.final:
+            return Description({}, {})
+        texts: dict[str, list[str]] = {name: [] for name in chosen}
+        references: list[list[str]] = []
+        for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # the lists of the corpus, no others
+            references.append([decoded(text) for text in pair.gold])
+            for name, places in chosen.items():
+                texts[name].append(decoded(pair.nbest.texts[places[i]]) if places[i] >= 0 else "")
+        found = Description({name: {} for name in texts}, {})
+        if not all(references):
+            named = ", ".join(metric.name for metric in self.final)
+            log.info("%s: no %s, as there are lists without references", split, named)
+            return found
+        for metric in self.final:
+            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often the same, and TER takes long
+            for name, hypotheses in texts.items():
+                key = tuple(hypotheses)
+                if key not in known:
+                    known[key] = metric.corpus(hypotheses, references)
+                found.reports[name].update(known[key])
+            found.signatures[metric.name] = metric.corpus_signature(references)
+        return found
+
+
+def without_column(nbest: TextList, name: str | None) -> TextList:
+    """``nbest`` without the score column ``name``, if it has it; never without its base score.
+
+    Raises
+    ------
+    RecipeError: the base score itself is that column.
+    """
+    if name is None or name not in nbest.names:
+        return nbest
+    dropped = nbest.names.index(name)
+    if dropped == nbest.column:
+        raise RecipeError(f"the column {name!r} is the base score; it cannot be the gain too", key="metric.column")
+    kept = [k for k in range(len(nbest.names)) if k != dropped]
+    names = tuple(nbest.names[k] for k in kept)
+    return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+
+
+def text_pairs(data: SplitSettings, split: str, columns: ScoreColumns | None = None) -> Iterator[RawTextPair]:
+    """The lists of a split with their sources and references; see ``read_raw_text_pairs``.
+
+    columns: the score columns to look for.
+    """
+    files = data.files(split)
+    sources = files.get("sources")
+    return read_raw_text_pairs(
+        make_reader(data.reader).knowing(columns),
+        ",".join(files["nbest"]),
+        references=files.get("references"),
+        sources=sources[0] if sources else None,
+        form=cast(TextDataSettings, data).form,
+    )
+
+
+def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
+    """The metrics of final figures: the recipe's own with its settings, and what translations are measured by.
+
+    A gain that the lists hold is none of texts: nothing could compute it from them.
+    """
+    usual = (Bleu(), Chrf(), Ter()) if task == "translation" else ()
+    found = {each.name: each for each in (*usual, metric)}
+    return [each for each in found.values() if not isinstance(each, Gain)]
+
+
+def make_text_metric(spec: Settings) -> TextMetric:
+    """The metric of texts that a recipe (or a model) describes."""
+    metric = build(metrics, spec, "metric")
+    if not isinstance(metric, TextMetric):
+        raise RecipeError(f"{spec['name']} does not measure texts", key="metric.name")
+    return metric

@@ -1,0 +1,112 @@
+"""Lists of parse trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.base import Content, Pair, Raw, make_reader, make_templates
+from rerank.features import parse  # noqa: F401 - registers the templates
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import Extractor
+from rerank.features.heads import Rules
+from rerank.metrics.base import metrics
+from rerank.metrics.parseval import Parseval
+from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.trees.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
+from rerank.readers.trees.trees import ROOM, Trees, brackets
+from rerank.recipes.recipe import FeatureSettings, Recipe, SplitSettings
+from rerank.recipes.settings import Settings
+
+
+class Parses(NamedTuple):
+    """The trees of a list, and the table that they were read with."""
+
+    trees: Trees
+    symbols: SymbolTable
+
+
+class TreeContent(Content[Parses]):
+    """Parses, with gold trees as references."""
+
+    metric: Parseval
+
+    def __init__(self, recipe: Recipe, *, centred: bool | None = None, keeps_texts: bool = True) -> None:
+        super().__init__(keeps_texts=keeps_texts)
+        self.user = bool(recipe.features.user)
+        self.metric = make_parseval(recipe.metric)
+        self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
+        self.names = self.extractor.names
+        self.symbols.reserve(ROOM)  # so that copies have it
+
+    def _table(self) -> SymbolTable:
+        """The table to read a list with: labels that rules and templates ask about have the same ids in all."""
+        return self.symbols if self.keeps_texts else self.symbols.copy()
+
+    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+        """See ``Content.read``."""
+        files = data.files(split)
+        for raw in read_raw_pairs(make_reader(data.reader), files["nbest"][0], files["gold"][0]):
+            yield Raw(raw.nbest, raw[1:])
+
+    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+        """See ``Content.pair``."""
+        symbols = self._table()
+        pair = parse_pair(RawPair(raw.nbest, *raw.beside), symbols)
+        if isinstance(pair, BadList):
+            count.bad(pair)
+            return None
+        nbest, trees, gold = pair
+        count.good(nbest)
+        return Pair(nbest, Parses(trees, symbols), gold)
+
+    def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
+        """See ``Content.open``."""
+        symbols = self._table()
+        found = parse_list(nbest, symbols)
+        return found if isinstance(found, BadList) else (found[0], Parses(found[1], symbols))
+
+    def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
+        """See ``Content.extract``."""
+        candidates = nbest.candidates if self.user else ()
+        return self.extractor.features(content.trees, nbest.base, candidates, symbols=content.symbols)
+
+    def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
+        """See ``Content.stats``."""
+        return self.metric.stats(gold, content.trees, content.symbols)
+
+    def gold_text(self, pair: Pair) -> str:
+        """The gold tree in brackets."""
+        return brackets(pair.gold, 0, pair.content.symbols)
+
+
+def make_extractor(settings: FeatureSettings, symbols: SymbolTable, *, centred: bool | None = None) -> Extractor:
+    """The extractor that a recipe (or a model) describes."""
+    templates, user = make_templates(settings, "trees")
+    return Extractor(
+        templates,
+        symbols,
+        user=user,
+        heads=cast(dict[str, Rules], settings.heads),
+        centred=settings.centred if centred is None else centred,
+        bits=settings.hash_bits or 64,
+    )
+
+
+def make_parseval(spec: Settings) -> Parseval:
+    """PARSEVAL as a recipe (or a model) describes it; ``prm`` names an EVALB parameter file."""
+    spec = dict(spec)
+    prm = spec.pop("prm", None)
+    if prm is not None:
+        if set(spec) - {"name", "punctuation"}:
+            raise RecipeError("an EVALB parameter file leaves no room for other settings", key="metric.prm")
+        return Parseval.from_prm(prm, punctuation=spec.get("punctuation", "reference"))
+    metric = build(metrics, spec, "metric")
+    if not isinstance(metric, Parseval):
+        raise RecipeError(f"{spec['name']} does not measure trees", key="metric.name")
+    return metric

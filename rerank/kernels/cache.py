@@ -1,0 +1,173 @@
+"""Where compiled kernels are kept: a directory for each state of their sources, that only this user can write.
+
+numba unpickles what it finds there, so whoever can write there can run code. A place that another user could have
+written to, or could put another in the place of, is not used.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba.core import config as _config
+
+from rerank.storage.files import reason, remove, remove_leftovers
+from rerank.storage.locks import Lock
+
+config: Any = _config  # numba fills the module's attributes at run time
+log = logging.getLogger("rerank")
+NAME = "rerank-kernels"
+USED = ".used"  # in a state's directory: locked by those who use it, and changed when they begin
+DAYS, KEPT, YOUNG = 30, 8, 1  # see ``_remove_unused``
+DAY = 86400.0
+_locks: list[Lock] = []  # of the directories that this process uses, until it ends
+
+
+@cache
+def state_directory(state: str) -> str:
+    """The directory of a state (16 hexadecimal digits) of the sources of kernels; made if it is not there yet.
+
+    It stays this process's as long as the process lives; others may use it too, but none removes it.
+    """
+    place = _place()
+    path = place / state
+    new = not path.exists()
+    try:
+        _make_private(path)
+        lock = _use(path)
+        problem = _problem(path)
+        if problem is None and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            problem = f"{path} is open to other users; remove it"
+    except OSError as error:
+        problem = f"{path}: {reason(error)}"
+    if problem is not None:
+        log.warning("compiled kernels are kept for this process only: %s", problem)
+        return _own(state)
+    _locks.append(lock)
+    if new:
+        _remove_unused(place)
+    return str(path)
+
+
+@cache
+def _place() -> Path:
+    """The directory of all states: in $NUMBA_CACHE_DIR, else $XDG_CACHE_HOME, else ~/.cache, else in a temporary one.
+
+    The last is a shared one with the user's number in the name if that is the user's own, else one of this process.
+    """
+    problems = []
+    for place in _candidates():
+        try:
+            _make_private(place)
+            problem = _problem(place)
+            if problem is None:
+                with tempfile.TemporaryFile(dir=place):
+                    return place
+        except OSError as error:
+            problem = f"{place}: {reason(error)}"
+        problems.append(problem)
+    log.warning("compiled kernels are kept for this process only: %s", "; ".join(problems))
+    return Path(_own(""))
+
+
+def _candidates() -> list[Path]:
+    named = config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME")
+    try:
+        usual = Path(named) if named else Path.home() / ".cache"
+        found = [usual.absolute() / NAME]
+    except RuntimeError:  # a user without a home
+        found = []
+    return [*found, Path(tempfile.gettempdir()).absolute() / f"{NAME}-{_user()}"]
+
+
+def _user() -> int:
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def _make_private(place: Path) -> None:
+    """Make a directory that only this user may look into, and what lacks around it, unless something is there."""
+    for path in reversed([place, *place.parents]):
+        if path == place or not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _problem(place: Path) -> str | None:
+    """Why others could decide what is in a directory, and what to do; None if they cannot."""
+    if not hasattr(os, "geteuid"):
+        return None  # not a POSIX system: there are neither owners nor modes
+    if place.is_symlink():
+        return f"{place} is a link; name the directory that it leads to in NUMBA_CACHE_DIR"
+    for path in dict.fromkeys([place, *place.parents, *place.resolve().parents]):
+        at = path.lstat()
+        if at.st_uid not in ((_user(),) if path == place else (_user(), 0)):
+            return f"{path} belongs to another user"
+        shared = stat.S_IMODE(at.st_mode) & 0o022 and not stat.S_ISLNK(at.st_mode)
+        if shared and (path == place or not at.st_mode & stat.S_ISVTX):  # the sticky bit: only owners rename
+            return f"other users can write {path} (chmod go-w)"
+    return None
+
+
+def _use(path: Path) -> Lock:
+    """Hold a lock on a directory that is being removed by nobody, made again if it was; it is used from now on."""
+    while True:
+        _make_private(path)
+        used = path / USED
+        try:
+            os.close(os.open(used, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
+            os.utime(used)
+            lock = Lock.take(used, wait=True, shared=True)
+        except FileNotFoundError:  # another process has just removed it
+            continue
+        assert lock is not None
+        if lock.still_at(used):
+            return lock
+        lock.release()
+
+
+@cache
+def _own(state: str) -> str:
+    """A directory of this process, which goes with it; ``state``: a part of its name only."""
+    place = tempfile.mkdtemp(prefix=f"{NAME}-{state}")
+    process = os.getpid()
+
+    def drop() -> None:
+        if os.getpid() == process:  # not in a copy of it
+            shutil.rmtree(place, ignore_errors=True)
+
+    atexit.register(drop)
+    return place
+
+
+def _remove_unused(place: Path) -> None:
+    """Remove states that nobody has used for ``DAYS`` days, or which are not among the ``KEPT`` last used ones and
+    have not been used for ``YOUNG`` days. What a process uses, or this program has not made, stays.
+    """
+    remove_leftovers(place)
+    found = []
+    for path in place.iterdir():
+        if re.fullmatch("[0-9a-f]{16}", path.name) and not path.is_symlink() and (path / USED).is_file():
+            found.append(((path / USED).stat().st_mtime, path))
+    for rank, (used, path) in enumerate(sorted(found, reverse=True)):
+        days = (time.time() - used) / DAY
+        if days < (DAYS if rank < KEPT else YOUNG):
+            continue
+        try:
+            lock = Lock.take(path / USED)
+            if lock is None:
+                continue
+            try:
+                if lock.known and lock.still_at(path / USED):
+                    remove(path)
+            finally:
+                lock.release()
+        except OSError as error:
+            log.debug("%s stays: %s", path, error)

@@ -1,0 +1,97 @@
+"""``kernel``: the decorator of all compiled code, numba's ``njit`` with an on-disk cache that can be trusted.
+
+numba's own cache notices edits in the file of a kernel only. Kernels call leaves in other files, so the cache directory
+is keyed by a digest of sources: of every file of this program that holds kernels, and, for a kernel of the user's, of
+its module and what that imports. A changed leaf means a new directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba.core import cgutils as _cgutils
+from numba.core import config as _config
+from numba.core import types
+from numba.extending import intrinsic
+
+from rerank.kernels.cache import state_directory
+from rerank.kernels.sources import PACKAGE, module_digest, name_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+cgutils: Any = _cgutils  # it has no types
+config: Any = _config  # numba fills the module's attributes at run time
+
+
+@cache
+def _kernel_digest() -> str:
+    """Digest of all sources of the package that define kernels, 16 hexadecimal digits."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        if b"@kernel" in source:
+            digest.update(path.name.encode())
+            digest.update(source)
+    return digest.hexdigest()[:16]
+
+
+def _cache_directory(function: Callable[..., Any]) -> str | None:
+    """Where a compiled kernel is kept; None for one that was typed in: no file says what it calls."""
+    path = Path(function.__code__.co_filename).absolute()
+    if path.is_relative_to(PACKAGE):
+        return state_directory(_kernel_digest())
+    if not path.is_file():
+        return None
+    own = f"{_kernel_digest()} {module_digest(name_of(function.__module__), path)}"
+    return state_directory(hashlib.sha256(own.encode()).hexdigest()[:16])
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` with numba in nopython mode, cached on disk; strict IEEE arithmetic, no fast-math.
+
+    Sums are evaluated in the order in which they are written, so results have the same bits on every machine. A
+    division by zero gives an infinity or NaN, no exception.
+
+    Kernels allocate nothing: every array, scratch space too, comes from the caller, and slices of arguments may be
+    written but not returned. numba's runtime is therefore switched off (``_nrt=False``; a kernel that allocates does
+    not compile: "NRT required but not enabled"). Without it no references are counted, which makes leaves that take
+    tuples of arrays some ten times faster.
+
+    Constants and leaves are frozen into the code: a kernel of one's own in a module is compiled again when that module,
+    or one that it imports from the same folder, has changed.
+    """
+    directory, before = _cache_directory(function), config.CACHE_DIR
+    config.CACHE_DIR = directory or before
+    try:
+        options: dict[str, Any] = {"cache": directory is not None, "nogil": True, "error_model": "numpy", "_nrt": False}
+        return cast(F, numba.njit(**options)(function))
+    finally:
+        config.CACHE_DIR = before
+
+
+def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """The instructions of ``prefetch``."""
+    data = context.make_array(signature.args[0])(context, builder, arguments[0])
+    stride = cgutils.unpack_tuple(builder, data.strides)[0]
+    address = builder.add(builder.ptrtoint(data.data, ir.IntType(64)), builder.mul(stride, arguments[1]))
+    pointer, number = builder.inttoptr(address, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(function, [pointer, number(0), number(3), number(1)])  # to read, into all caches, data
+    return context.get_dummy_value()
+
+
+def _type_prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
+    """Ask the processor to bring array[index] near (of the first axis, no wraparound); it changes nothing.
+
+    Lists are visited in a random order: without this, every one of them would begin with a wait for the memory.
+    """
+    return types.void(array, types.intp), _generate_prefetch
+
+
+prefetch: Any = intrinsic(_type_prefetch)

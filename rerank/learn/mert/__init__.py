@@ -1,0 +1,1 @@
+"""Minimum error rate training: few dense weights, by exact line search."""

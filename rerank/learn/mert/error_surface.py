@@ -1,0 +1,190 @@
+"""A metric of sufficient statistics as a function of few dense weights: at a point, and exactly along a line.
+
+The corpus score of the best candidates is constant in the weights but where some list's best candidate changes. Along
+a line these places are the crossings of the lists' upper envelopes (Och 2003, section 4), and from one interval to
+the next the summed statistics differ by an exchanged candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.learn.mert.envelope_kernel import envelopes, interval_sums, linear_scores
+from rerank.learn.scoring import best_of_lists
+from rerank.metrics.base import Metric, chosen_rows
+
+
+class Line(NamedTuple):
+    """The metric along a line: ``scores[k]`` (float64 [E + 1]) between ``edges[k - 1]`` and ``edges[k]`` (float64 [E]).
+
+    Edges rise strictly; the first interval begins at −∞ and the last ends at ∞.
+    """
+
+    edges: np.ndarray
+    scores: np.ndarray
+
+    def around(self, gamma: float) -> int:
+        """The interval in which ``gamma`` lies; on an edge the one to its left."""
+        return int(np.searchsorted(self.edges, gamma))
+
+
+@dataclass(frozen=True)
+class ErrorSurface:
+    """Lists with F dense features and the statistics of their candidates; ``of`` checks and builds it.
+
+    | field     | dtype, shape    | meaning |
+    |-----------|-----------------|---------|
+    | lists     | int64 [L + 1]   | candidates of list i are lists[i]..lists[i + 1] |
+    | columns   | float64 [F, N]  | the features, feature by feature |
+    | base      | float64 [N]     | what a candidate scores without them |
+    | ties      | float64 [N]     | of equal scores the higher of these is first, then the lower index |
+    | stats     | float64 [N, K]  | statistics of the candidates |
+    | reference | float64 [L, R]  | statistics of the references |
+    | owner     | int32 [N]       | the list of a candidate |
+    | by_size   | int32 [l, n]    | for every length n, the candidates of the l lists that are so long |
+    """
+
+    lists: np.ndarray
+    columns: np.ndarray
+    base: np.ndarray
+    ties: np.ndarray
+    stats: np.ndarray
+    reference: np.ndarray
+    owner: np.ndarray
+    by_size: list[np.ndarray]
+    metric: Metric
+
+    @classmethod
+    def of(
+        cls,
+        lists: np.ndarray,
+        features: np.ndarray,
+        stats: np.ndarray,
+        reference: np.ndarray,
+        metric: Metric,
+        base: np.ndarray | None = None,
+        ties: np.ndarray | None = None,
+    ) -> ErrorSurface:
+        """From int64 [L + 1], float64 [N, F], [N, K], [L, R], and [N] or None: no base score, ties by ``base``.
+
+        Raises
+        ------
+        DataError: arrays that do not belong together, or numbers that are not finite.
+        """
+        lists = np.asarray(lists, np.int64)
+        N = int(lists[-1]) if lists.ndim == 1 and lists.size else -1
+        base = np.zeros(max(N, 0)) if base is None else np.asarray(base, np.float64)
+        ties = base if ties is None else np.asarray(ties, np.float64)
+        features, stats, reference = (np.asarray(array, np.float64) for array in (features, stats, reference))
+        shapes = (lists.shape, features.shape, stats.shape, reference.shape, base.shape, ties.shape)
+        wrong = any(array.ndim != 2 or array.shape[0] != N for array in (features, stats))
+        wrong |= any(array.shape != (N,) for array in (base, ties))
+        if wrong or reference.ndim != 2 or reference.shape[0] != lists.size - 1 or (np.diff(lists) < 0).any():
+            raise DataError(
+                "lists, features, statistics, references, base scores and ties have the shapes "
+                f"{', '.join(map(str, shapes))}; expected [L + 1], [N, F], [N, K], [L, R], [N] and [N]"
+            )
+        for name, array in (("feature", features), ("statistic", stats), ("base score", base)):
+            if not np.isfinite(array).all():
+                where = int(np.argwhere(~np.isfinite(array))[0][0])
+                i = int(np.searchsorted(lists, where, side="right")) - 1
+                raise DataError(
+                    f"candidate {where - lists[i] + 1} of list {i + 1} has a {name} that is no finite number"
+                )
+        sizes = np.diff(lists)
+        owner = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)
+        begins = lists[:-1].astype(np.int32)
+        by_size = [begins[sizes == n, None] + np.arange(n, dtype=np.int32) for n in np.unique(sizes)]
+        frozen = [_frozen(array) for array in (lists, features.T, base, ties, stats, reference, owner)]
+        lists, columns, base, ties, stats, reference, owner = frozen
+        return cls(lists, columns, base, ties, stats, reference, owner, by_size, metric)
+
+    @property
+    def width(self) -> int:
+        """F, the number of features."""
+        return int(self.columns.shape[0])
+
+    @property
+    def sign(self) -> float:
+        """By what a score is multiplied so that higher is better."""
+        return -1.0 if self.metric.lower_is_better else 1.0
+
+    def linear(self, w: np.ndarray) -> np.ndarray:
+        """float64 [N]: w·φ(y), summed in the order of the features."""
+        scores = np.zeros(self.base.size)
+        linear_scores(self.columns, w, scores)
+        return scores
+
+    def choose(self, w: np.ndarray) -> np.ndarray:
+        """int64 [L]: the best candidates under w, -1 for empty lists."""
+        chosen = np.empty(self.lists.size - 1, np.int64)
+        best_of_lists(self.lists, self.linear(w) + self.base, self.ties, chosen)
+        return chosen
+
+    def rows(self, w: np.ndarray) -> np.ndarray:
+        """float64 [L, K]: statistics of the best candidates under w."""
+        return chosen_rows(self.stats, self.choose(w))
+
+    def score(self, w: np.ndarray) -> float:
+        """The metric of the best candidates under w."""
+        return float(self.metric.scores(self.rows(w).sum(axis=0), self.reference.sum(axis=0)))
+
+    def spread(self) -> np.ndarray:
+        """float64 [F]: the standard deviation of every feature from its lists' means; 0 where it changes nothing."""
+        sizes = np.maximum(np.diff(self.lists), 1)
+        spread = np.zeros(self.width)
+        heads = self.lists[self.owner]
+        for j, column in enumerate(self.columns):
+            apart = column - column[heads]  # exactly 0 where all candidates are alike
+            apart -= (np.bincount(self.owner, weights=apart, minlength=sizes.size) / sizes)[self.owner]
+            spread[j] = np.sqrt(np.mean(apart**2)) if apart.size else 0.0
+        return spread
+
+    def order(self, slope: np.ndarray) -> np.ndarray:
+        """int32 [N]: the candidates, list after list, by rising ``slope`` (float64 [N]) within a list."""
+        order = np.empty(slope.size, np.int32)
+        for members in self.by_size:
+            order[members] = np.take_along_axis(members, np.argsort(slope[members], axis=1), axis=1)
+        return order
+
+    def line(self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray | None = None) -> Line:
+        """The metric where candidates score intercept + γ·slope (float64 [N] each), for all γ.
+
+        ``order``: the candidates by slope, if they have been sorted already.
+        """
+        first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
+        ranking, E = np.argsort(at, kind="stable"), at.size  # what follows within a list stays behind
+        sums = np.empty((E + 1, self.stats.shape[1]))
+        interval_sums(first, ranking, old, new, self.stats, sums)
+        edges = at[ranking]
+        wide = np.ones(E + 1, np.bool_)
+        wide[1:-1] = edges[1:] > edges[:-1]  # crossings at one place leave no interval between them
+        return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], self.reference.sum(axis=0))))
+
+    def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """int64, rising: the candidates that are best of their list for some γ (see ``line``)."""
+        first, _, _, new = self._crossings(intercept, slope, self.order(slope))
+        return np.unique(np.concatenate([first[first >= 0], new]))
+
+    def _crossings(
+        self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Per list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
+        intercept, slope = _frozen(intercept), _frozen(slope)
+        L, N = self.lists.size - 1, slope.size
+        longest = int(np.diff(self.lists).max(initial=0))
+        first, hull, since = np.empty(L, np.int64), np.empty(longest, np.int32), np.empty(longest)
+        at, old, new = np.empty(N), np.empty(N, np.int32), np.empty(N, np.int32)
+        E = envelopes(self.lists, order, intercept, slope, self.ties, hull, since, first, at, old, new)
+        return first, at[:E], old[:E], new[:E]
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view: kernels compile once for writable and once for read-only arrays."""
+    array = np.ascontiguousarray(array).view()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,217 @@
+"""A search of MERT: steps to the best place of the best line through a point, until no line holds anything better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from threading import Event, Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.learn.mert.error_surface import ErrorSurface, Line
+from rerank.learn.mert.settings import MertSettings
+
+NARROW = 1e-9  # of the reach: shorter intervals are a matter of rounding, and no place to step to
+
+OnStep = Callable[[dict[str, Any]], None]
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+
+class Search(NamedTuple):
+    """One search: from where to where (float64 [F]), the scores there, and a line a step.
+
+    ``level`` is what searches are compared by: the score, or where a window smooths it, the mean of what the lines
+    through the point say of it.
+    """
+
+    start: np.ndarray
+    start_score: float
+    weights: np.ndarray
+    score: float
+    level: float
+    history: list[dict[str, Any]]
+
+
+class Point(NamedTuple):
+    """Weights (float64 [F]), the score there, and in which direction and how far the step went that led there."""
+
+    w: np.ndarray
+    score: float
+    direction: str
+    step: float
+
+
+class Direction(NamedTuple):
+    """A direction d (float64 [F]): slope d·φ(y) of the candidates (float64 [N]), and the candidates sorted by it."""
+
+    label: str
+    d: np.ndarray
+    slope: np.ndarray
+    order: np.ndarray
+
+
+class Step(NamedTuple):
+    """The best place of a line, γ = ``gamma``; how good it is there, and how good at γ = 0 (higher is better)."""
+
+    gamma: float
+    there: float
+    here: float
+
+
+def best_step(line: Line, reach: float, *, sign: float = 1.0, window: int = 0, smoothing: str = "mean") -> Step:
+    """The middle of the best interval of a line; of equally good ones the widest, then the nearest to γ = 0.
+
+    Before the first and behind the last edge an interval counts as 2·``reach`` wide. ``sign``, ``window`` and
+    ``smoothing`` say how good an interval is, as in ``MertSettings``.
+    """
+    if not line.edges.size:
+        return Step(0.0, sign * float(line.scores[0]), sign * float(line.scores[0]))
+    ends = np.concatenate([[line.edges[0] - 2 * reach], line.edges, [line.edges[-1] + 2 * reach]])
+    width, middle, levels = np.diff(ends), (ends[1:] + ends[:-1]) / 2, sign * line.scores
+    usable = width > NARROW * (reach + np.abs(middle))
+    usable[line.around(0.0)] = True
+    here = int(np.count_nonzero(usable[: line.around(0.0)]))
+    width, middle, levels = width[usable], middle[usable], levels[usable]
+    if window:
+        near = np.lib.stride_tricks.sliding_window_view(np.pad(levels, window, mode="edge"), 2 * window + 1)
+        levels = near.mean(axis=1) if smoothing == "mean" else near.min(axis=1)
+    top = np.flatnonzero(levels == levels.max())
+    k = int(top[np.lexsort((np.abs(middle[top]), -width[top]))[0]])
+    return Step(float(middle[k]), float(levels[k]), float(levels[here]))
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """Searches over a surface.
+
+    spread: float64 [F], deviation of the features within lists; scale: the sum of absolute weights of every point, 0
+    for any; ranges: of random starts; halted: ends searches; over_lines: a map over directions.
+    """
+
+    surface: ErrorSurface
+    settings: MertSettings
+    start: np.ndarray
+    on_step: OnStep | None
+    halted: Event
+    over_lines: Map
+    spread: np.ndarray
+    scale: float
+    coordinates: list[Direction]
+    ranges: np.ndarray
+    lock: Lock
+
+    @classmethod
+    def of(
+        cls,
+        surface: ErrorSurface,
+        settings: MertSettings,
+        start: np.ndarray,
+        labels: list[str],
+        on_step: OnStep | None,
+        halted: Event,
+        over_lines: Map,
+    ) -> Searcher:
+        """Sort by every feature that differs within a list once, for all lines along it."""
+        spread, columns = surface.spread(), surface.columns
+        searched = np.flatnonzero(spread) if settings.coordinate else ()
+        unit = np.eye(surface.width)
+        coordinates = [Direction(labels[j], unit[j], columns[j], surface.order(columns[j])) for j in searched]
+        scale = 0.0 if surface.base.any() else float(np.abs(start).sum())
+        ranges = settings.ranges(surface.width)
+        return cls(surface, settings, start, on_step, halted, over_lines, spread, scale, coordinates, ranges, Lock())
+
+    def scaled(self, w: np.ndarray) -> np.ndarray:
+        """w at the length of all points."""
+        norm = float(np.abs(w).sum())
+        return w * (self.scale / norm) if self.scale > 0 and norm > 0 else w
+
+    def random_start(self, random: np.random.Generator) -> np.ndarray:
+        """The start with ``ranges`` of noise on every feature, in units of the mean weight at unit variance."""
+        noise = random.uniform(self.ranges[:, 0], self.ranges[:, 1])
+        weights = np.abs(self.start * self.spread)[self.spread > 0]
+        unit = float(weights.mean()) if weights.any() else 1.0
+        return self.scaled(self.start + _quotient(noise * unit, self.spread))
+
+    def search(self, run: int) -> Search:
+        """Search number ``run``: from the start for 0, else from a random point."""
+        settings, surface, sign = self.settings, self.surface, self.surface.sign
+        random = np.random.default_rng([settings.seed, run])
+        start = self.start if run == 0 else self.random_start(random)
+        drawn, draws = self.draw(random), 1
+        point = Point(start, surface.score(start), "", 0.0)
+        found = Search(start, point.score, start, point.score, -np.inf, [])
+        while not self.halted.is_set():
+            directions = [*self.coordinates, *drawn]
+            steps = self.steps(point.w, directions)
+            if draws == 1:
+                level = float(np.mean([s.here for s in steps])) if settings.window and steps else sign * point.score
+                if level <= found.level:  # under a window only: judged by the lines through it, the step was none
+                    break
+                found = found._replace(weights=point.w, score=point.score, level=level)
+                self.report(found.history, run, point)
+            if len(found.history) == settings.iterations:
+                break
+            further = self.further(point, directions, steps)
+            if further is not None:
+                point, draws = further, 1
+            elif draws <= settings.patience and drawn:
+                drawn, draws = self.draw(random), draws + 1
+            else:
+                break
+        return found
+
+    def further(self, point: Point, directions: list[Direction], steps: list[Step]) -> Point | None:
+        """Where the best of the ``steps`` from a point leads; None where none is better."""
+        settings, sign = self.settings, self.surface.sign
+        gains = np.array([step.there - (step.here if settings.window else sign * point.score) for step in steps])
+        for k in np.argsort(-gains, kind="stable"):
+            if gains[k] <= settings.tolerance:
+                break
+            w = self.scaled(point.w + steps[k].gamma * directions[k].d)
+            score = self.surface.score(w)
+            # Where candidates tie but for rounding, a line may promise what its point does not keep.
+            if settings.window or sign * (score - point.score) > settings.tolerance:
+                return Point(w, score, directions[k].label, steps[k].gamma)
+        return None
+
+    def draw(self, random: np.random.Generator) -> list[Direction]:
+        """Random directions, for features of unit variance."""
+        drawn = _quotient(random.standard_normal((self.settings.random, self.surface.width)), self.spread)
+        labelled = [(f"random {r + 1}", d) for r, d in enumerate(drawn) if d.any()]
+        return list(self.over_lines(self.direction, labelled))
+
+    def direction(self, label_and_d: tuple[str, np.ndarray]) -> Direction:
+        """A direction, with everything that does not depend on the point from which it starts."""
+        label, d = label_and_d
+        slope = self.surface.linear(d)
+        return Direction(label, d, slope, self.surface.order(slope))
+
+    def steps(self, w: np.ndarray, directions: list[Direction]) -> list[Step]:
+        """The best place in every direction from w."""
+        surface, settings = self.surface, self.settings
+        intercept = surface.linear(w) + surface.base
+        length = float(np.abs(w * self.spread).sum()) or 1.0
+
+        def step(direction: Direction) -> Step:
+            reach = length / float(np.abs(direction.d * self.spread).sum())
+            line = surface.line(intercept, direction.slope, direction.order)
+            return best_step(line, reach, sign=surface.sign, window=settings.window, smoothing=settings.smoothing)
+
+        return list(self.over_lines(step, directions))
+
+    def report(self, history: list[dict[str, Any]], run: int, point: Point) -> None:
+        """Add the step that led to a point to the history, and pass it on."""
+        if point.direction:
+            line = {"run": run, "iteration": len(history) + 1, "direction": point.direction, "step": point.step}
+            history.append(line | {"score": point.score, "weights": point.w.tolist()})
+            if self.on_step is not None:
+                with self.lock:
+                    self.on_step(history[-1])
+
+
+def _quotient(numbers: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """``numbers`` for features of the given spread: divided by it, and 0 where it is 0."""
+    quotient = np.zeros_like(numbers)
+    np.divide(numbers, spread, out=quotient, where=spread > 0)
+    return quotient

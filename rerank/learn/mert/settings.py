@@ -1,0 +1,80 @@
+"""How minimum error rate training searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.learn.base import require, require_choice, require_count, require_switch
+
+RANGES = {
+    "random": (0, 10_000), "patience": (0, 10_000), "restarts": (0, 10_000), "iterations": (1, 100_000),
+    "window": (0, 100_000), "workers": (1, 1024), "bootstrap": (0, 1_000_000), "seed": (0, 2**31 - 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MertSettings:
+    """How MERT searches.
+
+    Parameters
+    ----------
+    coordinate: search along every single feature.
+    random: search along so many random directions too.
+    patience: where no direction holds anything better, draw random directions anew, so many times in a row.
+    restarts: so many searches from random points, besides the one from the start.
+    iterations: most steps of a search.
+    tolerance: a step must raise the score by more than this.
+    window, smoothing: an interval is judged by its own score and those of so many intervals on each side, by their
+        mean or their min (Cer, Jurafsky & Manning 2008); 0: by its own alone.
+    interval: a random start is the start with noise between these two on every weight, where 1 is the mean weight
+        and all features have unit variance within lists; one pair, or one a feature.
+    seed: of directions and random starts.
+    workers: threads over searches, or, without restarts, over directions; results do not depend on their number.
+    bootstrap: resampled corpora for the confidence in the improvement; 0: none.
+    """
+
+    coordinate: bool = True
+    random: int = 20
+    patience: int = 1
+    restarts: int = 5
+    iterations: int = 100
+    tolerance: float = 1e-4
+    window: int = 0
+    smoothing: Literal["mean", "min"] = "mean"
+    interval: Sequence[float] | Sequence[Sequence[float]] = (-0.25, 0.25)
+    seed: int = 1
+    workers: int = 1
+    bootstrap: int = 0
+
+    def __post_init__(self) -> None:
+        require_switch("coordinate", self.coordinate)
+        for name, (low, high) in RANGES.items():
+            require_count(name, getattr(self, name), low=low, high=high)
+        require("tolerance", self.tolerance, low=0.0)
+        require_choice("smoothing", self.smoothing, ("mean", "min"))
+        if not self.coordinate and not self.random:
+            raise RecipeError("found 0 and no coordinates; expected a direction to search in", key="random")
+
+    def ranges(self, width: int) -> np.ndarray:
+        """float64 [F, 2]: ``interval`` for every one of F = ``width`` features.
+
+        Raises
+        ------
+        RecipeError: ``interval`` is neither a pair nor a pair a feature, or has an end before its beginning.
+        """
+        try:
+            ranges = np.array(self.interval, np.float64)
+        except (TypeError, ValueError):
+            ranges = np.empty(0)
+        known = ranges.shape in ((2,), (width, 2))
+        if not known or not np.isfinite(ranges).all() or (ranges[..., 0] > ranges[..., 1]).any():
+            raise RecipeError(
+                f"found {self.interval!r}; expected [lowest, highest], or such a pair for each of {width} features",
+                key="interval",
+            )
+        return np.broadcast_to(ranges, (width, 2))

@@ -1,0 +1,1 @@
+"""Learning on sections apart, and one state from several."""

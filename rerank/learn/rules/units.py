@@ -1,0 +1,113 @@
+"""Units of features: what makes adaptive learners indifferent to them (Ross, Mineiro & Langford 2013, Alg. 2).
+
+A normalised learner works on φ_j/c_j, for c_j the largest difference that column j has made so far. In an update with
+g = Σ a_y φ(y),
+
+* x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0: |φ_j(y*) − φ_j(y')| for losses of two candidates;
+* c_j ← max(c_j, x_j) in the columns of g;
+* N ← N + Σ_j (g_j/c_j)² / max a_y², and t ← t + 1 unless g = 0.
+
+Step sizes are multiplied by √(t/N), so that they do not depend on the number of features.
+
+Step sizes of a column make the smallest subgradient count. So rounding has to be kept out, of learners that do not
+normalise too: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where all candidates share a feature, and a sum over a
+softmax is 0 but for rounding), and an update with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+from rerank.learn.judge import accumulate, base_of, subgradient
+from rerank.learn.workspace import Lists, Scratch
+
+TIMES, SQUARES = range(2)  # indices of a learner's ``norm`` (float64 [2]): t, N
+NOISE = 1e-12  # coefficients up to this may be rounding alone
+
+
+class Extremes(NamedTuple):
+    """Scratch space for the columns of a subgradient; [0] for losses of two candidates."""
+
+    low: np.ndarray  # float64 [T]
+    high: np.ndarray  # float64 [T]
+    owners: np.ndarray  # int64 [T]
+
+
+def extremes(space: Scratch) -> Extremes:
+    """Scratch space to go with ``space``."""
+    T = space.column.size if space.g.size else 0
+    return Extremes(np.empty(T), np.empty(T), np.empty(T, np.int64))
+
+
+@kernel
+def largest_coefficient(t: Scratch, n: int) -> float:
+    """max |a_y| of the subgradient's n candidates."""
+    top = 0.0
+    for r in range(n):
+        top = max(top, abs(t.a[r]))
+    return top
+
+
+@kernel
+def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -> None:
+    """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
+    for r in range(count):
+        room.low[r], room.high[r], room.owners[r] = np.inf, -np.inf, 0
+        t.g[t.column[r]] = r  # where to find a column; the sums are in t.value
+    candidates = 0
+    for i in range(n):
+        if t.a[i] == 0.0:
+            continue
+        candidates += 1
+        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
+            r, x = int(t.g[data.columns[p]]), data.values[p]
+            room.low[r], room.high[r] = min(room.low[r], x), max(room.high[r], x)
+            room.owners[r] += 1
+    for r in range(count):
+        if room.owners[r] < candidates:
+            room.low[r], room.high[r] = min(room.low[r], 0.0), max(room.high[r], 0.0)
+        t.extra[r] = room.high[r] - room.low[r]
+
+
+@kernel
+def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
+    """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
+    top = largest_coefficient(t, n)
+    if room.low.shape[0] > 0:
+        count = accumulate(data, t, n)
+        find_extremes(data, t, n, count, room)
+        for r in range(count):
+            if t.extra[r] == 0.0 or abs(t.value[r]) <= NOISE * top * t.extra[r]:
+                t.value[r] = 0.0
+    else:
+        count = subgradient(data, t, n)
+        for r in range(count):
+            t.extra[r] = abs(t.value[r]) / top
+    return count
+
+
+@kernel
+def spread_base(data: Lists, t: Scratch, n: int) -> float:
+    """``base_of``; 0 where the candidates have the same base score."""
+    for r in range(1, n):
+        if data.base[t.who[r]] != data.base[t.who[0]]:
+            return base_of(data, t, n)
+    return 0.0
+
+
+@kernel
+def pace(norm: np.ndarray) -> float:
+    """d_k = √(t/N); 1 before the first update."""
+    return math.sqrt(norm[TIMES] / norm[SQUARES]) if norm[SQUARES] > 0.0 else 1.0
+
+
+@kernel
+def count_size(norm: np.ndarray, squared: float) -> None:
+    """Count an update with Σ_j (g_j/c_j)² / max a_y² = ``squared``."""
+    if squared > 0.0:
+        norm[TIMES] += 1.0
+        norm[SQUARES] += squared

@@ -1,0 +1,1 @@
+"""Exact voting: the choices of all predictors of a training."""

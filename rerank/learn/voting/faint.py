@@ -1,0 +1,188 @@
+"""Units that sums are rounded to, and the predictors that a block's unit is too coarse for.
+
+A list's sums in a block share a unit, a 2^50th of the most that the list's products can come to in the block. Where
+weights grow or shrink by orders of magnitude within a block (as with exponential loss), the products of some predictors
+are far smaller than that. Such predictors are *faint* on the list: they are picked out and decided again, in groups of
+like size with units of their own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+from rerank.learn.voting.block_rows import clear, run_up
+from rerank.learn.voting.electorate import Electorate
+from rerank.learn.voting.moves import ROWS, Moves, layout, when
+
+FAINT = 2.0**-16  # a predictor is faint on a list where its products come to less than this, of the most in the block
+GROUP = 8 * ROWS  # so many faint predictors are picked at a time
+NEVER = 1 << 40  # behind every predictor
+
+
+@kernel
+def limit_of(seats: Electorate, moves: Moves, i: int) -> float:
+    """Σ |value|·|level| over the columns of list i, with the largest of each: no sum of a candidate is larger."""
+    limit = 0.0
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            limit += moves.height[seats.column[q]] * seats.largest[p]
+    return limit
+
+
+@kernel
+def rounder(limit: float) -> float:
+    """The number r = 1.5·2^52 units: (x + r) − r is x, rounded to whole units (see ``rounded``).
+
+    No sum is larger than ``limit``, and what is summed on the way to it is at most four times as large. With limit <
+    2^e a unit of 2^(e − 50) leaves all of it below 2^52 units. (e is capped so that r is finite.)
+    """
+    return math.ldexp(1.5, 52 + min(math.frexp(limit)[1], 900) - 50)
+
+
+@kernel
+def rounded(x: float, r: float) -> float:
+    """x as the nearest multiple of the unit of ``r``: between 2^52 and 2^53 units float64 holds whole units only."""
+    return (x + r) - r
+
+
+@kernel
+def steady(seats: Electorate, moves: Moves, i: int, least: float, lanes: int) -> bool:
+    """Does one column show that list i's products come to ``least`` or more whenever any column is active?
+
+    It is among the first that are, and its own products come to that from then on. Most lists have such a column.
+    """
+    first = lasting = NEVER
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            c = seats.column[q]
+            t = NEVER
+            if moves.start[c] != 0.0:
+                t = 0
+            elif moves.first[c] < moves.end[c]:
+                t = when(moves.at[moves.first[c]], lanes)
+            first = min(first, t)
+            if moves.floor[c] * seats.largest[p] >= least:
+                lasting = min(lasting, t)
+    return first == lasting
+
+
+@kernel
+def counted(product: float, r: float) -> float:
+    """|product| in whole units, and at least one unless it is 0, so that sums of 0 tell that no column is active."""
+    return max(rounded(abs(product), r), np.spacing(r)) if product != 0.0 else 0.0
+
+
+@kernel
+def mark_faint(
+    seats: Electorate, moves: Moves, i: int, moved: np.ndarray, lane: np.ndarray, total: np.ndarray, faint: np.ndarray
+) -> bool:
+    """faint[t] ← True where predictor t is faint on list i; is any?
+
+    moved, total (float64 [T]) and lane (float64 [T / ROWS]) are scratch space.
+    """
+    limit, lanes = limit_of(seats, moves, i), lane.shape[0]
+    if steady(seats, moves, i, FAINT * limit, lanes):
+        return False
+    r, before, found = rounder(limit), 0.0, False
+    clear(moved)
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            c = seats.column[q]
+            product = counted(moves.start[c] * seats.largest[p], r)
+            before += product
+            for e in range(moves.first[c], moves.end[c]):
+                following = counted(moves.level[e] * seats.largest[p], r)
+                moved[moves.at[e]] += following - product
+                product = following
+    run_up(moved, lane, total)
+    for t in range(total.shape[0]):
+        if 0.0 < before + total[t] < FAINT * limit:
+            faint[t] = found = True
+    return found
+
+
+@kernel
+def call(faint: np.ndarray, survived: np.ndarray, t: int, lanes: int, times: np.ndarray) -> int:
+    """The next faint predictors with votes, from predictor t of the block on, in ``times``; returns how many."""
+    n = 0
+    while t < faint.shape[0] and n < times.shape[0]:
+        if faint[layout(t, lanes)] and survived[layout(t, lanes)] > 0:
+            times[n] = t
+            n += 1
+        t += 1
+    return n
+
+
+@kernel
+def behind(moves: Moves, c: int, t: int, lanes: int) -> int:
+    """The first move of column c behind predictor t of the block."""
+    low, high = moves.first[c], moves.end[c]
+    while low < high:
+        middle = (low + high) // 2
+        if when(moves.at[middle], lanes) <= t:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
+@kernel
+def pick(seats: Electorate, moves: Moves, i: int, lanes: int, times: np.ndarray, to: Moves) -> None:
+    """The moves of list i's columns as a block of the predictors ``times`` (rising) alone sees them.
+
+    Moves that are over before the next of these predictors move by nothing: their levels may be too large for the sums.
+    No column has a row of levels.
+    """
+    n = times.shape[0]
+    for m in range(seats.members[seats.patterns[i]], seats.members[seats.patterns[i + 1]]):
+        c, r = seats.column[m], 1
+        first, end = behind(moves, c, times[0], lanes), behind(moves, c, times[n - 1], lanes)
+        level = moves.level[first - 1] if first > moves.first[c] else moves.start[c]
+        to.first[c], to.end[c], to.start[c], to.track[c] = first, end, level, -1
+        for e in range(first, end):
+            while times[r] < when(moves.at[e], lanes):
+                r += 1
+            if e + 1 == end or when(moves.at[e + 1], lanes) > times[r]:
+                level = moves.level[e]
+            to.at[e], to.level[e] = layout(r, GROUP // ROWS), level
+
+
+@kernel
+def size_of(seats: Electorate, picked: Moves, i: int, n: int, size: np.ndarray) -> int:
+    """size[r] ← what list i's products come to under the r-th of n picked predictors; how many may share a unit?
+
+    As many, from the first on, as are not faint beside one another.
+    """
+    own = GROUP // ROWS
+    clear(size)
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            c = seats.column[q]
+            product, r = abs(picked.start[c]) * seats.largest[p], 0
+            for e in range(picked.first[c], picked.end[c]):
+                while r < when(picked.at[e], own):
+                    size[r] += product
+                    r += 1
+                product = abs(picked.level[e]) * seats.largest[p]
+            while r < n:
+                size[r] += product
+                r += 1
+    most, least = 0.0, np.inf
+    for r in range(n):
+        most = max(most, size[r])
+        least = min(least, size[r]) if size[r] > 0.0 else least
+        if least < FAINT * most:
+            return r
+    return n
+
+
+@kernel
+def largest_of(size: np.ndarray) -> float:
+    """The largest of some sizes."""
+    most = 0.0
+    for r in range(size.shape[0]):
+        most = max(most, size[r])
+    return most

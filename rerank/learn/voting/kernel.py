@@ -1,0 +1,328 @@
+"""The compiled part of exact voting: what the predictors of a block make of the candidates of every list.
+
+For every list and predictor of the block: U, by how much its columns' levels, times the candidate's values, score it
+(and V likewise, see ``voting``). All sums are *exact*, so that they depend on the active columns and their levels
+alone and not on what was active before: candidates with the same active columns and values tie, and one without any
+scores exactly 0. Rounding sums would keep a residue of every column that has come and gone.
+
+* A block of whole numbers that fits is summed in 16 bits.
+* Otherwise levels, or products of levels with real values, are rounded to multiples of a unit of the list's own, a
+  power of two so large that float64 holds every sum of such multiples without rounding. Predictors for which that unit
+  is not small enough are decided again, each with one of its own (see ``faint``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+from rerank.learn.voting.block_rows import add, add_multiples, clear, copy, run_up
+from rerank.learn.voting.electorate import Electorate
+from rerank.learn.voting.faint import (
+    GROUP,
+    call,
+    largest_of,
+    limit_of,
+    mark_faint,
+    pick,
+    rounded,
+    rounder,
+    size_of,
+)
+from rerank.learn.voting.moves import ROWS, Moves, layout
+
+
+class Terms(NamedTuple):
+    """What turns U and V into scores, for the predictors of a block, in the block's layout."""
+
+    scale: np.ndarray  # float64 [T]: d_k, 0 where there is no predictor
+    threshold: np.ndarray  # float64 [T]: τ_k, or [0] where nothing shrinks
+    beta: np.ndarray  # float64 [T]: weight of the base score
+    survived: np.ndarray  # int64 [T]: c_k, 0 where there is no predictor
+
+
+class Sums(NamedTuple):
+    """U or V of a list in a block: T predictors, M candidates of the longest list; numbers are int16 or float64."""
+
+    moves: np.ndarray  # [M, T]: by how much the sum of a candidate moves
+    before: np.ndarray  # float64 [M]: what it was before the block
+    total: np.ndarray  # int64 or float64 [T]: by how much one candidate's has moved since then
+
+
+class Tables(NamedTuple):
+    """Scratch space of a thread, T predictors wide; P patterns of the list that has the most."""
+
+    patterns: np.ndarray  # [P, T]: the moves of the whole patterns of a list
+    moving: np.ndarray  # bool [P]: has the pattern any?
+    start: np.ndarray  # float64 [P]: its level before the block
+    u: Sums
+    v: Sums
+    lane: np.ndarray  # int64 or float64 [T / ROWS]
+    best: np.ndarray  # float64 [T]
+    winner: np.ndarray  # int32 [T]
+
+
+class Apart(NamedTuple):
+    """Room of a thread for the predictors that are faint on a list (see ``faint``), a GROUP of them at a time."""
+
+    faint: np.ndarray  # bool [T]: is it?
+    times: np.ndarray  # int64 [GROUP]: the predictors of a group
+    size_u: np.ndarray  # float64 [GROUP]: what the products of U come to
+    size_v: np.ndarray
+    u: Moves  # those of the block, with the levels that the group sees
+    v: Moves
+    terms: Terms
+    tables: Tables
+
+
+@kernel
+def scatter(moves: Moves, column: int, sums: np.ndarray) -> None:
+    """Add the moves of ``column``, in whole numbers, to ``sums`` [T]."""
+    for e in range(moves.first[column], moves.end[column]):
+        sums[moves.at[e]] += moves.size[e]
+
+
+@kernel
+def scatter_products(at: np.ndarray, level: np.ndarray, start: float, value: float, r: float, sums: np.ndarray) -> None:
+    """Add the moves of value · level, of a column, to ``sums`` [T]. Products are rounded: what comes goes."""
+    before = rounded(value * start, r)
+    for e in range(at.shape[0]):
+        product = rounded(value * level[e], r)
+        sums[at[e]] += product - before
+        before = product
+
+
+@kernel
+def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Tables) -> None:
+    """The whole patterns of list i: what their columns move in the block, all together, and their levels before it."""
+    p0 = seats.patterns[i]
+    for p in range(seats.whole[i]):
+        T.moving[p] = False
+        T.start[p] = 0.0
+        for q in range(seats.members[p0 + p], seats.members[p0 + p + 1]):
+            c = seats.column[q]
+            T.start[p] += moves.start[c] if small else rounded(moves.start[c], r)
+            first, end = moves.first[c], moves.end[c]
+            if first == end:
+                continue
+            if not T.moving[p]:
+                T.moving[p] = True
+                clear(T.patterns[p])
+            if not small:
+                scatter_products(moves.at[first:end], moves.level[first:end], moves.start[c], 1.0, r, T.patterns[p])
+            elif moves.row[c] >= 0:
+                add(T.patterns[p], moves.dense[moves.row[c]])
+            else:
+                scatter(moves, c, T.patterns[p])
+
+
+@kernel
+def spread(seats: Electorate, i: int, T: Tables, out: Sums) -> None:
+    """What the whole patterns of list i, in ``T``, are to its candidates: sums before the block, and their moves."""
+    a = seats.lists[i]
+    for y in range(seats.lists[i + 1] - a):
+        x = seats.like[a + y]
+        if x >= 0:
+            copy(out.moves[y], out.moves[x])
+            out.before[y] = out.before[x]
+        else:
+            clear(out.moves[y])
+            out.before[y] = 0.0
+        waiting = -1  # edges are added in pairs: half as many passes over ``out``
+        for e in range(seats.edges[a + y], seats.edges[a + y + 1]):
+            p = seats.pattern[e]
+            if p >= seats.whole[i]:
+                break
+            out.before[y] += seats.value[e] * T.start[p]
+            if not T.moving[p]:
+                continue
+            if waiting < 0:
+                waiting = e
+            else:
+                add_pair(seats, waiting, e, T.patterns, out.moves[y])
+                waiting = -1
+        if waiting >= 0:
+            add_pair(seats, waiting, -1, T.patterns, out.moves[y])
+
+
+@kernel
+def spread_real(seats: Electorate, moves: Moves, i: int, r: float, out: Sums) -> None:
+    """Add what the real patterns of list i are to its candidates, but those with rows of levels."""
+    a, p0 = seats.lists[i], seats.patterns[i]
+    for y in range(seats.lists[i + 1] - a):
+        for e in range(seats.edges[a + y], seats.edges[a + y + 1]):
+            c = seats.column[seats.members[p0 + seats.pattern[e]]]
+            if seats.pattern[e] >= seats.whole[i] and moves.track[c] < 0:
+                value = np.float64(seats.value[e])
+                out.before[y] += rounded(value * moves.start[c], r)
+                first, end = moves.first[c], moves.end[c]
+                scatter_products(moves.at[first:end], moves.level[first:end], moves.start[c], value, r, out.moves[y])
+
+
+@kernel
+def add_levels(seats: Electorate, moves: Moves, i: int, y: int, r: float, total: np.ndarray) -> None:
+    """Add value · level of the real patterns that have rows of levels to the sum of list i's candidate at place y."""
+    a, p0 = seats.lists[i], seats.patterns[i]
+    for e in range(seats.edges[a + y + 1] - 1, seats.edges[a + y] - 1, -1):
+        if seats.pattern[e] < seats.whole[i]:
+            break
+        c = seats.column[seats.members[p0 + seats.pattern[e]]]
+        if moves.track[c] >= 0:
+            add_products(total, np.float64(seats.value[e]), moves.levels[moves.track[c]], r)
+
+
+@kernel
+def add_products(out: np.ndarray, a: float, x: np.ndarray, r: float) -> None:
+    """out += a·x, every product rounded."""
+    for t in range(out.shape[0]):
+        out[t] += rounded(a * x[t], r)
+
+
+@kernel
+def add_pair(seats: Electorate, d: int, e: int, patterns: np.ndarray, out: np.ndarray) -> None:
+    """Add what edges d and e, of whole patterns, are to a candidate; e = -1 for none."""
+    number = out.dtype.type
+    a, x = number(seats.value[d]), patterns[seats.pattern[d]]
+    if e < 0:
+        add_multiples(out, a, x, number(0), x)
+    else:
+        add_multiples(out, a, x, number(seats.value[e]), patterns[seats.pattern[e]])
+
+
+@kernel
+def fits(seats: Electorate, moves: Moves, i: int) -> bool:
+    """Are all sums of ``spread`` for list i whole numbers within 16 bits?"""
+    limit = 0.0
+    if seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i]:
+        return False
+    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            limit += moves.peak[seats.column[q]] * seats.largest[p]
+    return limit <= 32767.0
+
+
+@kernel
+def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Tables, out: Sums) -> None:
+    """What all patterns of list i are to its candidates, but those with rows of levels: ``total_up`` adds them."""
+    sum_patterns(seats, moves, i, small, r, T)
+    spread(seats, i, T, out)
+    if not small:
+        spread_real(seats, moves, i, r, out)
+
+
+@kernel
+def total_up(seats: Electorate, moves: Moves, i: int, y: int, r: float, lane: np.ndarray, sums: Sums) -> None:
+    """sums.total ← the sum of list i's candidate at place y, but for what it was before the block."""
+    run_up(sums.moves[y], lane, sums.total)
+    if moves.levels.shape[0] > 0:
+        add_levels(seats, moves, i, y, r, sums.total)
+
+
+@kernel
+def challenge(y: int, b: float, u: Sums, terms: Terms, best: np.ndarray, winner: np.ndarray) -> None:
+    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0)."""
+    before = u.before[y]
+    for t in range(best.shape[0]):
+        score = terms.beta[t] * b + terms.scale[t] * (before + u.total[t])
+        higher = score > best[t]
+        best[t] = score if higher else best[t]
+        winner[t] = y if higher else winner[t]
+
+
+@kernel
+def challenge_shrunk(y: int, b: float, u: Sums, v: Sums, terms: Terms, best: np.ndarray, winner: np.ndarray) -> None:
+    """Make candidate y the winner wherever it scores higher than the best so far (τ > 0)."""
+    before_u, before_v = u.before[y], v.before[y]
+    for t in range(best.shape[0]):
+        shrunk = (before_u + u.total[t]) - terms.threshold[t] * (before_v + v.total[t])
+        score = terms.beta[t] * b + terms.scale[t] * shrunk
+        higher = score > best[t]
+        best[t] = score if higher else best[t]
+        winner[t] = y if higher else winner[t]
+
+
+@kernel
+def elect(
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, small: bool, r_u: float, r_v: float,
+    T: Tables,
+) -> None:  # fmt: skip
+    """T.winner[t] ← the place, in list i, of the candidate that wins it under predictor t of ``terms``."""
+    a, shrunk = seats.lists[i], terms.threshold.shape[0] > 0
+    gather(seats, moves_u, i, small, r_u, T, T.u)
+    if shrunk:
+        gather(seats, moves_v, i, small, r_v, T, T.v)
+    for t in range(T.best.shape[0]):
+        T.best[t] = -np.inf
+        T.winner[t] = 0
+    for y in range(seats.lists[i + 1] - a):  # by falling base score, then index: a tie leaves the winner
+        total_up(seats, moves_u, i, y, r_u, T.lane, T.u)
+        if shrunk:
+            total_up(seats, moves_v, i, y, r_v, T.lane, T.v)
+            challenge_shrunk(y, seats.base[a + y], T.u, T.v, terms, T.best, T.winner)
+        else:
+            challenge(y, seats.base[a + y], T.u, terms, T.best, T.winner)
+
+
+@kernel
+def pick_terms(terms: Terms, times: np.ndarray, lanes: int, to: Terms) -> None:
+    """The terms of the predictors ``times`` alone."""
+    for r in range(times.shape[0]):
+        t, own = layout(times[r], lanes), layout(r, GROUP // ROWS)
+        to.scale[own], to.beta[own] = terms.scale[t], terms.beta[t]
+        if terms.threshold.shape[0] > 0:
+            to.threshold[own] = terms.threshold[t]
+
+
+@kernel
+def elect_faint(
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, T: Tables, apart: Apart
+) -> None:
+    """Decide list i once more under the predictors that are faint on it."""
+    lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
+    clear(apart.faint)
+    found = mark_faint(seats, moves_u, i, T.best, T.lane, T.u.total, apart.faint)
+    if shrunk:
+        found |= mark_faint(seats, moves_v, i, T.best, T.lane, T.u.total, apart.faint)
+    while found:
+        n = call(apart.faint, terms.survived, t, lanes, apart.times)
+        if n == 0:
+            return
+        times = apart.times[:n]
+        pick_terms(terms, times, lanes, apart.terms)
+        pick(seats, moves_u, i, lanes, times, apart.u)
+        n = size_of(seats, apart.u, i, n, apart.size_u)
+        if shrunk:
+            pick(seats, moves_v, i, lanes, times, apart.v)
+            n = size_of(seats, apart.v, i, n, apart.size_v)
+        r_u, r_v = rounder(largest_of(apart.size_u[:n])), rounder(largest_of(apart.size_v[:n]))
+        elect(seats, apart.u, apart.v, i, apart.terms, False, r_u, r_v, apart.tables)
+        for r in range(n):
+            T.winner[layout(times[r], lanes)] = apart.tables.winner[layout(r, GROUP // ROWS)]
+        t = times[n - 1] + 1
+
+
+@kernel
+def vote_block(
+    pending: np.ndarray, seats: Electorate, moves_u: Moves, moves_v: Moves, terms: Terms, small: bool, T: Tables,
+    apart: Apart, votes: np.ndarray,
+) -> None:  # fmt: skip
+    """The predictors of a block vote on those of the lists that are ``pending`` (bool [L]).
+
+    Where ``small`` (16 bits), a list that does not fit stays pending and is left alone.
+    """
+    for i in range(pending.shape[0]):
+        a, n = seats.lists[i], seats.lists[i + 1] - seats.lists[i]
+        if not pending[i] or (small and not (fits(seats, moves_u, i) and fits(seats, moves_v, i))):
+            continue
+        pending[i] = False
+        if n == 0:
+            continue
+        r_u = 0.0 if small else rounder(limit_of(seats, moves_u, i))
+        r_v = 0.0 if small else rounder(limit_of(seats, moves_v, i))
+        elect(seats, moves_u, moves_v, i, terms, small, r_u, r_v, T)
+        if not small and n > 1:
+            elect_faint(seats, moves_u, moves_v, i, terms, T, apart)
+        for t in range(T.winner.shape[0]):
+            votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]

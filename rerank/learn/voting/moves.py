@@ -1,0 +1,301 @@
+"""Moves: at which predictors a column's a_j and v_j change inside the active sums, and to what (see ``votes``).
+
+Column j is active under predictor k while |a_j| > τ_k·|v_j|. What it brings into the sums of its candidates, its
+*level*, is a_j (or v_j) while it is active and 0 while it is not. An update that touches the column moves it to another
+level; where τ grows it also leaves, untouched, at the first k with τ_k·|v_j| ≥ |a_j|. A block of predictors is laid out
+as ROWS rows: sums that run up over time are then additions of whole rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.kernels.compile import kernel
+from rerank.learn.voting.electorate import is_real
+from rerank.learn.voting.votes import Votes
+
+ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
+DENSE = 24  # a column that moves at 1 in so many predictors has a dense row
+TRACKED = 8  # a real column that moves at 1 in so many predictors has a row of levels, if it is
+MOST_TRACKS = 512  # one of so many at most
+
+
+class Moves(NamedTuple):
+    """By column (C of them), in time: the moves first[c]..end[c] of column c take it to their levels."""
+
+    first: np.ndarray  # int32 [C]
+    end: np.ndarray  # int32 [C]
+    at: np.ndarray  # uint16 [moves]: the predictor's place in the block's layout
+    level: np.ndarray  # float64 [moves]: from then on
+    start: np.ndarray  # float64 [C]: before the block
+    height: np.ndarray  # float64 [C]: largest |level|, that before the block included
+    floor: np.ndarray  # float64 [C]: least |level| from the first on that is not 0; infinite where there is none
+    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where levels are no whole numbers, moves of 16 bits
+    peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
+    row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
+    dense: np.ndarray  # int8 [rows, T]: small whole moves of columns that move often
+    track: np.ndarray  # int32 [C]: the row of ``levels``, -1 for none
+    levels: np.ndarray  # float64 [rows, T]: the levels of columns that move often and have real values
+
+
+@kernel
+def count_touches(columns: np.ndarray, touches: np.ndarray) -> None:
+    """How many updates touch each column (int64 [D])."""
+    for e in range(columns.shape[0]):
+        touches[columns[e]] += 1
+
+
+@kernel
+def mark_owned(columns: np.ndarray, values: np.ndarray, owned: np.ndarray, real: np.ndarray) -> None:
+    """owned[j] ← does any candidate own column j? real[j] ← has any a real value of it (see ``electorate``)?"""
+    for p in range(columns.shape[0]):
+        owned[columns[p]] = True
+        real[columns[p]] |= is_real(values[p])
+
+
+@kernel
+def sort_block(
+    votes: Votes, name: np.ndarray, begin: int, end: int, start: int, first: np.ndarray, at: np.ndarray,
+    value: np.ndarray, slope: np.ndarray,
+) -> None:  # fmt: skip
+    """The entries of updates begin..end − 1 by column, in time; update k makes predictor k + 1, at k + 1 − start."""
+    for c in range(first.shape[0]):
+        first[c] = 0
+    for e in range(votes.first[begin], votes.first[end]):
+        if name[votes.columns[e]] >= 0:
+            first[name[votes.columns[e]]] += 1
+    total = 0
+    for c in range(first.shape[0]):
+        total += first[c]
+        first[c] = total
+    for k in range(end - 1, begin - 1, -1):
+        for e in range(votes.first[k + 1] - 1, votes.first[k] - 1, -1):
+            c = name[votes.columns[e]]
+            if c >= 0:
+                first[c] -= 1
+                at[first[c]], value[first[c]] = k + 1 - start, votes.value[e]
+                slope[first[c]] = votes.slope[e] if votes.slope.shape[0] > 0 else np.sign(votes.value[e])
+
+
+@kernel
+def leaving(size: float, slope: float, threshold: np.ndarray, begin: int, end: int) -> int:
+    """The first k of begin..end − 1 with τ_k·slope ≥ size; ``end`` where there is none."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if threshold[middle] * slope >= size:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+@kernel
+def layout(t: int, lanes: int) -> int:
+    """Where predictor t of a block of ROWS · lanes is."""
+    return (t % ROWS) * lanes + t // ROWS
+
+
+@kernel
+def when(place: int, lanes: int) -> int:
+    """Which predictor is at ``place`` (the inverse of ``layout``)."""
+    return (place % lanes) * ROWS + place // lanes
+
+
+@kernel
+def put(to: Moves, c: int, n: int, t: int, lanes: int, before: float, level: float) -> int:
+    """Append the move of column c to ``level`` at predictor t, unless it is there; returns the number of moves."""
+    if level != before:
+        to.at[n], to.level[n] = layout(t, lanes), level
+        to.height[c], to.floor[c] = max(to.height[c], abs(level)), min(to.floor[c], abs(level))
+        n += 1
+    return n
+
+
+@kernel
+def begin_with(to: Moves, c: int, level: float) -> None:
+    """Column c is at ``level`` before the block."""
+    to.start[c], to.height[c] = level, abs(level)
+    to.floor[c] = abs(level) if level != 0.0 else np.inf
+
+
+@kernel
+def active(k: int, a: float, v: float, threshold: np.ndarray) -> bool:
+    """Does a column with a_j = a and v_j = v weigh anything under predictor k?"""
+    return abs(a) > (threshold[k] * abs(v) if threshold.shape[0] > 0 else 0.0)
+
+
+@kernel
+def active_moves(
+    first: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, start: int, stop: int, lanes: int,
+    threshold: np.ndarray, own: np.ndarray, u: Moves, v: Moves,
+) -> None:  # fmt: skip
+    """The moves of predictors start..stop − 1 from the block's sorted entries; ``own`` (float64 [2, C]) goes on."""
+    n = m = 0
+    shrinks = threshold.shape[0] > 0
+    for c in range(own.shape[1]):
+        u.first[c], v.first[c] = n, m
+        a, b = own[0, c], own[1, c]
+        inside = active(max(0, start - 1), a, b, threshold)
+        level_u, level_v = (a, b) if inside else (0.0, 0.0)
+        begin_with(u, c, level_u)
+        begin_with(v, c, level_v)
+        for e in range(first[c], first[c + 1] + 1):
+            final = e == first[c + 1]
+            k = stop if final else start + at[e]
+            if inside and not active(k - 1, a, b, threshold):
+                t = leaving(abs(a), abs(b), threshold, start, k) - start
+                n = put(u, c, n, t, lanes, level_u, 0.0)
+                m = put(v, c, m, t, lanes, level_v, 0.0)
+                level_u = level_v = 0.0
+            if final:
+                break
+            a, b = value[e], slope[e]
+            inside = active(k, a, b, threshold)
+            before_u, before_v = level_u, level_v
+            level_u, level_v = (a, b) if inside else (0.0, 0.0)
+            n = put(u, c, n, k - start, lanes, before_u, level_u)
+            if shrinks:
+                m = put(v, c, m, k - start, lanes, before_v, level_v)
+        own[0, c], own[1, c] = a, b
+        u.end[c], v.end[c] = n, m
+
+
+@kernel
+def size_up(moves: Moves) -> bool:
+    """Fill ``size`` and ``peak``; False, and they mean nothing, unless all levels are whole numbers, and all moves of
+    16 bits."""
+    for c in range(moves.peak.shape[0]):
+        before, moves.peak[c] = moves.start[c], 0.0
+        if before != np.rint(before):
+            return False
+        for e in range(moves.first[c], moves.end[c]):
+            size = moves.level[e] - before
+            if size != np.rint(size) or abs(size) > 32767.0:
+                return False
+            before, moves.size[e] = moves.level[e], size
+            moves.peak[c] = max(moves.peak[c], abs(size))
+    return True
+
+
+@kernel
+def choose_dense(moves: Moves, least: int) -> int:
+    """Number the columns with at least so many small moves in ``moves.row``; returns how many there are."""
+    rows = 0
+    for c in range(moves.peak.shape[0]):
+        moves.row[c] = -1
+        if moves.end[c] - moves.first[c] >= least and moves.peak[c] <= 127.0:
+            moves.row[c] = rows
+            rows += 1
+    return rows
+
+
+@kernel
+def fill_dense(moves: Moves, dense: np.ndarray) -> None:
+    """The rows that ``choose_dense`` numbered."""
+    for c in range(moves.peak.shape[0]):
+        if moves.row[c] >= 0:
+            for e in range(moves.first[c], moves.end[c]):
+                dense[moves.row[c], moves.at[e]] += moves.size[e]
+
+
+@kernel
+def fill_levels(moves: Moves, levels: np.ndarray) -> None:
+    """The rows that ``track`` numbers: a column's level under every predictor of the block, in its layout."""
+    lanes = levels.shape[1] // ROWS
+    for c in range(moves.track.shape[0]):
+        if moves.track[c] < 0:
+            continue
+        row, level, t = levels[moves.track[c]], moves.start[c], 0
+        for e in range(moves.first[c], moves.end[c] + 1):
+            final = e == moves.end[c]
+            until = levels.shape[1] if final else when(moves.at[e], lanes)
+            while t < until:
+                row[layout(t, lanes)] = level
+                t += 1
+            if not final:
+                level = moves.level[e]
+
+
+def _cut(moves: Moves) -> Moves:
+    """Without the room that no move has taken, with room for the sizes."""
+    end = int(moves.end.max(initial=0))
+    return moves._replace(at=moves.at[:end], level=moves.level[:end], size=np.empty(end, np.int16))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    """A read-only view, so that no kernel compiles for arrays of both kinds."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class MoveFinder:
+    """The moves of the updates ``votes``, block by block, for the columns that ``corpus`` owns.
+
+    ``name`` (int32 [D]): the number of a column among the C that matter, the most often updated first; -1 for others.
+    ``own`` (float64 [2, C]): a_j and v_j of these columns behind the last block; to begin with 0, or what is given to
+    go on from.
+    """
+
+    def __init__(self, votes: Votes, corpus: Corpus, T: int, own: np.ndarray | None = None) -> None:
+        votes = Votes(*(_frozen(array) for array in votes))
+        touches, (owned, real) = np.zeros(corpus.width, np.int64), np.zeros((2, corpus.width), np.bool_)
+        count_touches(votes.columns, touches)
+        mark_owned(corpus.columns, corpus.values, owned, real)
+        touches *= owned
+        order = np.argsort(-touches, kind="stable")
+        C = int(np.count_nonzero(touches))
+        self.name = np.full(corpus.width, -1, np.int32)
+        self.name[order[:C]] = np.arange(C)
+        self._real = real[order[:C]]
+        self._votes, self._T = votes, T
+        self.own = np.zeros((2, C)) if own is None else own
+
+    def block(self, start: int) -> tuple[Moves, Moves, bool]:
+        """Moves of a and of v at the T predictors from ``start``; are they whole numbers of at most 16 bits?
+
+        Blocks are to be asked for in order.
+        """
+        stop = min(self._votes.survived.size, start + self._T)
+        begin, end = max(0, start - 1), stop - 1
+        C, room = self.own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
+        first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
+        sort_block(self._votes, self.name, begin, end, start, first, at, value, slope)
+        threshold = self._votes.threshold
+        more = 2 * room + C if threshold.size else room
+        u, v = self._room(more), self._room(more if threshold.size else 0)
+        active_moves(first, at, value, slope, start, stop, self._T // ROWS, threshold, self.own, u, v)
+        u, v = (_cut(x) for x in (u, v))
+        if not (size_up(u) and size_up(v)):
+            return self._with_levels(u), self._with_levels(v), False
+        return self._with_dense(u), self._with_dense(v), True
+
+    def _room(self, moves: int) -> Moves:
+        """Room for so many moves."""
+        C = self.own.shape[1]
+        start, height, floor, peak = np.empty((4, C))
+        first, end, row, track = np.full((4, C), -1, np.int32)
+        dense, levels = np.zeros((0, self._T), np.int8), np.zeros((0, self._T))
+        return Moves(
+            first=first, end=end, at=np.empty(moves, np.uint16), level=np.empty(moves), start=start,
+            height=height, floor=floor, size=np.empty(0, np.int16), peak=peak, row=row, dense=dense, track=track,
+            levels=levels,
+        )  # fmt: skip
+
+    def _with_dense(self, moves: Moves) -> Moves:
+        """Add dense rows for the columns that move often."""
+        dense = np.zeros((choose_dense(moves, max(1, self._T // DENSE)), self._T), np.int8)
+        fill_dense(moves, dense)
+        return moves._replace(dense=dense)
+
+    def _with_levels(self, moves: Moves) -> Moves:
+        """Without sizes; with levels of the real columns that move often."""
+        often = moves.end - moves.first >= max(1, self._T // TRACKED)
+        tracked = np.flatnonzero(often & self._real)[:MOST_TRACKS]
+        moves.track[tracked] = np.arange(tracked.size)
+        levels = np.empty((tracked.size, self._T))
+        fill_levels(moves, levels)
+        return moves._replace(size=np.zeros(0, np.int16), levels=levels)

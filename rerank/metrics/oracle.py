@@ -1,0 +1,288 @@
+"""Oracles: the candidate of every list that the metric likes best, and what lists would allow at best and at worst.
+
+A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists, Place, own, parts, reference_rows, selected
+from rerank.kernels.compile import kernel
+from rerank.metrics.base import Metric, chosen_rows
+
+
+@kernel
+def best_candidates(lists: np.ndarray, first: np.ndarray, second: np.ndarray, sign: float, chosen: np.ndarray) -> None:
+    """Per list the candidate with the highest sign·first, then the highest ``second``, then the lowest index.
+
+    ``lists`` int64 [L + 1], ``first`` and ``second`` float64 [N]; to ``chosen`` int64 [L], -1 for empty lists.
+    """
+    for i in range(chosen.shape[0]):
+        chosen[i] = -1
+        for y in range(lists[i], lists[i + 1]):
+            best = chosen[i]
+            ahead = sign * (first[y] - first[best])
+            if best < 0 or ahead > 0 or (ahead == 0 and second[y] > second[best]):
+                chosen[i] = y
+
+
+def _best(lists: np.ndarray, first: np.ndarray, second: np.ndarray, sign: float) -> np.ndarray:
+    chosen = np.empty(lists.shape[0] - 1, np.int64)
+    best_candidates(lists, first, second, sign, chosen)
+    return chosen
+
+
+def oracle(lists: np.ndarray, gain: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Best gain per list; ties go to the higher base score, then to the lower index: int64 [L]."""
+    return _best(lists, gain, base, 1.0)
+
+
+def anti_oracle(lists: np.ndarray, gain: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Worst gain per list, with the tie rule of ``oracle``: int64 [L]."""
+    return _best(lists, gain, base, -1.0)
+
+
+def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Highest base score per list; ties go to the lower index: int64 [L]."""
+    return _best(lists, base, base, 1.0)
+
+
+def two_valued(lists: Lists) -> bool:
+    """Have the gains of all candidates no more than two values, as right and wrong have?"""
+    found = np.empty(0)
+    for _, part in parts(lists):
+        found = np.union1d(found, part.gain)
+        if found.size > 2:
+            return False
+    return True
+
+
+def oracles(lists: Lists) -> np.ndarray:
+    """The ``oracle`` of all lists, as candidates of all: int64 [L]."""
+    return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))
+
+
+def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
+    """float64 [L, K]: the statistics of a selection (int64 [L]) of all lists."""
+    return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
+
+
+@kernel
+def oracle_places(
+    lists: np.ndarray, gain: np.ndarray, base: np.ndarray, chosen: np.ndarray, ranks: np.ndarray, sharing: np.ndarray
+) -> None:
+    """Per list, for its oracle ``chosen``: its rank by base score (from 0), and how many candidates share its gain.
+
+    Of equal base scores the lower index is first. To ``ranks`` and ``sharing``, both int64 [L]; -1 and 0 for lists
+    without candidates.
+    """
+    for i in range(chosen.shape[0]):
+        ranks[i], sharing[i] = -1, 0
+        best = chosen[i]
+        if best >= 0:
+            ranks[i] = 0
+            for y in range(lists[i], lists[i + 1]):
+                ranks[i] += base[y] > base[best] or (base[y] == base[best] and y < best)
+                sharing[i] += gain[y] == gain[best]
+
+
+@kernel
+def add_means(lists: np.ndarray, stats: np.ndarray, means: np.ndarray) -> None:
+    """Add to ``means`` (float64 [L, K]) the mean statistics of every list's candidates."""
+    for i in range(means.shape[0]):
+        for y in range(lists[i], lists[i + 1]):
+            for k in range(stats.shape[1]):
+                means[i, k] += stats[y, k] / (lists[i + 1] - lists[i])
+
+
+def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
+    """Expected statistics of a uniform choice from every list: float64 [L, K]; 0 for empty lists."""
+    means = np.zeros((lists.shape[0] - 1, stats.shape[1]))
+    add_means(lists, stats, means)
+    return means
+
+
+def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
+    """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
+
+    Best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence's
+    brackets count more). The climb starts from ``start`` (the sentence oracle by default), goes through the lists
+    in order, and stops where no single exchange helps; it is never worse than its start. For a ratio of sums, as F
+    is, that is the optimum: there every list's choice maximises 2·matched − F·test on its own (Dinkelbach 1967).
+    Candidates that are not ``metric.valid`` are never taken.
+
+    Returns
+    -------
+    int64 [L]: the selection.
+    """
+    chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
+    total = reference_rows(corpus).sum(axis=0)
+    while True:
+        sums = statistics_of(corpus, chosen).sum(axis=0)  # anew in every round, so that rounding does not pile up
+        moved = False
+        for place, part in parts(corpus):
+            climbed = own(chosen, place, part)
+            sums, improved = _climb(part, metric, climbed, sums, total)
+            if improved:
+                moved = True
+                chosen[place.lists : place.lists + part.list_count] = np.where(
+                    climbed >= 0, climbed + place.candidates, -1
+                )
+        if not moved:
+            return chosen
+
+
+def _climb(
+    part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """One round over the lists of a part: exchanges what improves the score of all in ``chosen``.
+
+    sums, total: of the statistics of the whole selection and of all references. Returns the new sums, and whether
+    anything was exchanged.
+    """
+    sign = -1.0 if metric.lower_is_better else 1.0
+    usable = metric.valid(part.stats)
+    owner = np.repeat(np.arange(part.list_count), np.diff(part.lists))
+    rows = chosen_rows(part.stats, chosen)
+    score = sign * float(metric.scores(sums, total))
+    exchanged = sign * metric.scores(sums + part.stats - rows[owner], total)
+    promising = np.unique(owner[usable & (exchanged > score + _step(score))])
+    moved = False
+    for i in promising:
+        first, last = part.lists[i], part.lists[i + 1]
+        rest = sums - part.stats[chosen[i]]
+        offers = sign * metric.scores(rest + part.stats[first:last], total)
+        offers[~usable[first:last]] = -np.inf
+        best = int(np.argmax(offers))
+        if offers[best] > score + _step(score):
+            chosen[i], score, moved = first + best, float(offers[best]), True
+            sums = rest + part.stats[chosen[i]]
+    return sums, moved
+
+
+def _step(score: float) -> float:
+    """Improvements below this are rounding."""
+    return 1e-13 * max(1.0, abs(score))
+
+
+@dataclass(frozen=True)
+class ListStatistics:
+    """What N-best lists hold: how long they are, and what the best, worst and blind choices score.
+
+    ``base``, ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random`` are reports of the metric; ``random`` is
+    the score of the expected statistics under a uniform choice. ``oracle_ranks[r]`` counts the lists whose oracle
+    has rank r (from 0) by base score. ``unique_oracle`` is the share of nonempty lists with a single best candidate.
+    """
+
+    signature: str
+    lists: int
+    candidates: int
+    smallest: int
+    mean: float
+    median: float
+    largest: int
+    empty: int
+    singletons: int
+    unique_oracle: float
+    oracle_ranks: tuple[int, ...]
+    base: dict[str, float]
+    oracle: dict[str, float]
+    corpus_oracle: dict[str, float]
+    anti_oracle: dict[str, float]
+    random: dict[str, float]
+
+    @classmethod
+    def of(cls, corpus: Lists, metric: Metric) -> ListStatistics:
+        """The statistics of ``corpus``, whose ``stats`` and ``reference`` are this metric's."""
+        total = reference_rows(corpus).sum(axis=0)
+        found: dict[str, list[np.ndarray]] = {
+            key: [] for key in ("sizes", "oracle", "base", "anti", "mean", "ranks", "sharing")
+        }
+        for place, part in parts(corpus):
+            best = oracle(part.lists, part.gain, part.base)
+            ranks, sharing = np.empty_like(best), np.empty_like(best)
+            oracle_places(part.lists, part.gain, part.base, best, ranks, sharing)
+            found["sizes"].append(np.diff(part.lists))
+            found["oracle"].append(np.where(best >= 0, best + place.candidates, -1))
+            found["ranks"].append(ranks)
+            found["sharing"].append(sharing)
+            found["base"].append(chosen_rows(part.stats, base_choice(part.lists, part.base)))
+            found["anti"].append(chosen_rows(part.stats, anti_oracle(part.lists, part.gain, part.base)))
+            found["mean"].append(mean_rows(part.lists, part.stats))
+        of = {key: np.concatenate(arrays) for key, arrays in found.items()}
+        sizes, ranks = of["sizes"], of["ranks"]
+        climbed = corpus_oracle(corpus, metric, start=of["oracle"])
+
+        def report(rows: np.ndarray) -> dict[str, float]:
+            return metric.report(rows.sum(axis=0), total)
+
+        return cls(
+            signature=metric.signature,
+            lists=corpus.list_count,
+            candidates=corpus.candidate_count,
+            smallest=int(sizes.min()) if sizes.size else 0,
+            mean=float(sizes.mean()) if sizes.size else 0.0,
+            median=float(np.median(sizes)) if sizes.size else 0.0,
+            largest=int(sizes.max(initial=0)),
+            empty=int(np.count_nonzero(sizes == 0)),
+            singletons=int(np.count_nonzero(sizes == 1)),
+            unique_oracle=int(np.count_nonzero(of["sharing"] == 1)) / max(1, int(np.count_nonzero(sizes))),
+            oracle_ranks=tuple(int(count) for count in np.bincount(ranks[ranks >= 0])),
+            base=report(of["base"]),
+            oracle=report(statistics_of(corpus, of["oracle"])),
+            corpus_oracle=report(statistics_of(corpus, climbed)),
+            anti_oracle=report(of["anti"]),
+            random=report(of["mean"]),
+        )
+
+
+def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarray:
+    """What every candidate would do to the corpus score of the selection ``around`` (int64 [L]) in its list's place.
+
+    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. A corpus measure
+    that is no mean of sentences (BLEU with its brevity penalty) then asks of a sentence what the corpus needs.
+    """
+    rows = chosen_rows(corpus.stats, around)
+    total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)
+    return _gains(corpus, metric, rows, total, reference, corpus.list_count)
+
+
+def _gains(
+    part: Corpus, metric: Metric, rows: np.ndarray, total: np.ndarray, reference: np.ndarray, lists: int
+) -> np.ndarray:
+    of = np.repeat(np.arange(part.list_count), np.diff(part.lists))
+    unit = lists * metric.percent / metric.gain_percent * (-1.0 if metric.lower_is_better else 1.0)
+    changed = metric.scores(total - rows[of] + part.stats, reference)
+    return np.asarray(unit * (changed - metric.scores(total, reference)))
+
+
+@dataclass(frozen=True)
+class SharedGains:
+    """Gains of which ``share`` is what the corpus score gains; see ``with_corpus_gains``.
+
+    around: the selection (int64 [L]); total and reference: the sums of its statistics and of the references.
+    """
+
+    metric: Metric
+    share: float
+    around: np.ndarray
+    total: np.ndarray
+    reference: np.ndarray
+
+    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
+        """A part with these gains; see ``shards.Change``."""
+        around = own(self.around, Place(0, lists_before, candidates_before), corpus)
+        rows = chosen_rows(corpus.stats, around)
+        gains = _gains(corpus, self.metric, rows, self.total, self.reference, self.around.size)
+        return replace(corpus, gain=(1 - self.share) * corpus.gain + self.share * gains, trusted=True)
+
+
+def with_corpus_gains(corpus: Lists, metric: Metric, around: np.ndarray, share: float) -> Lists:
+    """``corpus`` with gains of which ``share`` is ``corpus_gains`` around the selection ``around`` (int64 [L])."""
+    sums = statistics_of(corpus, around).sum(axis=0), reference_rows(corpus).sum(axis=0)
+    change = SharedGains(metric, share, around, *sums)
+    return change(corpus, 0, 0) if isinstance(corpus, Corpus) else corpus.changed(change)

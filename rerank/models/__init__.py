@@ -1,0 +1,1 @@
+"""A trained model: stored, described, written as text, and at work."""

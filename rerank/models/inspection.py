@@ -1,0 +1,123 @@
+"""What a model holds: its strongest weights, the share of each template, and what each is worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.data.shards import Lists
+from rerank.features.table import FeatureTable
+from rerank.learn.base import Weights
+from rerank.metrics.base import Metric
+from rerank.models.model import Model
+from rerank.models.predictions import corpus_score
+from rerank.models.provenance import Provenance
+from rerank.models.unscaled import standard_weights
+from rerank.readers.score_columns import ScoreColumns
+
+
+@dataclass(frozen=True)
+class TemplateShare:
+    """One template in a model: its columns, those with a weight, and its share of the weights' absolute sum."""
+
+    template: str
+    columns: int
+    nonzero: int
+    share: float
+    strongest: list[tuple[str, float]]
+    score_without: float | None = None  # primary measure of a corpus with the template's weights set to zero
+
+
+def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
+    """Every template with its ``top`` strongest features, the largest share first."""
+    w = model.weights[predictor].w
+    total = float(np.abs(w).sum())
+    found = []
+    for name, columns in _columns_by_template(model):
+        own = np.abs(w[columns])
+        order = columns[np.argsort(-own, kind="stable")[:top]]
+        strongest = [(model.table.name(int(j)), float(w[j])) for j in order if w[j] != 0.0]
+        share = float(own.sum()) / total if total else 0.0
+        found.append(TemplateShare(name, columns.size, int(np.count_nonzero(own)), share, strongest))
+    return sorted(found, key=lambda entry: (-entry.share, entry.template))
+
+
+def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
+    """(score of the model on ``corpus``, score without each template): its weights are set to zero, nothing is
+    trained again. The dense columns of ``corpus`` are standardised."""
+    weights = standard_weights(model.weights[predictor], model.table)
+
+    def score(w: np.ndarray) -> float:
+        return corpus_score(corpus, Weights(w, weights.base), metric)
+
+    without = {}
+    for name, columns in _columns_by_template(model):
+        w = weights.w.copy()
+        w[columns] = 0.0
+        without[name] = score(w)
+    return score(weights.w), without
+
+
+def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str, float]]:
+    """Name and weight of every feature whose name contains ``pattern``, strongest first."""
+    w = model.weights[predictor].w
+    names = ((model.table.name(j), float(w[j])) for j in range(model.table.width))
+    return sorted((pair for pair in names if pattern in pair[0]), key=lambda pair: (-abs(pair[1]), pair[0]))
+
+
+def provenance_rows(model: Model) -> list[tuple[str, str]]:
+    """Where a model comes from, as names and values to be shown; what is not known is left out."""
+    about = Provenance.model_validate(model.about)
+    dev, source = about.dev, about.imported
+    known = {
+        "learner": about.learner,
+        "run": about.run,
+        "seed": str(about.seed),
+        "epochs": str(about.epochs),
+        f"dev {dev.measure}" if dev else "": f"{dev.score:.6g} ({dev.split})" if dev else "",
+        "weights imported from": f"{source.file} (SHA-256 {source.sha256})" if source else "",
+        "date": about.date,
+        "version": ", ".join(
+            filter(None, [f"rerank {about.version}", about.python and f"Python {about.python}", about.platform])
+        ),
+        "libraries": ", ".join(f"{name} {version}" for name, version in about.libraries.items()),
+        "training data": about.training_data,
+    }
+    columns = ScoreColumns.of_table(model.table.about)
+    if columns is not None:
+        known["base score"] = columns.base or ""
+        known |= {f"score columns of {source}": ", ".join(names) for source, names in columns.sources.items()}
+    files = [(f"training {kind}", f"SHA-256 {digest}") for kind, all_ in about.files.items() for digest in all_]
+    return [(name, value) for name, value in known.items() if value] + files
+
+
+class PartSize(NamedTuple):
+    """A part of a model: what it is, how many arrays it has, and their bytes in memory."""
+
+    part: str
+    arrays: int
+    bytes: int
+
+
+def part_sizes(model: Model) -> list[PartSize]:
+    """Weights, table, state and votes."""
+    table = model.table
+    columns = [table.hashes, table.template, table.first, table.symbols] if isinstance(table, FeatureTable) else []
+    parts = {
+        "weights": [weights.w for weights in model.weights.values()],
+        "table": columns,
+        "state": list(model.state.values()),
+        "votes": list(model.votes.values()),
+    }
+    return [PartSize(part, len(arrays), sum(each.nbytes for each in arrays)) for part, arrays in parts.items()]
+
+
+def _columns_by_template(model: Model) -> list[tuple[str, np.ndarray]]:
+    """Templates with their columns; a hashed table is one group."""
+    table = model.table
+    numbers = getattr(table, "template", None)
+    if numbers is None:
+        return [("hashed", np.arange(table.width))]
+    return [(name, np.flatnonzero(numbers == i)) for i, name in enumerate(table.templates)]

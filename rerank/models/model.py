@@ -1,0 +1,273 @@
+"""Models: weights, feature table and provenance in one directory of plain files.
+
+Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``
+(and ``mert.npy`` where the model was tuned),
+``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
+``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
+docs/models.md describes the format for other programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from rerank.base.errors import ModelError, RecipeError
+from rerank.features.table import HashedTable, Table, load_table
+from rerank.learn.base import Weights, learners
+from rerank.learn.base_weight import make_learner
+from rerank.learn.rules.lazy import FREE, K
+from rerank.learn.voting.votes import Votes
+from rerank.models.provenance import Provenance
+from rerank.recipes.recipe import ListRecipe, Recipe, read_settings
+from rerank.recipes.text_recipe import METRICS, TextRecipe
+from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.files import new_directory
+from rerank.storage.strict_json import as_json, read_object
+
+FORMAT_VERSION = 1
+HEADER = "model.json"
+CHANGED = "the file is not the one that was saved; copy or train the model again"
+_Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
+_File = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*\.(json|npy)$", max_length=72)]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Header(BaseModel):
+    """The content of ``model.json``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    version: int
+    settings: dict[str, Any]
+    about: Provenance
+    base: dict[_Name, FiniteFloat]
+    files: dict[_File, _Digest]
+    digest: _Digest
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model.
+
+    settings: the resolved recipe it was trained by; about: provenance (see ``provenance``);
+    table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
+    they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
+    and of its logged updates, empty where they were not kept.
+    """
+
+    settings: dict[str, Any]
+    about: dict[str, Any]
+    table: Table
+    weights: dict[str, Weights]
+    state: dict[str, np.ndarray] = field(default_factory=dict)
+    votes: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def weights_of(self, predictor: str) -> Weights:
+        """The weights of a predictor that has some.
+
+        Raises
+        ------
+        ModelError: the model has none of it; says which it has.
+        """
+        if predictor not in self.weights:
+            raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
+        return self.weights[predictor]
+
+    def save(self, directory: Path | str) -> None:
+        """Write the model; it appears under its name only when complete.
+
+        Raises
+        ------
+        RunError: the directory cannot be written.
+        """
+        with new_directory(directory) as new:
+            self._write(new)
+
+    def _write(self, directory: Path) -> None:
+        self.table.save(directory)
+        arrays = {name: weights.w for name, weights in self.weights.items()}
+        arrays |= {f"state_{name}": array for name, array in self.state.items()}
+        arrays |= {f"votes_{name}": array for name, array in self.votes.items()}
+        for name, array in arrays.items():
+            np.save(directory / f"{name}.npy", array, allow_pickle=False)
+        header = {
+            "version": FORMAT_VERSION,
+            "settings": self.settings,
+            "about": self.about,
+            "base": {name: weights.base for name, weights in self.weights.items()},
+            "files": {path.name: _digest(path) for path in sorted(directory.iterdir())},
+        }
+        header["digest"] = header_digest(header)
+        (directory / HEADER).write_text(as_json(header, indent=1))
+
+    @staticmethod
+    def load(directory: Path | str) -> Model:
+        """Read what ``save`` wrote. Everything is checked; no part that the settings name is imported.
+
+        Raises
+        ------
+        ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
+            settings that are no recipe, another format version.
+        """
+        source = Path(directory)
+        try:
+            return _load(source)
+        except FileNotFoundError as error:
+            raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=str(source)) from None
+        except MemoryError:
+            raise ModelError("the model needs more memory than there is", path=str(source)) from None
+        except RecursionError:
+            raise ModelError("not a readable model: nested too deep", path=str(source)) from None
+        except DAMAGE as error:
+            raise ModelError(f"not a readable model: {error}", path=str(source)) from None
+
+
+def _load(source: Path) -> Model:
+    header = _read_header(source)
+    _check_files(source, header["files"])
+    table = load_table(source)
+    kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "weights": {}}
+    for name in header["files"]:
+        kind, _, rest = name.removesuffix(".npy").partition("_")
+        if name.endswith(".npy") and kind != "table":
+            part, key = (kind, rest) if kind in ("state", "votes") else ("weights", name.removesuffix(".npy"))
+            kinds[part][key] = read_array(source / name)
+    bases = header["base"]
+    if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
+        found = ", ".join(sorted(kinds["weights"])) or "none"
+        raise ValueError(f"its weights are {found}; expected those of {HEADER}, last and average among them")
+    weights = {name: Weights(kinds["weights"][name], float(bases[name])) for name in bases}
+    for name, each in weights.items():
+        if each.w.shape != (table.width,) or each.w.dtype != np.float64:
+            message = f"weights and feature table differ in length or type: {name}.npy is {each.w.dtype} {each.w.shape}"
+            raise ValueError(f"{message}, the table has {table.width} columns")
+        if not np.all(np.isfinite(each.w)):
+            raise ValueError(f"{name}.npy holds weights that are not finite")
+    if kinds["votes"]:
+        if set(kinds["votes"]) != set(Votes._fields):
+            raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
+        Votes.from_arrays(kinds["votes"]).check(table.width)
+    model = Model(header["settings"], header["about"], table, weights, kinds["state"], kinds["votes"])
+    _check_settings(model)
+    return model
+
+
+def _read_header(source: Path) -> dict[str, Any]:
+    path = source / HEADER
+    if path.is_symlink():
+        raise ValueError(f"{HEADER} is a link; copy the model with the files that its links lead to")
+    header = read_object(path)
+    if header.get("version") != FORMAT_VERSION:
+        raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
+    try:
+        Header.model_validate(header)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"{HEADER}: {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    if header["digest"] != header_digest(header):
+        raise ModelError(CHANGED, path=str(path))
+    return header
+
+
+def _check_files(source: Path, digests: dict[str, str]) -> None:
+    """Hold that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
+    present = {entry.name: entry for entry in os.scandir(source) if not entry.name.startswith(".")}
+    for name in sorted(present.keys() - digests.keys() - {HEADER}):
+        raise ModelError(f"{name} is no part of this model; remove it", path=str(source))
+    for name, digest in digests.items():
+        path = source / name
+        if name == HEADER or not stat.S_ISREG(path.lstat().st_mode):
+            raise ValueError(f"{name} is no plain file")
+        if _digest(path) != digest:
+            raise ModelError(CHANGED, path=str(path))
+
+
+def _check_settings(model: Model) -> None:
+    """Hold that the settings are a recipe, and the state one of its learner.
+
+    Only learners of this program are looked at: one of the user's own would be imported.
+    """
+    if model.settings:
+        try:
+            read_settings(model.settings)
+        except RecipeError as error:
+            raise ValueError(f"its settings are no recipe of this program: {error}") from None
+        features = model.settings.get("features")
+        bits = features.get("hash_bits") if isinstance(features, dict) else None
+        own = model.table.bits if isinstance(model.table, HashedTable) else None
+        if bits != own:
+            raise ValueError(f"its settings have features.hash_bits: {bits}, its table {own}")
+        named = model.settings.get("learner")
+        if not isinstance(named, dict) or not isinstance(named.get("name"), str):
+            raise ValueError("its settings name no learner")
+    for name, array in model.state.items():
+        if not np.all(np.isfinite(array)):
+            raise ValueError(f"state_{name}.npy holds numbers that are not finite")
+    if model.state and not {"training_data", "epochs"} <= set(model.about):
+        raise ValueError("its provenance lacks training_data and epochs, without which nobody can go on from its state")
+    spec = model.settings.get("learner", {})
+    if not model.state or spec.get("name", "") not in learners:
+        return
+    try:
+        learner = make_learner(spec)
+        fresh = learner.init(model.table.width)
+    except RecipeError as error:
+        raise ValueError(f"its learner cannot be made: {error}") from None
+    if set(fresh._fields) != set(model.state):
+        raise ValueError(f"its state has {', '.join(sorted(model.state))}; expected {', '.join(sorted(fresh._fields))}")
+    state = learner.adopt(type(fresh)(**model.state), 0)  # without variables a candidate, of which there are any number
+    for name, own, other in zip(fresh._fields, state, fresh, strict=True):
+        if own.shape != other.shape or own.dtype != other.dtype or model.state[name].ndim != other.ndim:
+            expected = f"expected {other.dtype} {other.shape} for its learner and table"
+            raise ValueError(f"state_{name}.npy is {own.dtype} {own.shape}; {expected}")
+    _check_counts(model)
+
+
+def _check_counts(model: Model) -> None:
+    """Hold that counters count: kernels find their places in prefix sums with them."""
+    for name, array in model.state.items():
+        if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
+            raise ValueError(f"state_{name}.npy holds counts that are none")
+    counts = model.state.get("counts", np.empty(0))
+    if counts.size > FREE and counts[K] > 0 and counts[FREE] != model.table.free:
+        raise ValueError(f"its state was trained with {counts[FREE]} free columns, its table has {model.table.free}")
+
+
+def model_files(directory: Path | str) -> list[Path]:
+    """What is in the directory of a model, or of what is taken for one."""
+    return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
+
+
+def header_digest(header: dict[str, Any]) -> str:
+    """Digest of a header without its own digest, however its JSON is laid out."""
+    content = {key: value for key, value in header.items() if key != "digest"}
+    return hashlib.sha256(as_json(content, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def recipe_of(model: Model) -> ListRecipe:
+    """The recipe that a model was trained by.
+
+    Raises
+    ------
+    ModelError: it was trained on something else than lists.
+    """
+    task = model.settings.get("task")
+    if task in METRICS:
+        return TextRecipe.model_validate(model.settings)
+    if task != "parse":
+        raise ModelError(f"a model of {task or 'another task'}; only models of N-best lists rerank lists")
+    return Recipe.model_validate(model.settings)

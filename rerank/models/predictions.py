@@ -1,0 +1,40 @@
+"""Predictions on lists by the last, the averaged or the voted predictor, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists, reference_rows, selected
+from rerank.learn.base import Weights
+from rerank.learn.scoring import best, scores
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import check_lists, vote
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import statistics_of
+from rerank.models.model import Model
+
+
+def choices(lists: Lists, weights: Weights) -> np.ndarray:
+    """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
+    return selected(lists, lambda part: best(part, scores(part, weights)))
+
+
+def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
+    """The metric of what ``weights`` choose."""
+    rows = statistics_of(lists, choices(lists, weights)).sum(axis=0)
+    return float(metric.scores(rows, reference_rows(lists).sum(axis=0)))
+
+
+def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
+    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps; ``names``: of the lists.
+
+    Raises
+    ------
+    DataError: a list is too long.
+    """
+    votes = Votes.from_arrays(model.votes)
+    check_lists(votes, corpus, names)
+    return vote(votes, corpus)

@@ -1,0 +1,273 @@
+"""A model at work: lists in, ranked lists out, and the reasons for a choice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError, ModelError
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Pair, make_reader
+from rerank.features.collecting import ListFeatures
+from rerank.features.rows import RowBuilder
+from rerank.features.table import FeatureTable
+from rerank.learn.scoring import add_scores
+from rerank.models.model import Model, recipe_of
+from rerank.models.predictions import vote_model
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.texts.references import read_lines
+from rerank.readers.texts.text_list import TextList
+from rerank.recipes.recipe import SplitSettings
+from rerank.storage.strict_json import as_json
+
+VOTE_BATCH = 64
+
+
+class Ranked(NamedTuple):
+    """A list in the model's order. ``scores`` (float64 [N]) are in the list's own order; votes for a voted model."""
+
+    nbest: NBestList
+    order: np.ndarray  # int64 [N], best first
+    scores: np.ndarray
+    unknown: int = 0  # how many features that vary in the list the model does not know
+
+
+class Opened(NamedTuple):
+    """A list and what its candidates are (trees, or words and phrases), for Rerankers of one model."""
+
+    nbest: NBestList
+    content: Any
+    model: str  # its digest, see ``model_digest``
+
+
+class Contribution(NamedTuple):
+    """What one feature adds to the difference of two candidates' scores: weight × (value − other's value)."""
+
+    feature: str
+    weight: float
+    value: float
+    other: float
+
+    @property
+    def amount(self) -> float:
+        """The contribution."""
+        return self.weight * (self.value - self.other)
+
+
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
+    """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
+
+    A bad list becomes one without candidates, so that the output stays aligned with the references.
+    """
+    like: NBestList | None = None  # the first list that is not bad: bad ones before it take its form
+    waiting: list[BadList] = []
+
+    def write_bad() -> None:
+        for bad in waiting:
+            reader.write_bad(out, bad, like)
+        waiting.clear()
+
+    for ranked in lists:
+        if isinstance(ranked, BadList):
+            waiting.append(ranked)
+        else:
+            like = ranked.nbest if like is None else like
+            write_bad()
+            reader.write(out, ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
+    write_bad()
+
+
+def with_sources(
+    lists: Iterable[NBestList | BadList], sources: PathLike | None, path: str
+) -> Iterator[NBestList | BadList]:
+    """The lists of ``path``, each with the next line of the file ``sources`` where one is given.
+
+    Raises
+    ------
+    DataError: not as many sources as lists; names both files.
+    """
+    if sources is None:
+        yield from lists
+        return
+    name, lines, number = stream_name(sources), read_lines(sources), 0
+    for number, nbest in enumerate(lists, 1):
+        source = next(lines, None)
+        if source is None:
+            message = f"{name} has {number - 1} sources for at least {number} lists"
+            message += "; every list needs one, in the same order"
+            raise DataError(message, path=stream_name(path), line=nbest.line, list_id=nbest.id)
+        yield replace(nbest, source=source) if isinstance(nbest, TextList) else nbest
+    if next(lines, None) is not None:
+        message = f"more sources than the {number} lists of {stream_name(path)}"
+        raise DataError(f"{message}; every list needs one, in the same order", path=name, line=number + 1)
+
+
+def model_digest(model: Model) -> str:
+    """What tells a model from others: its settings, where it comes from, its columns and its weights of the base."""
+    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
+    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Candidates by score, ties by base score, then by index (int64 [N])."""
+    return np.lexsort((np.arange(scores.size), -base, -scores))
+
+
+class Reranker:
+    """Applies a model to lists as they come, one at a time.
+
+    Threads may share a Reranker, and the lists that it opens: a call keeps what it needs to itself, and nothing of a
+    list remains. See docs/serving.md.
+
+    Parameters
+    ----------
+    model: what ``Model.load`` gave.
+    predictor: "average", "last" or "voted" (if the model kept its votes).
+    """
+
+    def __init__(self, model: Model, predictor: str = "average") -> None:
+        recipe = recipe_of(model)
+        if predictor not in (*model.weights, "voted"):
+            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted'])}")
+        if predictor == "voted" and not model.votes:
+            raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
+        self.model, self.predictor, self.recipe = model, predictor, recipe
+        # Values as they are, not relative to the list: scores then compare across lists.
+        columns = ScoreColumns.of_table(model.table.about)
+        self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
+        self._digest = model_digest(model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: the model, from which everything else is made."""
+        return Reranker, (self.model, self.predictor)
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the format that the model was trained on."""
+        return make_reader(self.recipe.data.reader)
+
+    def read(
+        self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
+    ) -> Iterator[Opened | BadList]:
+        """Lists with what their candidates are; bad ones, if they are to be skipped, as they are, so that output
+        stays aligned.
+
+        sources: a file with the source of every list, bad ones included, one a line; for lists of texts that do not
+        hold theirs.
+        """
+        for nbest in with_sources(reader.knowing(self.content.columns).read(path), sources, path):
+            opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
+            if isinstance(opened, BadList):
+                count.bad(opened)
+            else:
+                count.good(opened.nbest)
+                count.scores.unknown.update(self.content.unknown(opened.nbest))
+            yield opened
+
+    def open(self, nbest: NBestList) -> Opened | BadList:
+        """A list, less the candidates that cannot be used, with what the others are; or why there are none."""
+        found = self.content.open(nbest)
+        return found if isinstance(found, BadList) else Opened(*found, self._digest)
+
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
+
+        Raises
+        ------
+        DataError: see the readers.
+        """
+        for pair in self.content.pairs(data, split, count):
+            yield Opened(pair.nbest, pair.content, self._digest), pair
+
+    def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
+        """Features of a list, and their columns (int32, negative where the model does not know them).
+
+        Raises
+        ------
+        ModelError: the list was opened for another model.
+        """
+        if opened.model != self._digest:
+            message = f"list {opened.nbest.id} was opened for another model; open it by a Reranker of this one"
+            raise ModelError(message, path=opened.nbest.path)
+        features = self.content.features(opened.nbest, opened.content)
+        return features, self.model.table.columns(features)
+
+    def scores(self, opened: Opened) -> np.ndarray:
+        """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
+        return self._score(opened).scores
+
+    def _score(self, opened: Opened) -> Ranked:
+        """A list in the order of its scores."""
+        weights = self.model.weights[self.predictor]
+        features, columns = self.features(opened)
+        known = columns >= 0
+        weight = np.where(known, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
+        scores = weights.base * opened.nbest.base
+        add_scores(weight, features.first, features.candidate, features.value, scores)
+        order = rank(scores, opened.nbest.base)
+        return Ranked(opened.nbest, order, scores, columns.size - int(np.count_nonzero(known)))
+
+    def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
+        if self.predictor != "voted":
+            for item in lists:
+                yield item if isinstance(item, BadList) else self._score(item)
+            return
+        batch: list[Opened | BadList] = []
+        for item in lists:
+            batch.append(item)
+            if len(batch) == VOTE_BATCH:
+                yield from self._vote(batch)
+                batch = []
+        yield from self._vote(batch)
+
+    def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
+        corpus = self._corpus(found)
+        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
+        votes = vote_model(self.model, corpus, names)
+        columns = iter([columns for _, _, columns in found])
+        at = 0
+        for item in batch:
+            if isinstance(item, BadList):
+                yield item
+                continue
+            scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
+            at += 1
+            yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
+
+    def corpus(self, lists: Sequence[Opened]) -> Corpus:
+        """Lists without references as a corpus of the model's columns."""
+        return self._corpus([(opened, *self.features(opened)) for opened in lists])
+
+    def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
+        rows = RowBuilder()
+        for opened, features, columns in lists:
+            nothing = np.zeros(len(opened.nbest))
+            rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
+        table = self.model.table
+        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
+
+    def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
+        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
+        weights = self.model.weights["average" if self.predictor == "voted" else self.predictor]
+        features, columns = self.features(opened)
+        values = np.zeros((2, columns.size))
+        for row, candidate in zip(values, (chosen, other), strict=True):
+            entries = np.flatnonzero(features.candidate == candidate)
+            row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
+        base = opened.nbest.base
+        found = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
+        for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
+            weight = float(weights.w[columns[i]])
+            if weight:
+                name = self.model.table.name(int(columns[i]))
+                found.append(Contribution(name, weight, float(values[0, i]), float(values[1, i])))
+        return sorted(found, key=lambda part: (-abs(part.amount), part.feature))

@@ -1,0 +1,146 @@
+"""Weights as text, ``name weight`` a line, for other programs; and back, to the bit.
+
+A name is that of the feature table (``Template|symbols``) with white space, control characters, marks of direction, "%"
+and a "#" in front as %XX, the bytes of their UTF-8. Names that several columns share have ``%00#`` and the feature's
+hash behind them. The weight of the base score is called ``base``: features have a "|" in their names. Weights are
+written with as many digits as it takes to read the same number; those that are 0 are left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.features.table import FeatureTable, Table
+from rerank.learn.base import Weights
+from rerank.readers.base import excerpt
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import PathLike, open_stream, stream_name
+
+BASE = "base"
+Order = Literal["weight", "name"]
+_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change what a reader sees
+_SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
+_NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_NEAR = 64  # names before and after an unknown one, in their order, among which the nearest are looked for
+
+
+def escaped(name: str) -> str:
+    """``name`` as one word."""
+    return _SPECIAL.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogateescape")), name
+    )
+
+
+def unescaped(word: str) -> str:
+    """The inverse of ``escaped``."""
+    return unquote_to_bytes(word.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+
+def column_names(table: Table) -> list[str]:
+    """The name of every column as one word; no two are the same."""
+    names = [escaped(table.name(j)) for j in range(table.width)]
+    if isinstance(table, FeatureTable):
+        counts = Counter(names)
+        for j, name in enumerate(names):
+            if counts[name] > 1:
+                names[j] = f"{name}%00#{int(table.hashes[j]):016x}"
+    return names
+
+
+def strongest(w: np.ndarray, top: int | None = None) -> np.ndarray:
+    """int64: the columns whose weight is not 0 (-0.0 is none), the largest |weight| first, at most ``top``."""
+    columns = np.flatnonzero(np.ascontiguousarray(w).view(np.int64))
+    return columns[np.argsort(-np.abs(w[columns]), kind="stable")][:top]
+
+
+def weight_lines(table: Table, weights: Weights, *, top: int | None = None, order: Order = "weight") -> Iterator[str]:
+    """The lines, without their ends: the base score's weight, then the ``top`` strongest features, by |weight| or
+    name."""
+    names, columns = column_names(table), strongest(weights.w, top)
+    rows = [(names[j], float(weights.w[j])) for j in columns.tolist()]
+    yield f"{BASE} {float(weights.base)!r}"
+    for name, weight in sorted(rows) if order == "name" else rows:
+        yield f"{name} {weight!r}"
+
+
+class TextWeights(NamedTuple):
+    """What a file of weights holds: of how many features, and the SHA-256 of its text."""
+
+    weights: Weights
+    features: int
+    sha256: str
+
+
+def read_weights(path: PathLike, table: Table) -> TextWeights:
+    """The weights in a file, for the columns of ``table``.
+
+    Features that it does not name weigh 0; empty lines and those that begin with "#" do not count.
+
+    Raises
+    ------
+    DataError: a line that is none, a feature that the table does not have, one that stands twice, or no ``base``;
+        names file and line.
+    """
+    rows, digest = _Rows(stream_name(path), column_names(table)), hashlib.sha256()
+    with open_stream(path) as stream:
+        for number, line in LineReader(stream):
+            digest.update(line + b"\n")
+            if line.strip() and not line.startswith(b"#"):
+                rows.add(line, number)
+    return TextWeights(rows.finish(), rows.features, digest.hexdigest())
+
+
+class _Rows:
+    """Weights that come line by line."""
+
+    def __init__(self, path: str, names: list[str]) -> None:
+        self.features = 0
+        self._path, self._names = path, names
+        self._column = {name: j for j, name in enumerate(names)}
+        self._w, self._line = np.zeros(len(names)), np.zeros(len(names), np.int64)
+        self._base, self._base_line = 0.0, 0
+
+    def add(self, line: bytes, number: int) -> None:
+        """Enter line ``number``."""
+        fields = line.split()
+        weight = float(fields[1]) if len(fields) == 2 and _NUMBER.fullmatch(fields[1]) else np.inf
+        if not np.isfinite(weight):
+            message = f"found {excerpt(line)}; expected a name, white space and a finite weight"
+            raise DataError(message, path=self._path, line=number)
+        name = escaped(unescaped(fields[0].decode("utf-8", "surrogateescape")))  # as it would be written
+        j = self._column.get(name, -1)
+        if name != BASE and j < 0:
+            message = f"the model has no feature {excerpt(fields[0])}; {self._nearest(name)}"
+            raise DataError(message, path=self._path, line=number)
+        before = self._base_line if name == BASE else int(self._line[j])
+        if before:
+            raise DataError(f"{excerpt(fields[0])} stands in line {before} already", path=self._path, line=number)
+        if name == BASE:
+            self._base, self._base_line = weight, number
+        else:
+            self._w[j], self._line[j] = weight, number
+            self.features += 1
+
+    def finish(self) -> Weights:
+        """The weights."""
+        if not self._base_line:
+            message = f"no line {BASE!r}, the weight of the base score: add `{BASE} 1.0`, or 0.0 if it does not count"
+            raise DataError(message, path=self._path)
+        return Weights(self._w, self._base)
+
+    def _nearest(self, name: str) -> str:
+        """Features of similar names: tables are too large to look at them all."""
+        known = sorted(self._names)
+        at = bisect_left(known, name)
+        near = difflib.get_close_matches(name, known[max(0, at - _NEAR) : at + _NEAR], n=2)
+        return f"did you mean {' or '.join(near)}?" if near else "was it exported from a model of other features?"

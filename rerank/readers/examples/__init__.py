@@ -1,0 +1,1 @@
+"""Labelled examples in the svmlight format."""

@@ -1,0 +1,323 @@
+"""The svmlight format: an example a line, its label, its features as id:value.
+
+    +1 qid:3 2:0.5 17:1 # a comment
+    -1 qid:3 1:1 2:0.25
+    # blank lines and lines of comment are no examples
+
+Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters write.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NoReturn
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.base.escaping import plain
+from rerank.data.class_names import canonical, canonical_order
+from rerank.data.labelled import MOST_COLUMNS, Labelled
+from rerank.readers.decimal_kernel import LARGEST, POWERS
+from rerank.readers.examples import svmlight_kernel as stop
+from rerank.readers.examples.svmlight_kernel import parse
+from rerank.readers.lines import LineReader
+from rerank.readers.moses.label_table import LabelTable
+from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
+
+CHUNK = 1 << 20  # bytes that are read at a time
+LONGEST = 1 << 20  # bytes of a label or a feature; more than that is no svmlight file
+SHOWN = 40  # characters of what was found in a message
+_MARGIN = 8  # bytes behind the text that the kernel may look at
+_NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+def read_svmlight(
+    path: PathLike, *, index_base: Literal["auto", 0, 1] = "auto", width: int | None = None, chunk: int = CHUNK
+) -> Labelled:
+    """Read a plain or compressed file or, as "-", standard input, in one pass.
+
+    Memory is that of the arrays returned; values take none while all of them are equal.
+
+    Parameters
+    ----------
+    index_base: the id of the first column; "auto" is 0 if the id 0 is used and 1 if not.
+    width: the number of columns D; by default just enough for the highest id.
+    chunk: bytes that are read at a time.
+
+    Raises
+    ------
+    DataError: the file cannot be read, has no example or has a line that is no example, with path and line.
+    """
+    if index_base not in ("auto", 0, 1):
+        raise DataError(f"found index base {index_base!r}; expected auto, 0 or 1")
+    if width is not None and not 0 < width <= MOST_COLUMNS:
+        raise DataError(f"found a width of {width}; expected 1 to {MOST_COLUMNS:,} columns")
+    with open_stream(path) as stream:
+        return _Reading(stream, index_base, width).run(chunk)
+
+
+def read_folds(path: PathLike, n: int) -> np.ndarray:
+    """The fold numbers of ``n`` examples, one a line: int64 [n].
+
+    Raises
+    ------
+    DataError: a line that is no number from 0, or another number of lines than ``n``.
+    """
+    folds = np.empty(n, np.int64)
+    with open_stream(path) as stream:
+        count = 0
+        for line, text in LineReader(stream):
+            if not re.fullmatch(rb"\s*\d{1,9}\s*", text):
+                found = _shown(text.decode(errors="replace")) or "a blank line"
+                raise DataError(
+                    f"found {found}; expected the number of a fold, 0 or higher", path=stream.path, line=line
+                )
+            if count < n:
+                folds[count] = int(text)
+            count += 1
+    if count != n:
+        raise DataError(f"found {count:,} fold numbers for {n:,} examples; expected one a line each", path=stream.path)
+    return folds
+
+
+def write_svmlight(examples: Labelled, path: PathLike, *, index_base: Literal[0, 1] = 1) -> None:
+    """Write ``examples``; what is read back has the same arrays, and the width of the highest column used.
+
+    A class 1 beside a class -1 is written +1. Values have the fewest digits that give the same float32.
+
+    Raises
+    ------
+    DataError: weights other than 1 or labels that the format cannot hold. RunError: the file cannot be written.
+    """
+    if (examples.weight != 1).any():
+        raise DataError("examples with weights other than 1 cannot be written; the format holds no weights")
+    for name in examples.classes:
+        if _label_fault(name):
+            raise DataError(f"found label {_shown(name)}, which cannot be written; expected {_label_fault(name)}")
+    signed = examples.classes == ("-1", "1")
+    labels = ["-1", "+1"] if signed else list(examples.classes)
+    rows = examples.rows
+    with open_output(path) as out:
+        for first in range(0, examples.size, 1024):
+            last = min(first + 1024, examples.size)
+            ids = (examples.columns[rows[first] : rows[last]] + np.int64(index_base)).tolist()
+            values = _texts(examples.values[rows[first] : rows[last]])
+            tokens = [f" {j}:{v}" for j, v in zip(ids, values, strict=True)]
+            lines = []
+            for i in range(first, last):
+                group = f" qid:{examples.group[i]}" if examples.group.size else ""
+                features = "".join(tokens[rows[i] - rows[first] : rows[i + 1] - rows[first]])
+                lines.append(f"{labels[examples.label[i]]}{group}{features}\n")
+            out.write("".join(lines).encode())
+
+
+def _texts(values: np.ndarray) -> list[str]:
+    distinct, inverse = np.unique(values, return_inverse=True)
+    names = [_shortest(value) for value in distinct]
+    return [names[i] for i in inverse.tolist()]
+
+
+def _shortest(value: np.float32) -> str:
+    text = str(value).removesuffix(".0")
+    return text if np.float32(float(text)) == value else repr(float(value))
+
+
+def _shown(text: str) -> str:
+    """What a message quotes: the beginning, without characters that a terminal would obey."""
+    start = plain(text[:SHOWN])
+    return start if len(text) <= SHOWN else f"{start}..."
+
+
+def _label_fault(label: str) -> str:
+    """What is expected instead of this label, or nothing."""
+    if "," in label:
+        return "one label; files with several labels an example are not read"
+    if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
+        return "a finite number or a text"
+    if not label or not label.isprintable() or re.search(r"[\s:#]", label):
+        return "a number or a text without blanks, colons and control characters"
+    return ""
+
+
+class _Growing:
+    """A one-dimensional array that grows in place.
+
+    ``resize`` moves memory by the page where the system can, so that old and new array do not exist side by side; it
+    clears what it adds, so that room for later is not free and is kept small.
+    """
+
+    def __init__(self, dtype: type, size: int) -> None:
+        self.array: np.ndarray = np.zeros(size, dtype)
+
+    def grow(self) -> None:
+        """Room for an eighth more."""
+        self.resize(self.array.size + self.array.size // 8 + (1 << 16))
+
+    def resize(self, size: int) -> None:
+        """Exactly ``size`` entries; nobody else may hold the array."""
+        self.array.resize(size, refcheck=False)
+
+
+class _Reading:
+    """One file being read: what the kernel fills, and what it asks for when it stops."""
+
+    def __init__(self, stream: InputStream, index_base: Literal["auto", 0, 1], width: int | None) -> None:
+        self.stream, self.index_base, self.width = stream, index_base, width
+        self.lowest = 1 if index_base == 1 else 0
+        most = MOST_COLUMNS if width is None else width
+        self.highest = most - 1 if index_base == 0 else most - (width is None)
+        self.state = np.zeros(stop.STATE, np.int64)
+        for place, value in (
+            (stop.LINE, 1),
+            (stop.QIDS, -1),
+            (stop.UNIFORM, 1),
+            (stop.LOWEST, 1 << 40),
+            (stop.HIGHEST, -1),
+            (stop.GIVEN, -1),
+        ):
+            self.state[place] = value
+        self.constant, self.given = np.zeros(1, np.float32), np.zeros(1, np.float32)
+        self.names = LabelTable()
+        self.rows, self.labels = _Growing(np.int64, 1 << 12), _Growing(np.int64, 1 << 12)
+        self.groups, self.columns, self.values = (
+            _Growing(np.int64, 0),
+            _Growing(np.int32, 1 << 16),
+            _Growing(np.float32, 0),
+        )
+        self.data = np.zeros(1, np.uint8)
+
+    def run(self, chunk: int) -> Labelled:
+        """Read to the end."""
+        left = b""
+        while True:
+            piece = self.stream.read(chunk)
+            end = len(left) + len(piece)
+            if self.data.size < end + _MARGIN:
+                self.data = np.zeros(end + _MARGIN, np.uint8)
+            self.data[: len(left)] = np.frombuffer(left, np.uint8)
+            self.data[len(left) : end] = np.frombuffer(piece, np.uint8)
+            self.data[end] = stop.LINE_FEED
+            self.state[stop.POSITION], self.state[stop.GIVEN] = 0, -1
+            self._parse(end, not piece)
+            if not piece:
+                return self._finish()
+            left = self.data[self.state[stop.POSITION] : end].tobytes()
+            if len(left) > LONGEST:
+                self._fail(
+                    f"found {_shown(self._token())}, without a blank for {LONGEST >> 20} MiB; expected an svmlight file"
+                )
+
+    def _parse(self, end: int, final: bool) -> None:
+        """All of data[:end] but a token that may be cut."""
+        while True:
+            names = self.names
+            reason = parse(
+                self.data, end, final, self.lowest, self.highest, self.state, self.constant, self.given,
+                names.slots, names.pool, names.offsets, names.entry_class,
+                self.rows.array, self.labels.array, self.groups.array, self.columns.array, self.values.array, POWERS,
+            )  # fmt: skip
+            if reason == stop.MORE:
+                return
+            self._provide(reason)
+
+    def _provide(self, reason: int) -> None:
+        """What the kernel stopped for; a DataError where that is not to be had."""
+        if reason == stop.GROW_ROWS:
+            self.rows.grow()
+            self.labels.resize(self.rows.array.size)
+        elif reason == stop.GROW_GROUPS:
+            self.groups.resize(self.rows.array.size)
+        elif reason == stop.GROW_NONZEROS:
+            self.columns.grow()
+            if not self.state[stop.UNIFORM]:
+                self.values.resize(self.columns.array.size)
+        elif reason == stop.NOT_UNIFORM:
+            self.state[stop.UNIFORM] = 0
+            self.values.resize(self.columns.array.size)
+            self.values.array[: self.state[stop.NONZEROS]] = self.constant[0]
+        elif reason == stop.NEW_LABEL:
+            first, last = self.state[stop.POSITION], self.state[stop.FOUND]
+            self._new_label(self.data[first:last])
+        elif reason == stop.ROUND:
+            value = float(self._token().partition(":")[2])
+            with np.errstate(over="ignore"):
+                self.given[0] = value
+            if not np.isfinite(self.given[0]):
+                self._stop(stop.OVERFLOW)
+            self.state[stop.GIVEN] = self.state[stop.POSITION]
+        else:
+            self._stop(reason)
+
+    def _new_label(self, token: np.ndarray) -> None:
+        try:
+            label = token.tobytes().decode()
+        except UnicodeDecodeError:
+            self._fail("found a label that is not UTF-8; expected a number or a text, then id:value pairs")
+        fault = _label_fault(label)
+        if fault:
+            self._fail(f"found label {_shown(label)}; expected {fault}")
+        self.names.add(token, label)
+
+    def _stop(self, reason: int) -> NoReturn:
+        token, state = _shown(self._token()), self.state
+        last = f"{self.highest:,}"
+        if self.width is not None:
+            last += f", as there are {self.width:,} columns"
+        messages = {
+            stop.BAD_LABEL: f"found {token} where the label is expected; expected LABEL ID:VALUE ...",
+            stop.BAD_FEATURE: f"found {token}; expected ID:VALUE, the id a number from {self.lowest}",
+            stop.BAD_VALUE: f"found {token}; expected a finite decimal number behind the colon",
+            stop.BAD_QID: f"found {token}; expected qid: and a whole number of at most 18 digits",
+            stop.OVERFLOW: f"found {token}; expected a value of at most {LARGEST:.4g} (single precision)",
+            stop.LOW_ID: f"found {token}; expected ids from 1, or read the file with index base 0",
+            stop.HIGH_ID: f"found {token}; expected ids up to {last}",
+            stop.DUPLICATE: f"found id {state[stop.FOUND]} twice; expected every id once in an example",
+            stop.MIXED_QID: f"found an example {'with' if state[stop.HAS_QID] else 'without'} a qid after others "
+            f"{'without' if state[stop.HAS_QID] else 'with'}; expected all or none",
+        }
+        self._fail(messages[reason])
+
+    def _token(self) -> str:
+        """The text at which the kernel stopped, up to a blank."""
+        text = self.data[self.state[stop.POSITION] :][: LONGEST + CHUNK].tobytes()
+        match = re.match(rb"[^\s#]*", text)
+        return match[0].decode(errors="backslashreplace") if match else ""
+
+    def _fail(self, message: str) -> NoReturn:
+        raise DataError(message, path=self.stream.path, line=int(self.state[stop.LINE]))
+
+    def _finish(self) -> Labelled:
+        """The arrays at their true sizes."""
+        state = self.state
+        n, nnz = int(state[stop.ROWS]), int(state[stop.NONZEROS])
+        if not n:
+            raise DataError("no examples; expected a line LABEL ID:VALUE ... for each", path=self.stream.path)
+        base = (0 if state[stop.LOWEST] == 0 else 1) if self.index_base == "auto" else self.index_base
+        width = max(int(state[stop.HIGHEST]) + 1 - base, 0)
+        if self.width is not None and width > self.width:
+            message = f"found id {state[stop.HIGHEST]} in a file with the id 0; expected ids up to {self.width - 1:,}"
+            raise DataError(message, path=self.stream.path, line=int(state[stop.HIGHEST_LINE]))
+        for growing, size in ((self.rows, n + 1), (self.labels, n), (self.columns, nnz)):
+            growing.resize(size)
+        columns = self.columns.array
+        columns -= np.int32(base)
+        if state[stop.UNIFORM]:
+            values = np.broadcast_to(self.constant[0], nnz)
+        else:
+            self.values.resize(nnz)
+            values = self.values.array
+        self.groups.resize(n if state[stop.QIDS] == 1 else 0)
+        classes = canonical_order(self.names.classes)
+        place = {name: c for c, name in enumerate(classes)}
+        order = np.array([place[name] for name in self.names.classes], dtype=np.int64)
+        return Labelled(
+            rows=self.rows.array,
+            columns=columns,
+            values=values,
+            label=order[self.labels.array],
+            classes=classes,
+            group=self.groups.array,
+            weight=np.ones(n),
+            width=width if self.width is None else self.width,
+        )

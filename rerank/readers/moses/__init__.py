@@ -1,0 +1,1 @@
+"""Moses-style lists: a candidate a line, its fields between ``|||``."""

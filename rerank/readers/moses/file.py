@@ -1,0 +1,257 @@
+"""A Moses-style file being read: its blocks, and the lists in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.readers.base import BadCandidate, BadList, excerpt
+from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
+from rerank.readers.moses.layout import (
+    TOTAL,
+    Columns,
+    Layout,
+    Options,
+    ask_for,
+    entry_name,
+    find_columns,
+    find_labels,
+    find_layout,
+    find_role,
+    look_again,
+    unmark,
+)
+from rerank.readers.moses.lines import FIRST_LISTS, Block
+from rerank.readers.moses.values import Values, read_values
+from rerank.readers.texts.pieces import Pieces, first_places
+from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.trees.parses import Fault
+
+FARTHEST = 1_000_000  # lists without candidates in a row
+
+
+class _Parsed(NamedTuple):
+    """A block with its numbers read; n lines."""
+
+    block: Block
+    values: Values
+    owners: np.ndarray  # int32, one an entry: its column, or -1
+    scores: np.ndarray  # float64 [n, K + 1]
+    columns: np.ndarray  # int64 [n]: 0, or k + 1 if column k is missing, or -k - 1 if it is there twice
+    bad: np.ndarray  # bool [n]
+    filled: np.ndarray | None  # bool [n, K]: where a value is 0 because it is missing, if that is so anywhere
+    fields: dict[str, list[bytes]]  # by what they are; one a line
+    numbers: list[int]  # of the lines in the file
+
+
+class File:
+    """What is known of a file so far."""
+
+    def __init__(self, reader: Options, path: str) -> None:
+        self.reader, self.path = reader, path
+        self.layout: Layout | None = None
+        self.columns = Columns((), np.empty(0, np.uint64), np.empty(0, np.bool_))
+        self.names: tuple[str, ...] = ()
+        self.base = 0
+        self.roles: dict[int, str] = {}
+        self.next = reader.first_id
+
+    def lists(self, block: Block) -> Iterator[TextList | BadList]:
+        """The lists of a block, and empty ones for ids that are left out."""
+        self.layout = self.layout or find_layout(block)
+        parsed = self._parse(block, self.layout or Layout(4, 2, 3))
+        bad = np.add.reduceat(parsed.bad, block.starts[:-1]) > 0
+        for (begin, end), damaged in zip(pairwise(block.starts.tolist()), bad.tolist(), strict=True):
+            if self.reader.ids == "file":
+                yield from self._gap(parsed, begin, end)
+            name = str(self.next)
+            self.next += 1
+            yield self._list(parsed, name, begin, end, damaged=damaged)
+
+    def _parse(self, block: Block, layout: Layout) -> _Parsed:
+        n, rows = len(block.rows), block.rows
+        right = rows[:, COUNT] == layout.fields
+        if self.reader.ids == "file":
+            right &= block.ids >= 0
+        values = read_values(block, layout, right)
+        unread = np.zeros(n, np.bool_)
+        unread[list(values.faults)] = True
+        if not self.names:
+            self._name_columns(block, values, right & ~unread)
+        elif not self.columns.hashes.all():
+            self.columns = look_again(self.columns, find_labels(block, values.entries, right & ~unread))
+        first, hashes, numbers = values.entries.first, values.entries.hashes, values.entries.values[: values.length]
+        infinite = ~np.isfinite(values.totals)
+        infinite[np.searchsorted(first, np.flatnonzero(~np.isfinite(numbers)), side="right") - 1] = True
+        wanted, missing, owners = self.columns.hashes, np.empty(n, np.int64), np.empty(values.length, np.int32)
+        scores = np.full((n, max(1, len(self.names))), np.nan)
+        fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
+        filled = self._fill(scores[:, : len(wanted)], missing, right & ~unread & ~infinite)
+        scores[:, -1] = values.totals
+        bad = ~right | unread | (missing != 0) | infinite
+        if b"\0" in block.data:
+            bad |= np.array([b"\0" in block.line_text(line) for line in range(n)])
+        lines = (rows[:, NUMBER] + (block.line + 1)).tolist()
+        fields = self._fields(block, layout, right)
+        return _Parsed(block, values, owners, scores, missing, bad, filled, fields, lines)
+
+    def _fill(self, scores: np.ndarray, missing: np.ndarray, readable: np.ndarray) -> np.ndarray | None:
+        """Fill in what is not there (NaN, of ``readable`` lines), or note that it is ``missing``."""
+        holes = np.isnan(scores) & readable[:, None]
+        if not holes.any():
+            return None
+        lacking = holes & ~self.columns.optional
+        found = lacking.any(axis=1) & (missing == 0)
+        missing[found] = np.argmax(lacking[found], axis=1) + 1
+        scores[holes] = 0.0
+        return np.asarray(holes & self.columns.optional)
+
+    def _name_columns(self, block: Block, values: Values, usable: np.ndarray) -> None:
+        """Decide on the first lists, or if these are damaged on the first that is not, what the columns are."""
+        if not usable.any():
+            return
+        found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # lists up to that one
+        first = usable.copy()
+        first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
+        labels, asked = find_labels(block, values.entries, first), self.reader.asked
+        if asked is not None:
+            self.columns = ask_for(asked, labels)
+            if not self.columns.hashes.all():
+                self.columns = look_again(self.columns, find_labels(block, values.entries, usable))
+            if self.reader.columns or self.reader.features != "auto":
+                self.columns = self.columns._replace(others=())
+        else:
+            self.columns = find_columns(labels, self.reader.features)
+        self.names = (*self.columns.names, TOTAL)
+        if self.reader.base not in self.names:
+            message = f"no column {self.reader.base!r} for the base score; the columns are {', '.join(self.names)}"
+            raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
+        self.base = self.names.index(self.reader.base)
+
+    def _fields(self, block: Block, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
+        """Texts and derivations; of lines that do not have the layout, empty ones."""
+        rows = block.rows
+        if not right.all():
+            rows = rows.copy()
+            rows[~right, FIRST:] = 0
+        found = {"text": block._replace(rows=rows).column(1)}
+        for place, field in enumerate(layout.extra):
+            column = block._replace(rows=rows).column(field)
+            role = self.roles.get(field) or find_role(column)
+            if role:
+                self.roles[field] = role
+            else:  # all of them are empty so far
+                role = ("segmentation", "alignment")[place] if place < 2 else "other"
+            found.setdefault(role, column)
+        return found
+
+    def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
+        """Empty lists for the ids before this list's."""
+        ids = parsed.block.ids[begin:end]
+        number, line = int(ids[np.argmax(ids >= 0)]), parsed.numbers[begin]
+        if number < 0:  # no line has an id: the list is bad, and takes the next place
+            return
+        advice = "set the reader's option first_id, or number the lists with ids: ordinal"
+        if number < self.next:
+            message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        if number - self.next > FARTHEST:
+            message = f"found the id {number}; expected {self.next}, or not much more: {advice}"
+            raise DataError(message, path=self.path, line=line, list_id=str(number))
+        while self.next < number:
+            name = str(self.next)
+            self.next += 1
+            yield self._empty(name, line)
+
+    def _bad(self, parsed: _Parsed, name: str, begin: int, end: int) -> list[BadCandidate]:
+        """What is wrong with the lines of a list."""
+        found = []
+        for place in np.flatnonzero(parsed.bad[begin:end]).tolist():
+            fault = self._fault(parsed, begin + place)
+            found.append(BadCandidate(name, self.path, fault.line, fault.reason, fault.message, place))
+        return found
+
+    def _fault(self, parsed: _Parsed, line: int) -> Fault:
+        """What is wrong with a line."""
+        block, number, fields = parsed.block, parsed.numbers[line], (self.layout or Layout(4, 2, 3)).fields
+        text, count = block.line_text(line), int(block.rows[line, COUNT])
+        if b"\0" in text:
+            return Fault("nul", "a NUL byte; the file is damaged or not a text file", number)
+        if count != fields:
+            form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
+            return Fault("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}", number)
+        if self.reader.ids == "file" and block.ids[line] < 0:
+            message = f"found the id {excerpt(block.field(line, 0))}; expected a whole number"
+            return Fault("id", f"{message} (ids of any kind take the reader's option ids: ordinal)", number)
+        if line in parsed.values.faults:
+            return parsed.values.faults[line]
+        column = int(parsed.columns[line])
+        if column:
+            what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
+            why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
+            message = f"found {what} in {excerpt(text)}; expected one, as that {why}"
+            return Fault("columns", f"{message} (the reader's option columns can name those that are meant)", number)
+        return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}", number)
+
+    def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | BadList:
+        """A list without its bad lines, of which there are some if ``damaged``."""
+        block, fields = parsed.block, parsed.fields
+        if damaged and end - begin == 1 and _is_marker(block, begin):
+            return self._empty(name, parsed.numbers[begin])
+        bad = self._bad(parsed, name, begin, end) if damaged else []
+        segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
+        alignment = fields["alignment"][begin:end] if "alignment" in fields else None
+        every = TextList(
+            name, self.path, parsed.numbers[begin], fields["text"][begin:end], parsed.numbers[begin:end],
+            parsed.scores[begin:end], self.base, 0, "moses", (), self.names or (TOTAL,), _sparse(parsed, begin, end),
+            segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
+            others=self.columns.others, absent=self._absent(parsed, begin, end),
+        )  # fmt: skip
+        found = every.without(bad) if bad else every
+        if isinstance(found, BadList):
+            return found
+        found = _unmarked(found) if block.marked else found
+        repeated = len(found) - len(set(found.texts))
+        if repeated and self.reader.duplicates == "drop":
+            found = found.some(first_places(found.texts))
+        return replace(found, duplicates=repeated) if repeated else found
+
+    def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
+        """How many values of the columns of a list are 0 because they are missing."""
+        if parsed.filled is None:
+            return {}
+        counts = parsed.filled[begin:end].sum(axis=0).tolist()
+        return {name: count for name, count in zip(self.columns.names, counts, strict=True) if count}
+
+    def _empty(self, name: str, line: int) -> TextList:
+        """A list without candidates."""
+        names = self.names or (TOTAL,)
+        return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
+
+
+def _is_marker(block: Block, line: int) -> bool:
+    """Is it a line that has an id, an empty text, and nothing else?"""
+    return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
+
+
+def _unmarked(nbest: TextList) -> TextList:
+    """A list whose texts may have marks of phrases, without them."""
+    texts, marks = unmark(nbest.texts)
+    return replace(nbest, texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)
+
+
+def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
+    """The values of a list that are in no column."""
+    entries = parsed.values.entries
+    first = entries.first[begin : end + 1]
+    places = np.flatnonzero(parsed.owners[first[0] : first[-1]] < 0)
+    if not len(places):
+        return None
+    places += first[0]
+    names = [entry_name(parsed.block.data, entries, entry) for entry in places.tolist()]
+    return SparseScores(np.searchsorted(places, first).astype(np.int64), names, entries.values[places])

@@ -1,0 +1,217 @@
+"""What the fields and columns of a Moses-style file are, decided on its first lists."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import islice
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from rerank.readers.moses.kernel import COUNT, FIELDS, Entries
+from rerank.readers.moses.lines import FIRST_LISTS, Block
+
+SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
+ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
+TOTAL = "score"  # the column of totals
+
+_LINES, _VALUES = 1000, 100  # looked at for the layout, and for what else there is
+_MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
+
+
+class Options(Protocol):
+    """What a reader of such files lets its user choose."""
+
+    @property
+    def base(self) -> str: ...
+    @property
+    def duplicates(self) -> Literal["keep", "drop"]: ...
+    @property
+    def ids(self) -> Literal["file", "ordinal"]: ...
+    @property
+    def first_id(self) -> int: ...
+    @property
+    def features(self) -> Literal["auto", "dense", "sparse"]: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def asked(self) -> tuple[str, ...] | None: ...
+
+
+class Layout(NamedTuple):
+    """Which of a line's fields, counted from the id's, is what; -1: there is none."""
+
+    fields: int
+    features: int
+    score: int
+
+    @property
+    def extra(self) -> range:
+        """The fields behind features and score."""
+        return range(max(self.features, self.score) + 1, self.fields)
+
+
+class Columns(NamedTuple):
+    """The labelled values that all candidates of a file have, or nearly all."""
+
+    names: tuple[str, ...]
+    hashes: np.ndarray  # uint64 [K]: see Entries; 0 where no candidate has shown the label yet
+    optional: np.ndarray  # bool [K]: written label=value, as only programs do that may leave out a 0
+    others: tuple[str, ...] = ()  # labels that all have, though they are none of the columns that were asked for
+
+
+def find_layout(block: Block) -> Layout | None:
+    """The layout of most lines of the first lists; None if there is no line with three fields at least."""
+    found: Counter[Layout] = Counter()
+    for line in range(min(int(block.starts[: FIRST_LISTS + 1][-1]), _LINES)):
+        count = int(block.rows[line, COUNT])
+        if 3 <= count <= FIELDS:
+            found[layout_of([block.field(line, field) for field in range(count)])] += 1
+    return found.most_common(1)[0][0] if found else None
+
+
+def layout_of(fields: list[bytes]) -> Layout:
+    """The layout of one line, given its fields without the white space around them, at least three.
+
+    The score is behind the features, before them (Travatar), or missing.
+    """
+    one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
+    if count > 3 and _is_number(two):
+        return Layout(count, 2, 3)
+    if _is_number(one):
+        return Layout(count, -1 if count == 3 or _is_derivation(two) else 3, 2)
+    return Layout(count, 2, -1) if count == 3 or _is_derivation(two) else Layout(count, 2, 3)
+
+
+def _is_number(text: bytes) -> bool:
+    return as_number(text) is not None
+
+
+def _is_derivation(text: bytes) -> bool:
+    return bool(SEGMENTATION.fullmatch(text) or ALIGNMENT.fullmatch(text))
+
+
+def as_number(text: bytes) -> float | None:
+    """The number that ``text`` is, or None."""
+    try:
+        return float(text) if b"_" not in text else None  # Python reads 1_000 as a number
+    except ValueError:
+        return None
+
+
+def entry_name(data: bytes, entries: Entries, entry: int) -> bytes:
+    """The label of an entry, with the place of the value where the label has several, or none is written."""
+    begin, end = entries.labels[entry].tolist()
+    place = int(entries.places[entry])
+    return data[begin:end] + (b"" if place < 0 else b"_" * (end > begin) + str(place).encode())
+
+
+class Labels(NamedTuple):
+    """The labels of some candidates, in the order of the first that has them; arrays have an entry each."""
+
+    names: list[str]
+    places: dict[str, int]  # the first of a name: with another number of values a label has other columns
+    hashes: np.ndarray  # uint64
+    inline: np.ndarray  # bool: written label=value
+    plain: np.ndarray  # bool: of several values, or without "_"; sparse features do not look like that
+    shared: np.ndarray  # bool: all candidates have it
+    usual: np.ndarray  # bool: nine in ten have it
+    once: np.ndarray  # bool: none has it twice
+
+
+def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
+    """The labels of the lines that are ``usable`` (bool [n])."""
+    rows = np.repeat(np.arange(len(usable)), np.diff(entries.first))
+    taken = np.flatnonzero(usable[rows])
+    hashes, at, which, counts = np.unique(
+        entries.hashes[taken], return_index=True, return_inverse=True, return_counts=True
+    )
+    candidates = np.bincount(np.unique(which * len(usable) + rows[taken]) // max(1, len(usable)), minlength=hashes.size)
+    order = np.argsort(at)
+    hashes, at, counts, candidates = hashes[order], taken[at[order]], counts[order], candidates[order]
+    names = [entry_name(block.data, entries, entry).decode("utf-8", "surrogateescape") for entry in at.tolist()]
+    names = [f"{TOTAL}_0" if name == TOTAL else name for name in names]
+    total = np.count_nonzero(usable)
+    return Labels(
+        names,
+        {name: k for k, name in reversed(list(enumerate(names)))},
+        np.ascontiguousarray(hashes),
+        entries.inline[at],
+        (entries.places[at] >= 0) | np.array(["_" not in name for name in names], np.bool_),
+        counts == total,
+        10 * candidates >= 9 * total,
+        candidates == counts,
+    )
+
+
+def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -> Columns:
+    """The columns of a file by its first candidates, in the order of the first of them.
+
+    features: "auto", label by label: what nine candidates in ten have. Where labels stand before their values, what is
+    written label=value is sparse, and what looks so is no column unless all have it. "dense": all that occurs.
+    "sparse": nothing.
+    """
+    kept = _look_dense(labels)
+    if features != "auto":
+        kept = np.full(len(labels.names), features == "dense")
+    at = np.array([k for k in np.flatnonzero(kept).tolist() if labels.places[labels.names[k]] == k], np.int64)
+    return Columns(tuple(labels.names[k] for k in at.tolist()), labels.hashes[at], labels.inline[at])
+
+
+def _look_dense(labels: Labels) -> np.ndarray:
+    """bool: which labels look like columns."""
+    if labels.inline.all():
+        return np.asarray(labels.usual & labels.once)
+    return np.asarray(~labels.inline & (labels.shared | (labels.plain & labels.usual)))
+
+
+def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
+    """The columns ``names``, as the first candidates of a file show them."""
+    found = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
+    at = [labels.places.get(name, -1) for name in names]
+    optional = np.array([k >= 0 and labels.inline[k] for k in at], np.bool_)
+    shared = [labels.names[k] for k in np.flatnonzero(labels.shared & _look_dense(labels)).tolist()]
+    return look_again(found, labels)._replace(
+        optional=optional, others=tuple(name for name in dict.fromkeys(shared) if name not in names)
+    )
+
+
+def look_again(columns: Columns, labels: Labels) -> Columns:
+    """``columns`` that were asked for, with what further candidates show of them."""
+    hashes = columns.hashes.copy()
+    for k in np.flatnonzero(hashes == 0).tolist():
+        place = labels.places.get(columns.names[k])
+        hashes[k] = 0 if place is None else labels.hashes[place]
+    return columns._replace(hashes=hashes)
+
+
+def find_role(column: list[bytes]) -> str:
+    """What a field behind features and score is: "segmentation", "alignment", "other"; "" if it is always empty."""
+    shown = list(islice(filter(None, column), _VALUES))
+    if any(map(SEGMENTATION.fullmatch, shown)):
+        return "segmentation"
+    return ("alignment" if any(map(ALIGNMENT.fullmatch, shown)) else "other") if shown else ""
+
+
+def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
+    """Texts without Moses' marks of phrases, ``das haus |0-1| regnet |2-2|``, and the segmentations these give.
+
+    Texts come back as they are, and None, unless every text that is not empty consists of marked phrases.
+    """
+    plain, segmentations = [], []
+    for text in texts:
+        pieces = _MARK.split(text)
+        if pieces[-1].strip() or (len(pieces) == 1 and text):
+            return texts, None
+        spans, words = list[bytes](), list[bytes]()
+        for phrase, begin, end in zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=False):
+            found, at = phrase.split(), len(words)
+            if found:
+                source = begin if end is None or end == begin else begin + b"-" + end
+                target = b"%d" % at if len(found) == 1 else b"%d-%d" % (at, at + len(found) - 1)
+                spans.append(source + b"=" + target)
+            words += found
+        plain.append(b" ".join(words))
+        segmentations.append(b" ".join(spans))
+    return plain, segmentations if any(segmentations) else None

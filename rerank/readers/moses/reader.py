@@ -1,0 +1,122 @@
+"""Moses-style lists: a candidate a line, its fields between ``|||``, as many programs write them.
+
+Three lines this reads::
+
+    0 ||| the house ||| LM0= -3.1 TM0= -0.5 -1.25 WT_the~das= 1 ||| -7.5 ||| 0=0 1=1 ||| 0-0 1-1
+    0 ||| a house ||| LM0= -3.9 TM0= -1.5 -1 ||| -8.25 ||| 0=0 1=1 ||| 0-0 1-1
+    1 ||| it rains ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1
+
+The fields are the id, the text, labelled values, the total and, where they are given, segmentation and word
+alignment; Travatar's total stands before the values, cdec's may be missing. Which it is, the first lists decide.
+Moses' marks of phrases in the text, ``the house |0-1|``, are turned into a segmentation.
+
+Labelled values that all candidates have are columns of scores, ``LM0`` or, where a label has several, ``TM0_0`` and
+``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
+0 where there is none. Blank lines mean nothing. A line without an id is a bad candidate of the list before it. A line
+of an id and an empty text, ``7 |||``, is a list without candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.readers.base import BadList, NBestList, Reader, check_choice, readers
+from rerank.readers.moses.file import File
+from rerank.readers.moses.layout import TOTAL
+from rerank.readers.moses.lines import read_blocks
+from rerank.readers.moses.writing import line_of, rescored
+from rerank.readers.streams import PathLike, Writable, open_stream
+from rerank.readers.texts.text_list import TextList
+
+
+@readers.add("moses")
+@dataclass(frozen=True)
+class Moses(Reader):
+    """Lists of Moses, Marian, Joshua, cdec, Travatar and others.
+
+    Parameters
+    ----------
+    base: the name of the column that is the base score.
+    duplicates: "keep" candidates that repeat an earlier one's text in their list, or "drop" them; both count them.
+    ids: "file": whole numbers that rise; one that is left out is a list without candidates. "ordinal": of any kind,
+        and lists are numbered from ``first_id``.
+    first_id: the number of the first list.
+    features: "auto": labelled values that all candidates of the first lists have are columns, and those written
+        ``name=value`` that nine in ten have; "dense": all are columns; "sparse": none is.
+    columns: the names of the columns, if they are not to be found out.
+    """
+
+    base: str = TOTAL
+    duplicates: Literal["keep", "drop"] = "keep"
+    ids: Literal["file", "ordinal"] = "file"
+    first_id: int = 0
+    features: Literal["auto", "dense", "sparse"] = "auto"
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("duplicates", self.duplicates, ("keep", "drop"))
+        check_choice("ids", self.ids, ("file", "ordinal"))
+        check_choice("features", self.features, ("auto", "dense", "sparse"))
+        if type(self.first_id) is not int or self.first_id < 0:
+            raise RecipeError(f"found {self.first_id!r}; expected the number of the first list, from 0", key="first_id")
+        columns = self.columns
+        if not isinstance(columns, (list, tuple)) or not all(isinstance(name, str) for name in columns):
+            raise RecipeError(f"found {columns!r}; expected a list of names", key="columns")
+        if len(set(columns)) < len(columns):
+            raise RecipeError(f"a name twice in {list(columns)!r}", key="columns")
+        object.__setattr__(self, "columns", tuple(columns))
+
+    @property
+    def asked(self) -> tuple[str, ...] | None:
+        """The labels that are columns, if they are not to be found out."""
+        if self.columns or self.known is None:
+            return self.columns or None
+        return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
+
+    def read(self, path: PathLike) -> Iterator[TextList | BadList]:
+        """See ``Reader.read``; ids that are left out give empty lists.
+
+        Raises
+        ------
+        DataError: ids that do not rise, or leave out more than a million; no column has the name ``base``; a line or
+            list without end; or the stream cannot be read.
+        """
+        with open_stream(path) as stream:
+            file = File(self, stream.path)
+            for block in read_blocks(stream, self.ids == "file"):
+                yield from file.lists(block)
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; lines are those that were read but for the total.
+
+        The total is replaced, and the first one kept among the features as ``BaseScore``. A list without candidates
+        is left out, as Moses does, unless lists are numbered by their order. Lists of other formats are written as
+        Moses' too.
+
+        Raises
+        ------
+        DataError: a text of another format has a line break or ``|||`` in it.
+        """
+        chosen = range(len(nbest)) if order is None else order
+        if not len(nbest) and self.ids == "ordinal":
+            out.write(_marker(f"list-{nbest.id}"))
+        lines = [line_of(nbest, int(i)) for i in chosen]
+        if scores is not None:
+            lines = [rescored(nbest, line, float(scores[i])) for line, i in zip(lines, chosen, strict=True)]
+        out.write(b"".join([line + b"\n" for line in lines]))
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+        """See ``Reader.write_bad``; a line with an id, an empty text, and nothing else."""
+        out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
+
+
+def _marker(name: str) -> bytes:
+    """The line of a list without candidates."""
+    return f"{name} |||\n".encode("utf-8", "surrogateescape")

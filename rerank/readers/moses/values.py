@@ -1,0 +1,70 @@
+"""The numbers of a block of a Moses-style file."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.readers.base import excerpt
+from rerank.readers.decimal_kernel import POWERS
+from rerank.readers.moses.kernel import FIRST, Entries, parse_entries, parse_totals
+from rerank.readers.moses.layout import Layout, as_number
+from rerank.readers.moses.lines import Block
+from rerank.readers.trees.parses import Fault
+
+
+class Values(NamedTuple):
+    """The labelled values and totals of n lines."""
+
+    entries: Entries
+    length: int  # number of entries
+    totals: np.ndarray  # float64 [n]: 0 where there is none
+    faults: dict[int, Fault]  # the lines with something that is no number
+
+
+def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
+    """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
+    n, data = len(block.rows), np.frombuffer(block.data, np.uint8)
+    features, scores = (_spans(block, field, right) for field in (layout.features, layout.score))
+    room = _room(features, block.pieces)
+    entries = Entries(
+        np.empty(n + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
+        np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
+    )  # fmt: skip
+    totals, slow, faults = np.zeros(n), np.empty((room, 4), np.int64), dict[int, Fault]()
+    count, undecided = parse_entries(data, features, POWERS, entries, slow)
+    _decide(block, slow[:undecided], entries.values, faults, "a number")
+    if layout.score >= 0:
+        undecided = parse_totals(data, scores, right, POWERS, totals, slow)
+        _decide(block, slow[:undecided], totals, faults, "the candidate's score")
+    return Values(entries, count, totals, faults)
+
+
+def _spans(block: Block, field: int, right: np.ndarray) -> np.ndarray:
+    """int64 [n, 2]: where a field is in every line, empty where it is not."""
+    spans = np.zeros((len(right), 2), np.int64)
+    if field >= 0:
+        spans[right] = block.rows[right, FIRST + 2 * field : FIRST + 2 * field + 2]
+    return spans
+
+
+def _room(spans: np.ndarray, pieces: int) -> int:
+    """At least the number of pieces in ``spans`` (there is a character between two), and as many as there are spans.
+
+    ``pieces``: in the whole lines.
+    """
+    return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
+
+
+def _decide(block: Block, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:
+    """Read the numbers that the kernels leave, or note that they are none."""
+    for entry, line, begin, end in slow.tolist():
+        text = block.data[begin:end]
+        value = as_number(text) if entry >= 0 else None
+        if value is not None:
+            values[entry] = value
+        elif line not in faults:
+            found = excerpt(text) if text else "an empty field"
+            where = " behind it" if entry < 0 else ""
+            faults[line] = Fault("score", f"found {found}; expected {expected}{where}", block.number(line))

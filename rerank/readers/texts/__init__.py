@@ -1,0 +1,1 @@
+"""Lists of texts, with what stands beside them: sources, references, scores of other models, other systems."""

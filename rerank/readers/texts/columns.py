@@ -1,0 +1,178 @@
+"""Scores of other models, from files with a line a candidate, joined to lists of texts.
+
+Three lines of such a file, the first of which may name the columns::
+
+    # nmt lm
+    -12.5 -30.25
+    -13 -29.5
+
+The path names the lists and the scores, separated by a comma: ``test.nbest.gz,test.scores.gz``. The n-th line belongs
+to the n-th candidate of the file, whichever list that is in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, NBestList, Reader, excerpt, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.several import drops_duplicates, file_count, make_reader, split_paths
+from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
+from rerank.readers.texts.pieces import ListError, each, left_out
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.parses import numbers
+
+_SOURCE = "joined"  # what the columns come from
+_ONE_EACH = "the file of scores needs one line for every candidate, in the same order"
+
+
+@readers.add("joined")
+@dataclass(frozen=True)
+class JoinedReader(Reader):
+    """Lists with columns of scores from another file, the last that the path names.
+
+    Parameters
+    ----------
+    of: the reader of the lists: a name, or a mapping of a name and options. It must keep duplicates.
+    names: the names of the columns; by default those in the first line of the file, or ``column_1``, ``column_2``...
+    """
+
+    of: Any = "moses"
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if drops_duplicates(self.inner):
+            message = "the reader drops duplicates, so lines of scores would go to other candidates; "
+            raise RecipeError(message + "set its option duplicates: keep", key="of")
+        if isinstance(self.names, str) or not all(isinstance(name, str) and name for name in self.names):
+            raise RecipeError(f"found {self.names!r}; expected a list of names", key="names")
+        if len(set(self.names)) < len(self.names):
+            raise RecipeError("a name comes twice; every column needs a name of its own", key="names")
+
+    @cached_property
+    def inner(self) -> Reader:
+        """The reader of the lists."""
+        return make_reader(self.of, "of")
+
+    @property
+    def files(self) -> int | None:
+        """How many files a path of this reader names; None: any number."""
+        lists = file_count(self.inner)
+        return None if lists is None else lists + 1
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``; after a list of nobody knows how many candidates the scores have lost their places.
+
+        Raises
+        ------
+        DataError: there is such a list; more or fewer scores than candidates.
+        """
+        names = split_paths(path)
+        expected = self.files
+        if len(names) < 2 or (expected is not None and len(names) != expected):
+            message = f"names {len(names)} files; expected {expected or 2}: the lists and, behind a comma, the scores"
+            raise DataError(message, path=stream_name(path))
+        with open_stream(names[-1]) as stream:
+            table = _Table(LineReader(stream), tuple(self.names))
+            candidates = 0
+            for nbest in self._told(table.names).read(",".join(names[:-1])):
+                if not isinstance(nbest, BadList | TextList):
+                    raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
+                size = nbest.size if isinstance(nbest, BadList) else len(nbest) + len(nbest.bad)
+                if size is None:
+                    assert isinstance(nbest, BadList)
+                    message = f"{nbest.message}; nobody can tell which scores of {stream.path} belong to the next list"
+                    raise DataError(f"{message}: mend the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
+                rows = table.take(nbest, size, candidates)
+                candidates += size
+                yield nbest if isinstance(nbest, BadList) else _joined(nbest, table, rows)
+            table.finish(candidates, names[0])
+
+    def _told(self, joined: tuple[str, ...]) -> Reader:
+        """The reader of the lists; the columns ``joined`` come from elsewhere, as some in training may have."""
+        if self.known is None:
+            return self.inner
+        return self.inner.knowing(self.known.without({*joined, *self.known.sources.get(_SOURCE, ())}))
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; as the reader of the lists writes them, without the joined columns."""
+        assert isinstance(nbest, TextList), "lists that scores were joined to"
+        self.inner.write(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        self.inner.write_bad(out, bad, like)
+
+
+class _Table:
+    """The file of scores."""
+
+    def __init__(self, lines: LineReader, names: tuple[str, ...]) -> None:
+        self.lines = lines
+        look = lines.ahead(1)
+        if look and look[0].lstrip().startswith(b"#"):
+            lines.take(1)
+            header = tuple(look[0].decode("utf-8", "surrogateescape").replace("#", " ", 1).split())
+            if names and len(header) != len(names):
+                message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
+                raise DataError(message, path=lines.path, line=1)
+            if len(set(header)) < len(header):
+                raise DataError("a name comes twice; every column needs a name of its own", path=lines.path, line=1)
+            names = names or header
+        if not names and (look := lines.ahead(1)):
+            names = tuple(f"column_{k}" for k in range(1, len(look[0].split()) + 1))
+        self.names = names
+
+    def take(self, nbest: TextList | BadList, size: int, before: int) -> list[tuple[int, bytes]]:
+        """The lines, with their numbers, of a list of ``size`` candidates; ``before`` candidates came before it."""
+        first, look = self.lines.number + 1, self.lines.ahead(size)
+        self.lines.take(len(look))
+        if len(look) < size:
+            message = f"{before + len(look)} lines of scores for at least {before + size} candidates"
+            message += f" (list {nbest.id} at {nbest.path}:{nbest.line} needs more); {_ONE_EACH}"
+            raise DataError(message, path=self.lines.path, line=self.lines.number)
+        return list(enumerate(look, start=first))
+
+    def row(self, line: tuple[int, bytes], _: int) -> list[float]:
+        """The scores of one candidate. Raises ListError."""
+        number, text = line
+        row = numbers(text)
+        if row is None:
+            message = f"found {excerpt(text)}; expected {len(self.names)} numbers, the scores of a candidate"
+            raise ListError("score", message, number)
+        if len(row) != len(self.names):
+            message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
+            raise ListError("columns", message, number)
+        if not all(map(math.isfinite, row)):
+            raise ListError("infinite score", f"found {excerpt(text)}; expected finite scores", number)
+        return row
+
+    def finish(self, candidates: int, lists: str) -> None:
+        """Nothing may be left over."""
+        if self.lines.ahead(1):
+            message = f"more lines of scores than the {candidates} candidates of {stream_name(lists)}; {_ONE_EACH}"
+            raise DataError(message, path=self.lines.path, line=self.lines.number + 1)
+
+
+def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> TextList | BadList:
+    """A list with the scores in ``lines``, one for every candidate that the file has of it, bad ones included."""
+    if clash := set(nbest.names) & set(table.names):
+        message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
+        raise DataError(message, path=table.lines.path, line=1)
+    found, faults = each([lines[place] for place in nbest.places], table.row)
+    rows = np.zeros((len(nbest), len(table.names)))
+    rows[list(found)] = np.array(list(found.values())).reshape(len(found), len(table.names))
+    scores, names = np.concatenate([nbest.scores, rows], axis=1), (*nbest.names, *table.names)
+    sources = {**nbest.by_source, _SOURCE: table.names}
+    joined = replace(nbest, scores=scores, names=names, sources=sources)
+    bad = left_out(faults, nbest.id, table.lines.path, nbest.lines)
+    return joined.without(bad) if bad else joined

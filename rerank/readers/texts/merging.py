@@ -1,0 +1,174 @@
+"""Lists of several systems, or of several iterations of one, over the same inputs as one list each.
+
+The files of the systems stand in one path, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists go together by their
+ids, which must come in the same order in all files; where all ids are whole numbers, one that a system does not have
+stands for a list without candidates. Candidates follow each other system by system.
+
+The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
+its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
+and 0 for others, so that weights can make up for what a system lacks. A text that several systems have is kept once, as
+the first of them has it, with the indicators of all and with the columns that the first lacks from the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, check_choice, readers
+from rerank.readers.several import file_count, format_of, make_reader, split_paths
+from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.pieces import Pieces
+from rerank.readers.texts.systems import System, next_lists, other_columns, system_name
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.united import Duplicates, Origin, UnitedColumns
+
+
+@readers.add("merged")
+@dataclass(frozen=True)
+class MergedReader(Reader):
+    """Lists of several systems; the path names a file for each, separated by commas.
+
+    Parameters
+    ----------
+    of: the reader of all the files, or a list with the reader of each: names, or mappings of a name and options.
+    duplicates: "drop" texts that come again in a list, or "keep" them; both count them.
+    base: the name of the column that is the base score; by default that of the first system.
+    """
+
+    of: Any = "moses"
+    duplicates: Duplicates = "drop"
+    base: str | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("duplicates", self.duplicates, ("drop", "keep"))
+        _ = self.inner
+
+    @cached_property
+    def inner(self) -> Reader | list[Reader]:
+        """The reader of all files, or that of each."""
+        if isinstance(self.of, list | tuple):
+            if not self.of:
+                raise RecipeError("found an empty list; expected the readers of the files", key="of")
+            return [make_reader(spec, f"of.{place}") for place, spec in enumerate(self.of)]
+        return make_reader(self.of, "of")
+
+    @property
+    def files(self) -> int | None:
+        """How many files a path of this reader names; None: any number."""
+        return None if isinstance(self.inner, Reader) else sum(file_count(reader) or 1 for reader in self.inner)
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``."""
+        yield from _merged(self.systems(path), self.duplicates, self.base)
+
+    def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
+        """The reader and the path of each system.
+
+        Raises
+        ------
+        DataError: the path does not name the files that the readers need.
+        """
+        names = split_paths(path)
+        if isinstance(self.inner, Reader):
+            each = file_count(self.inner) or len(names)
+            chosen = [self.inner] * (len(names) // each)
+        else:
+            chosen = self.inner
+        counts = [file_count(reader) or 1 for reader in chosen]
+        if sum(counts) != len(names):
+            message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
+            raise DataError(message, path=stream_name(path))
+        firsts = np.cumsum([0, *counts]).tolist()
+        spans = pairwise(firsts)
+        systems = [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(chosen, spans, strict=True)]
+        if self.known is None:
+            return systems
+        parts = [self.known.of_source(system_name(k)) for k in range(1, len(systems) + 1)]
+        return [(reader.knowing(part), path) for (reader, path), part in zip(systems, parts, strict=True)]
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; in the format of the systems, or in JSON lines if they have several."""
+        assert isinstance(nbest, TextList), "lists that were merged"
+        inner = self._format
+        if inner is None:
+            JsonlReader().write(out, replace(nbest, raw=None), order, scores)
+            return
+        origin: Origin = nbest.raw
+        raws = [part.raw for part in origin.parts]
+        if all(isinstance(raw, Pieces) for raw in raws) and raws:
+            candidates = [raws[part].candidates[place] for part, place in origin.places]
+            inner.write(out, replace(nbest, raw=Pieces(raws[0].head, candidates)), order, scores)
+            return
+        new = [None if scores is None else np.zeros(len(part)) for part in origin.parts]
+        for i, (part, place) in enumerate(origin.places):
+            if scores is not None:
+                new[part][place] = scores[i]  # type: ignore[index]
+        for i in range(len(nbest)) if order is None else order:
+            part, place = origin.places[i]
+            inner.write(out, origin.parts[part], [place], new[part])
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        inner, origin = self._format, like.raw if isinstance(like, TextList) else None
+        if inner is None:
+            JsonlReader().write_bad(out, bad, None)
+        else:
+            inner.write_bad(out, bad, origin.parts[0] if isinstance(origin, Origin) and origin.parts else None)
+
+    @property
+    def _format(self) -> Reader | None:
+        """The reader that lists are written with; None where the systems have several formats."""
+        each = [self.inner] if isinstance(self.inner, Reader) else self.inner
+        return each[0] if len({type(format_of(reader)) for reader in each}) == 1 else None
+
+
+def merge(
+    readers_and_paths: Sequence[tuple[Reader, PathLike]],
+    *,
+    duplicates: Duplicates = "drop",
+    base: str | None = None,
+    count: SkipCount | None = None,
+) -> Iterator[TextList]:
+    """The usable lists of several systems, merged; a list that is bad in one of them is bad.
+
+    Raises
+    ------
+    DataError: the ids do not go together; a bad list under the policy "error"; an unreadable file.
+    """
+    count = count if count is not None else SkipCount()
+    for found in _merged(readers_and_paths, duplicates, base):
+        if isinstance(found, BadList):
+            count.bad(found)
+        else:
+            count.good(found)
+            yield found
+
+
+def _merged(
+    readers_and_paths: Sequence[tuple[Reader, PathLike]], duplicates: Duplicates, base: str | None
+) -> Iterator[TextList | BadList]:
+    systems = [System(k, reader, path) for k, (reader, path) in enumerate(readers_and_paths, start=1)]
+    columns = UnitedColumns(systems, base)
+    seen: set[str] = set()
+    while heads := next_lists(systems, seen):
+        bad = next((head for _, head in heads if isinstance(head, BadList)), None)
+        parts = [(system, head) for system, head in heads if isinstance(head, TextList)]
+        if bad is None:
+            bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
+        yield columns.join(parts, duplicates) if bad is None else replace(bad, size=_size(heads))
+
+
+def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:
+    """How many candidates all systems have, as far as that is known."""
+    sizes = [head.size if isinstance(head, BadList) else len(head) + len(head.bad) for _, head in heads]
+    return None if None in sizes else sum(size for size in sizes if size is not None)

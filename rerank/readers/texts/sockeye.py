@@ -1,0 +1,160 @@
+"""The JSON lines of sockeye's translator (``--output-type json``), with or without n-best lists.
+
+Three lines this reads::
+
+    {"score": 0.3, "scores": [[0.3], [0.9]], "sentence_id": 1, "translation": "a b", "translations": ["a b", "a c"]}
+    {"score": 1.5, "scores": [1.5, 2.5], "sentence_id": 2, "translation": "d", "translations": ["d", "e"]}
+    {"score": 0.7, "sentence_id": 3, "translation": "f"}
+
+``translations`` and ``scores`` are missing where there is one translation only. A translation has one score or a list
+of them, the first of which is its own and the others those of target factors. Sockeye's scores are negative log
+probabilities, so the base score is their negative. An empty translation with an infinite score, sockeye's answer to an
+empty or unusable input, is a list without candidates.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.readers.base import BadList, NBestList, check_choice, readers
+from rerank.readers.streams import Writable
+from rerank.readers.texts.json_lines import Build, JsonReader, json_line, number_of, shown, text_of
+from rerank.readers.texts.pieces import ListError, Pieces, each, first_places, left_out
+from rerank.readers.texts.text_list import TextList
+
+_FACTORS = "translations_factors"
+
+
+class _Row(NamedTuple):
+    """One translation; ``nested`` says whether its scores are a list in the file."""
+
+    text: Any
+    values: list[Any]
+    nested: bool
+    factors: Any
+
+    def rescored(self, score: float) -> _Row:
+        return self._replace(values=[score, *self.values[1:]])
+
+
+@readers.add("sockeye")
+@dataclass(frozen=True)
+class SockeyeReader(JsonReader):
+    """Lists of sockeye.
+
+    Parameters
+    ----------
+    duplicates, ids: see ``JsonReader``.
+    scores: "cost" where lower is better, as sockeye writes them, or "score" (or "logprob") where higher is better.
+    """
+
+    scores: Literal["cost", "score", "logprob"] = "cost"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("scores", self.scores, ("cost", "score", "logprob"))
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new scores take the place of the old ones, negative for ``scores: cost``."""
+        assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
+        chosen = list(range(len(nbest)) if order is None else order)
+        if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
+            out.write(json_line(nbest.raw.head, nbest))
+            return
+        sign = -1.0 if self.scores == "cost" else 1.0
+        rows: list[_Row] = [nbest.raw.candidates[i] for i in chosen]
+        if scores is not None:
+            rows = [row.rescored(sign * float(scores[i]) + 0.0) for row, i in zip(rows, chosen, strict=True)]
+        item = dict(nbest.raw.head)
+        if rows:
+            item |= {"translation": rows[0].text, "score": rows[0].values[0], **rows[0].factors}
+        if "translations" in item or len(rows) > 1:
+            nested = any(row.nested for row in rows)
+            item["translations"] = [row.text for row in rows]
+            item["scores"] = [row.values if nested else row.values[0] for row in rows]
+        if _FACTORS in item:
+            item[_FACTORS] = [row.factors for row in rows]
+        out.write(json_line(item, nbest))
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``; as sockeye answers an input that it cannot use."""
+        item = self._empty_item(bad, like) | {"translation": "", "score": float("inf")}
+        out.write(json_line(item, bad))
+
+    def _id_key(self) -> str:
+        return "sentence_id"
+
+    def _builder(self) -> Build:
+        return self._list
+
+    def _list(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
+        """The list of one object. Raises ListError."""
+        rows = _rows(item)
+        found, faults = each(rows, _candidate)
+        widths = Counter(len(values) for _, values in found.values())
+        width = widths.most_common(1)[0][0] if widths else 1
+        for k, (_, values) in found.items():
+            if len(values) != width:
+                message = f"translation {k + 1} has {len(values)} scores; most of the list have {width}"
+                faults[k] = ListError("columns", message)
+        bad = left_out(faults, name, path, [line] * len(rows))
+        if bad and len(bad) == len(rows):
+            return BadList.of(bad)
+        places = [k for k in found if k not in faults]
+        kept = first_places([found[k][0] for k in places])
+        repeated = len(places) - len(kept)
+        if repeated and self.duplicates == "drop":
+            places = [places[k] for k in kept]
+        texts = [found[k][0] for k in places]
+        scores = np.array([found[k][1] for k in places], np.float64).reshape(len(places), width)
+        return TextList(
+            id=name, path=path, line=line, texts=texts, lines=[line] * len(texts),
+            scores=-scores + 0.0 if self.scores == "cost" else scores, duplicates=repeated, form="sockeye",
+            bad=tuple(bad), names=("score", *(f"factor{k}" for k in range(1, width))),
+            raw=Pieces(item, [rows[k] for k in places]),
+        )  # fmt: skip
+
+
+def _candidate(row: _Row, k: int) -> tuple[bytes, list[float]]:
+    """The text and the scores of translation ``k``. Raises ListError."""
+    if not row.values:
+        raise ListError("score", f"translation {k} has no score")
+    if not isinstance(row.factors, dict):
+        raise ListError("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
+    return text_of(row.text, f"translation {k}"), [
+        number_of(value, f"the score of translation {k}") for value in row.values
+    ]
+
+
+def _rows(item: dict[str, Any]) -> list[_Row]:
+    """The translations of an object, which nobody has looked into. Raises ListError."""
+    if "translations" not in item:
+        for key in ("translation", "score"):
+            if key not in item:
+                raise ListError("text" if key == "translation" else "score", f"the object has no {key!r}")
+        score = item["score"]
+        if item["translation"] == "" and isinstance(score, float) and score - score != 0.0:
+            return []
+        return [_Row(item["translation"], [score], False, {})]
+    texts, scores = item["translations"], item.get("scores")
+    factors = item.get(_FACTORS)
+    if not isinstance(texts, list):
+        raise ListError("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
+    for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
+        if not isinstance(values, list) or len(values) != len(texts):
+            found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+            raise ListError(
+                "columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations"
+            )
+    rows = []
+    for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
+        nested = isinstance(score, list)
+        rows.append(_Row(text, score if nested else [score], nested, factors[k] if factors is not None else {}))
+    return rows

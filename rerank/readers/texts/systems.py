@@ -1,0 +1,88 @@
+"""The lists of several systems side by side: which of them belong to the same input."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.streams import PathLike, stream_name
+from rerank.readers.texts.text_list import TextList
+
+
+def system_name(number: int) -> str:
+    """The source of a system's columns, and the column that is 1 for its candidates."""
+    return f"system_{number}"
+
+
+class System:
+    """The lists of one system, with a look at those to come."""
+
+    def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
+        self.number, self.path = number, stream_name(path)
+        self.names: tuple[str, ...] = ()
+        self.base = ""
+        self._lists = reader.read(path)
+        self._ahead: deque[TextList | BadList] = deque()
+        while self.names == () and self._next():  # as far as the first list that shows the columns
+            last = self._ahead[-1]
+            if isinstance(last, TextList) and len(last):
+                self.names, self.base = last.names, last.names[last.column]
+
+    @property
+    def head(self) -> TextList | BadList | None:
+        """The next list, None at the end."""
+        return self._ahead[0] if self._ahead or self._next() else None
+
+    def take(self) -> TextList | BadList:
+        """Go past the next list."""
+        return self._ahead.popleft()
+
+    def _next(self) -> bool:
+        found = next(self._lists, None)
+        if found is None:
+            return False
+        if isinstance(found, NBestList) and not isinstance(found, TextList):
+            raise RecipeError(f"the reader of {self.path} does not read texts; only lists of texts can be merged")
+        self._ahead.append(found)
+        return True
+
+
+def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, TextList | BadList]]:
+    """The next list of every system that has it; ``seen`` are the ids of those before."""
+    open_systems = [(system, system.head) for system in systems]
+    heads = [(system, head) for system, head in open_systems if head is not None]
+    good = {head.id for _, head in heads if isinstance(head, TextList)}
+    if all(name.isdecimal() for name in good):  # what is bad may have no number: then it stands in its place
+        numbers = [int(head.id) for _, head in heads if head.id.isdecimal()]
+        first = min(numbers, default=0)
+        heads = [(system, head) for system, head in heads if not head.id.isdecimal() or int(head.id) == first]
+        good &= {head.id for _, head in heads}
+    elif len(good) > 1 or len(heads) < len(systems):
+        raise _misaligned(open_systems)
+    if good & seen:  # lists in another order
+        raise _misaligned(open_systems)
+    seen |= good
+    for system, _ in heads:
+        system.take()
+    return heads
+
+
+def _misaligned(systems: list[tuple[System, TextList | BadList | None]]) -> DataError:
+    """Systems whose lists do not go together."""
+    shown = [
+        f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
+        for system, head in systems
+    ]
+    there = next(head for _, head in systems if head is not None)
+    message = f"the lists of the systems do not go together: {', '.join(shown)}; all files need lists with the same "
+    message += "ids in the same order (only a list whose id is a whole number can be left out)"
+    return DataError(message, path=there.path, line=there.line, list_id=there.id)
+
+
+def other_columns(system: System, found: TextList) -> BadList | None:
+    """A bad list if the columns are not those of the system's first list."""
+    if not len(found) or (found.names == system.names and found.names[found.column] == system.base):
+        return None
+    message = f"the columns are {', '.join(found.names)}; those of the file's first list are {', '.join(system.names)}"
+    return BadList(found.id, found.path, found.line, "columns", message)

@@ -1,0 +1,1 @@
+"""Lists of parse trees, and their gold trees."""

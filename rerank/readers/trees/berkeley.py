@@ -1,0 +1,76 @@
+"""The n-best lists of the Berkeley parser, and lists with several scores a candidate.
+
+Three lines of each variant this reads; the first line of a file tells which it is::
+
+    1	wsj_0001-1
+    -81.52 -79.3 0.25
+    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+
+    -81.52	( (S (NP (PRP It)) (VP (VBD rained)) (. .)) )
+    -85.01	( (S (NP (PRP It)) (VP (VBN rained)) (. .)) )
+    -Infinity	(())
+
+The first variant is that of ``charniak``, header included. The second is the parser's own k-best output: scores and
+tree of a candidate on one line, a blank line behind every list, the ordinal of the list as its id. A failed parse,
+``(())``, is no candidate; a list of nothing else has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rerank.readers.base import BadList, NBestList, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import Writable
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.readers.trees.parses import NextList, Parts, numbers, score_text
+
+_LOOK = 1 << 8
+_GROUPS = "groups"  # the variant without headers
+
+
+@readers.add("berkeley")
+@dataclass(frozen=True)
+class BerkeleyReader(CharniakReader):
+    """Lists of the Berkeley parser; the options are those of ``ParseReader``."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; a list is written in the variant it was read in."""
+        if nbest.form != _GROUPS:
+            super().write(out, nbest, order, scores)
+            return
+        chosen = range(len(nbest)) if order is None else order
+        parts = [score_text(nbest, i, scores) + b"\t" + nbest.texts[i] + b"\n" for i in chosen]
+        out.write(b"".join(parts or [b"(())\n"]) + b"\n")
+
+    def _grammar(self, lines: LineReader) -> NextList:
+        first, *second = lines.ahead(2)
+        words = first.split()
+        grouped = b"(" in first and (not words[0].isdigit() or numbers(first.partition(b"(")[0]))
+        damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
+        return self._next_group if grouped or damaged else self._next_list
+
+    def _next_group(self, lines: LineReader, ordinal: int) -> NBestList | BadList:
+        """The lines up to the next blank one."""
+        first, size = lines.number + 1, 0
+        looked = _LOOK
+        while size == 0:
+            look = lines.ahead(looked)
+            size = next((i for i, line in enumerate(look) if not line.strip()), len(look) if len(look) < looked else 0)
+            looked *= 2
+        lines.take(size)
+        scores, texts, places = [], [], []
+        for place, line in enumerate(look[:size], first):
+            before, bracket, tree = line.partition(b"(")
+            if bracket and not tree.strip(b"() \t"):
+                continue
+            scores.append(before)
+            texts.append(bracket + tree if bracket else line)
+            places.append(place)
+        parts = Parts(str(ordinal), first, b"", scores, texts, places, places)
+        return self._build(parts, lines, _GROUPS)

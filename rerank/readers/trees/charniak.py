@@ -1,0 +1,141 @@
+"""The n-best lists of the Charniak and BLLIP parsers: a header, then a score line and a tree line per candidate.
+
+Three lines this reads::
+
+    1	wsj_0001-1
+    -81.52
+    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+
+The header is the number of candidates and, as the rest of its line, the list's id; where it has no id, the id is
+the ordinal of the list in the file, from 0. Lines between lists may be blank, lines within a list may not. A score
+line holds one or more numbers, the first of which is the base score; lists that were reranked carry the new score
+there and the old ones behind it.
+
+After a bad list reading goes on where the next one seems to start: at a line behind a blank line that is neither
+a score nor a tree, or at a header that has a score line and a tree line below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rerank.readers.base import BadList, NBestList, excerpt, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import Writable
+from rerank.readers.trees.parses import Fault, NextList, ParseReader, Parts, numbers, score_text
+
+_LOOK = 1 << 12  # lines looked at first, however many candidates a header claims
+
+
+@readers.add("charniak")
+@dataclass(frozen=True)
+class CharniakReader(ParseReader):
+    """Lists of the Charniak and BLLIP parsers; the options are those of ``ParseReader``."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new and old scores share the score line, separated by tabs."""
+        chosen = range(len(nbest)) if order is None else order
+        parts = [f"{len(chosen)}\t{nbest.id}\n".encode("utf-8", "surrogateescape")]
+        for i in chosen:
+            parts += [score_text(nbest, i, scores), b"\n", nbest.texts[i], b"\n"]
+        out.write(b"".join([*parts, b"\n"]))
+
+    def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
+        return self._next_list
+
+    def _next_list(self, lines: LineReader, ordinal: int) -> NBestList | BadList:
+        head = lines.ahead(1)[0]
+        lines.take(1)
+        first, name = lines.number, str(ordinal)
+        if not _is_header([head]):
+            message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
+            return _bad(lines, name, Fault("header", message, first))
+        count, *rest = head.split(None, 1)
+        if rest and _is_tree(rest[0]):
+            message = f"found {excerpt(head)} where a list starts: a tree is no id; is this a file of another parser?"
+            return _bad(lines, name, Fault("header", message, first))
+        if rest and self.ids == "file":
+            name = rest[0].strip().decode("utf-8", "surrogateescape")
+        size = 2 * int(count)
+        fault = _find_fault(lines, size)
+        if fault is not None:
+            return _bad(lines, name, fault)
+        body = lines.ahead(size)
+        lines.take(size)
+        end = first + size + 1
+        parts = Parts(name, first, head, body[0::2], body[1::2], range(first + 2, end, 2), range(first + 1, end, 2))
+        return self._build(parts, lines, "header")
+
+
+def _is_tree(line: bytes) -> bool:
+    return line.lstrip()[:1] == b"("
+
+
+def _is_header(look: list[bytes]) -> bool:
+    """Is ``look[0]`` a header? Where there is a second line and it is a tree, the first is a whole-number score."""
+    word = look[0].split(None, 1)[:1]
+    return bool(word) and word[0].isdigit() and len(word[0]) < 10 and not (len(look) > 1 and _is_tree(look[1]))
+
+
+def _is_start(look: list[bytes]) -> bool:
+    """Are the first three lines a header and a candidate? Nothing within a list looks so."""
+    return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
+
+
+def _bad(lines: LineReader, name: str, fault: Fault) -> BadList:
+    """A bad list; ``lines`` goes past it, from the line of the fault on."""
+    lines.take(max(0, fault.line - 1 - lines.number))
+    while look := lines.ahead(3):
+        blank = not look[0].strip()
+        if blank:
+            if not lines.skip_blank():
+                break
+            look = lines.ahead(3)
+            if _is_header(look) or not (_is_tree(look[0]) or numbers(look[0])):
+                break
+        elif _is_start(look):
+            break
+        lines.take(1)
+    return BadList(name, lines.path, fault.line, fault.reason, fault.message)
+
+
+def _find_fault(lines: LineReader, size: int) -> Fault | None:
+    """What keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a header.
+
+    A header may claim any number; no more is looked at than twice what is there.
+    """
+    looked = _LOOK
+    while True:
+        look = lines.ahead(min(looked, size + 2))
+        fault = _misfit(look, size, lines.number + 1)
+        if fault is not None or len(look) < looked:
+            break
+        looked *= 2
+    if fault is None and len(look) < size:
+        fault = _too_few(size, len(look), lines.number + 1)
+    return fault
+
+
+def _misfit(look: list[bytes], size: int, first: int) -> Fault | None:
+    """The first of the lines ``look``, whose numbers count from ``first``, that does not fit its place."""
+    body = look[:size]
+    if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
+        for i, line in enumerate(body):
+            if not line.strip() or _is_start(look[i : i + 3]):
+                return _too_few(size, i, first)
+    after = look[size:]
+    if after and after[0].strip() and not _is_header(after):
+        message = f"more follows than the {size // 2} candidates of the header: found {excerpt(after[0])}"
+        return Fault("too many", f"{message}; expected a blank line or the next header", first + size)
+    return None
+
+
+def _too_few(size: int, found: int, first: int) -> Fault:
+    extra = " and a score without its tree" if found % 2 else ""
+    message = f"the header says {size // 2} candidates; found {found // 2}{extra}"
+    return Fault("too few", message, first + found)

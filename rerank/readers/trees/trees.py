@@ -1,0 +1,218 @@
+"""Bracketed trees as flat arrays, parsed by a kernel over bytes.
+
+Three lines this reads (one tree each; white space, line breaks included, is free)::
+
+    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+    ( (S (NP-SBJ (-NONE- *)) (VP (VB Go))))
+    (TOP (NP (NN Art)))
+
+A node with one word below it and nothing else is a preterminal; a word beside other children is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolIndex, SymbolTable, find_slot, hash_bytes
+from rerank.kernels.compile import kernel
+
+if TYPE_CHECKING:
+    import nltk  # takes a second and 95 MB: only where a user asks for its trees
+
+DEEPEST = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
+OPEN, CLOSE = np.uint8(ord("(")), np.uint8(ord(")"))
+
+
+class Trees(NamedTuple):
+    """T trees with n nodes in all, each tree in preorder; a preterminal and its word are one node.
+
+    The children of node i start at i + 1; the sibling after c is c + size[c].
+    """
+
+    first: np.ndarray  # int64 [T + 1]: nodes of tree t are first[t]..first[t + 1]
+    label: np.ndarray  # int32 [n]: symbol id of the label
+    word: np.ndarray  # int32 [n]: symbol id of a preterminal's word, -1 for nonterminals
+    parent: np.ndarray  # int32 [n]: node index of the parent, -1 for a root
+    size: np.ndarray  # int32 [n]: nodes of the subtree, itself included
+    start: np.ndarray  # int32 [n]: first leaf position of the span
+    end: np.ndarray  # int32 [n]: one past its last leaf position
+
+
+_MESSAGES = {
+    1: "text outside of a tree; a tree starts with '('",
+    2: "a ')' without its '('",
+    3: "the tree is not closed: a ')' is missing",
+    4: "a word beside other children; every word needs a preterminal of its own, as (NN word)",
+    5: "a node without children; expected (label word) or (label (child) ...)",
+    6: "no tree; expected '(...)'",
+    7: "more than one tree where one was expected",
+}
+_FULL = 8  # code of the kernel for more new symbols than there is room for
+ROOM = 1 << 8  # new symbols of one call, at first
+
+
+@kernel
+def _is_space(byte: np.uint8) -> bool:
+    return bool(byte == 32 or 9 <= byte <= 13)
+
+
+@kernel
+def _ends_token(byte: np.uint8) -> bool:
+    return byte in (OPEN, CLOSE) or _is_space(byte)
+
+
+@kernel
+def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variables
+    data: np.ndarray, bounds: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int, out: Trees, new: np.ndarray
+) -> tuple[int, int, int, int]:
+    """Parse the trees at ``data[bounds[t]:bounds[t + 1]]`` (uint8; int64 [T + 1]) into ``out``.
+
+    ``keys, ids`` are a SymbolIndex with room for all symbols that ``new`` (int64 [:, 2]) can take; symbols not in it
+    get the ids ``known, known + 1, ...`` and their places (first and last byte) go to ``new``.
+
+    Returns (error code, byte position of the error, tree of the error, number of new symbols); code 0 is
+    success, ``_FULL`` means that ``new`` is too short.
+    """
+    node, fresh = 0, 0
+    for t in range(bounds.shape[0] - 1):
+        out.first[t] = node
+        position, current, leaves = bounds[t], -1, 0
+        root = node
+        while position < bounds[t + 1]:
+            byte = data[position]
+            if _is_space(byte):
+                position += 1
+                continue
+            if byte == CLOSE:
+                if current < 0:
+                    return 2, position, t, fresh
+                out.size[current] = node - current
+                out.end[current] = leaves
+                if out.size[current] == 1 and out.word[current] < 0:
+                    return 5, position, t, fresh
+                current = out.parent[current]
+                position += 1
+                continue
+            if current < 0 and node > root:
+                return (7 if byte == OPEN else 1), position, t, fresh
+            is_label = byte == OPEN
+            if is_label:
+                position += 1
+                while position < bounds[t + 1] and _is_space(data[position]):
+                    position += 1
+            elif current < 0:
+                return 1, position, t, fresh
+            begin = position
+            while position < bounds[t + 1]:
+                byte = data[position]
+                if _ends_token(byte):
+                    break
+                position += 1
+            h = hash_bytes(data, begin, position)
+            slot = find_slot(keys, h)
+            if keys[slot] != h:
+                if fresh == new.shape[0]:
+                    return _FULL, begin, t, fresh
+                keys[slot] = h
+                ids[slot] = known + fresh
+                new[fresh, 0], new[fresh, 1] = begin, position
+                fresh += 1
+            if is_label:
+                if current >= 0 and out.word[current] >= 0:
+                    return 4, begin, t, fresh
+                out.label[node], out.word[node] = ids[slot], -1
+                out.parent[node], out.start[node] = current, leaves
+                current = node
+                node += 1
+            else:
+                if node != current + 1 or out.word[current] >= 0:
+                    return 4, begin, t, fresh
+                out.word[current] = ids[slot]
+                leaves += 1
+        if current >= 0:
+            return 3, bounds[t + 1], t, fresh
+        if node == root:
+            return 6, bounds[t], t, fresh
+    out.first[bounds.shape[0] - 1] = node
+    return 0, 0, 0, fresh
+
+
+def parse_brackets(
+    texts: list[bytes],
+    symbols: SymbolTable,
+    *,
+    path: str | None = None,
+    lines: Sequence[int] | None = None,
+    list_id: str | None = None,
+) -> Trees:
+    """The bracketed trees ``texts`` as ``Trees``; new labels and words enter ``symbols``.
+
+    ``lines`` (line number of every text), ``path`` and ``list_id`` say in errors where the texts are from.
+
+    Raises
+    ------
+    DataError: unbalanced brackets, words without a preterminal, nodes without children, not exactly one tree a text.
+    """
+    raw = b"".join(texts)
+    data = np.frombuffer(raw, dtype=np.uint8)
+    bounds = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=bounds[1:])
+    nodes = raw.count(b"(")
+    label, word, parent, size, start, end = (np.empty(nodes, np.int32) for _ in range(6))
+    out = Trees(np.zeros(len(texts) + 1, np.int64), label, word, parent, size, start, end)
+    code, room = _FULL, ROOM
+    while code == _FULL:  # symbols that had room are known when the trees are parsed again
+        symbols.reserve(room)
+        new = np.empty((room, 2), np.int64)
+        index: SymbolIndex = symbols.index
+        code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.ids, len(symbols), out, new)
+        symbols.adopt(raw, new[:fresh])
+        room *= 4
+    if code:
+        line = None if lines is None else lines[tree] + raw.count(b"\n", bounds[tree], position)
+        near = raw[max(position - 20, bounds[tree]) : min(position + 20, bounds[tree + 1])].decode("utf-8", "replace")
+        raise DataError(f"{_MESSAGES[code]} (near {near!r})", path=path, line=line, list_id=list_id)
+    return out
+
+
+def brackets(trees: Trees, tree: int, symbols: SymbolTable) -> str:
+    """Tree ``tree`` as a bracketed text."""
+    parts: list[str] = []
+    open_nodes: list[int] = []
+    for node in range(int(trees.first[tree]), int(trees.first[tree + 1])):
+        while open_nodes and open_nodes[-1] != trees.parent[node]:
+            open_nodes.pop()
+            parts.append(")")
+        word = int(trees.word[node])
+        parts.append(f"{' ' if open_nodes else ''}({symbols.text(int(trees.label[node]))}")
+        parts.append(f" {symbols.text(word)}" if word >= 0 else "")
+        open_nodes.append(node)
+    return "".join(parts) + ")" * len(open_nodes)
+
+
+def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> nltk.Tree:
+    """Tree ``tree`` as an ``nltk.Tree``, the type users get.
+
+    Raises
+    ------
+    DataError: the tree has more than ``DEEPEST`` levels.
+    """
+    import nltk
+
+    first, last = int(trees.first[tree]), int(trees.first[tree + 1])
+    built: dict[int, nltk.Tree] = {}
+    level: dict[int, int] = {-1: 0}
+    for node in range(first, last):
+        level[node] = level[int(trees.parent[node])] + 1
+        if level[node] > DEEPEST:
+            raise DataError(f"a tree of more than {DEEPEST} levels; nltk cannot handle it: leave this list out")
+        word = int(trees.word[node])
+        children = [] if word < 0 else [symbols.text(word)]
+        built[node] = nltk.Tree(symbols.text(int(trees.label[node])), children)
+        if node > first:
+            built[int(trees.parent[node])].append(built[node])
+    return built[first]

@@ -1,0 +1,1 @@
+"""YAML to typed settings."""

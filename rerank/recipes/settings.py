@@ -1,0 +1,174 @@
+"""What the settings of all recipes share: sections without unknown keys, changes of dotted keys, grids."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import nearest, texts_in
+
+Settings = dict[str, Any]
+MOST_POINTS = 10_000  # of a grid, and runs of a recipe
+
+# Counts that a run's time or memory grows with: what no use reaches is a slip, and would never end.
+Epochs = Annotated[int, Field(ge=1, le=100_000)]
+Samples = Annotated[int, Field(ge=100, le=1_000_000)]
+Workers = Annotated[int, Field(ge=1, le=1024)]
+Sections = Annotated[int, Field(ge=1, le=100_000)]
+FoldCount = Annotated[int, Field(ge=2, le=10_000)]
+Examples = Annotated[int, Field(ge=0, le=10_000)]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000)]
+
+
+class Section(BaseModel):
+    """A part of a recipe: no unknown keys, no change once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+S = TypeVar("S", bound=Section)
+
+
+def named(value: Any, name: str) -> Any:
+    """The settings of a part that name none are those of the default part."""
+    return {"name": name, **value} if isinstance(value, dict) else value
+
+
+def literal(path: str) -> str:
+    """A pattern in which there is nothing to fill in."""
+    return path.replace("{", "{{").replace("}", "}}")
+
+
+def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
+    """Every combination of one value for each key, the last key varying fastest; one empty point without keys.
+
+    Raises
+    ------
+    RecipeError: there are more than ``MOST_POINTS``.
+    """
+    count = math.prod(map(len, grid.values()))
+    if count > MOST_POINTS:
+        raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def require_few_runs(count: int) -> None:
+    """Refuse more runs than a recipe may have.
+
+    Raises
+    ------
+    RecipeError: there are more than ``MOST_POINTS``.
+    """
+    if count > MOST_POINTS:
+        raise RecipeError(f"{count:,} runs, with their grids and seeds; at most {MOST_POINTS:,} are made", key="runs")
+
+
+def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
+    """The recipe, or section of one, that ``settings`` describe.
+
+    Raises
+    ------
+    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where they stand.
+    """
+    try:
+        return model.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(":"))  # a colon: a union's tag
+        if first["type"] == "extra_forbidden":
+            parent = _settings_at(model, first["loc"][:-1])
+            message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
+        elif first["type"] == "missing":
+            message = "is missing"
+        else:
+            message = f"found {_excerpt(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise RecipeError(message, key=key, path=path) from None
+
+
+def _excerpt(value: Any) -> str:
+    """The start of a value for a message."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _settings_at(section: type[Section], location: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist at a place of a section."""
+    model: type[BaseModel] = section
+    for part in location:
+        if part in model.model_fields:
+            model = _section_in(model.model_fields[str(part)].annotation) or model
+    return list(model.model_fields)
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:
+    """The class of settings in a type such as ``dict[str, Settings] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
+
+
+def files_named(settings: Any, root: str = "") -> list[str]:
+    """The files that texts in nested settings name, ``{root}`` filled in."""
+    found = (text.replace("{root}", root) for text in texts_in(settings))
+    return [text for text in found if os.path.isfile(text)]
+
+
+def changed(settings: Settings, changes: Settings) -> Settings:
+    """A copy of ``settings`` in which the dotted keys of ``changes`` have other values, see ``assign_all``."""
+    copy: Settings = _copy(settings)
+    assign_all(copy, changes)
+    return copy
+
+
+def assign_all(settings: Settings, changes: Settings) -> list[str]:
+    """Set dotted keys, in any order: what is around a setting, and the name of a part, come before it.
+
+    So no change undoes another. Returns what settings a new name has left out, in words.
+    """
+    said = []
+    for key in sorted(changes, key=lambda key: (key.count("."), not key.endswith(".name"))):
+        before = assign(settings, key, changes[key])
+        if len(before) > 1:
+            own = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
+            said.append(f"{key} {changes[key]} takes the place of {before['name']}, and of its settings ({own})")
+    return said
+
+
+def undone(key: str, changes: Iterable[str]) -> bool:
+    """Does one of the dotted keys of later ``changes`` undo what was set at ``key``?"""
+    return any(
+        key == each or key.startswith(f"{each}.") or (each.endswith(".name") and key.startswith(each[: -len("name")]))
+        for each in changes
+    )
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(entry) for key, entry in value.items()}
+    return value
+
+
+def assign(settings: Settings, key: str, value: Any) -> Settings:
+    """Set a dotted key; a change of a part's ``name`` drops the settings of the part it replaces, and returns them."""
+    *parents, last = key.split(".")
+    node = settings
+    for part in parents:
+        child = node.setdefault(part, {})
+        if child is None:
+            child = node[part] = {}
+        if not isinstance(child, dict):
+            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
+        node = child
+    dropped: Settings = {}
+    if last == "name" and parents and node.get("name") not in (None, value):
+        dropped = dict(node)
+        node.clear()
+    node[last] = value
+    return dropped

@@ -1,0 +1,110 @@
+"""Recipes over lists of texts: translations, transcripts, samples of a language model."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from rerank.readers.several import file_count, make_reader, split_paths
+from rerank.recipes.recipe import ListRecipe, SplitName, SplitSettings, TemplateSettings
+from rerank.recipes.settings import Section, Settings, literal, named
+
+# What a task measures, and looks at, unless its recipe says so.
+METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
+SETS = {"translation": "dptm", "speech": "speech", "ranking": "text"}
+
+
+class TextDataSettings(SplitSettings):
+    """Where lists of texts, their sources and their references are.
+
+    sources: a file of one source a line, null where the lists hold theirs (or have none). references: one pattern or
+    several, null where the lists hold theirs. form: what is in a file of references: one a line, several separated by
+    tabs, or ``id ||| reference`` lines.
+    """
+
+    sources: str | None = "{root}/{split}.src.gz"
+    references: tuple[str, ...] | None = ("{root}/{split}.ref.gz",)
+    form: Literal["lines", "tab", "id"] = "lines"
+    reader: Settings = Field(default_factory=lambda: {"name": "moses"})
+
+    @field_validator("references", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("reader", mode="before")
+    @classmethod
+    def _moses(cls, value: Any) -> Any:
+        return named(value, "moses")
+
+    def files(self, split: str) -> dict[str, list[str]]:
+        """All files of a split, by what they hold."""
+        lists = self.fill("nbest", self.nbest, split)
+        several = file_count(make_reader(self.reader, "data.reader")) != 1
+        found = {"nbest": split_paths(lists) if several else [lists]}
+        if self.sources is not None:
+            found["sources"] = [self.fill("sources", self.sources, split)]
+        if self.references is not None:
+            found["references"] = [self.fill("references", pattern, split) for pattern in self.references]
+        return found
+
+    def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
+        """The same settings for one set of files."""
+        changes = {
+            "nbest": literal(nbest),
+            "references": (literal(gold),),
+            "sources": literal(sources) if sources is not None else None,
+        }
+        return self.model_copy(update=changes)
+
+
+class TextFeatureSettings(TemplateSettings):
+    """Templates of texts: the sets are dense, dptm, translation, text and speech."""
+
+    set: str | None = "dptm"
+
+
+class MertSettings(Section):
+    """After training, the weights of the dense columns, of the base score and of the learned sparse score as a whole
+    are set for the best corpus score of a split by minimum error rate training (Och 2003).
+
+    split: the lists to tune on. predictor: whose weights make the sparse score. The others are those of
+    ``rerank.learn.mert.mert``: random directions an iteration, random restarts, iterations at most, the window over
+    neighbouring intervals.
+    """
+
+    split: SplitName = "tune"
+    predictor: Literal["last", "average"] = "average"
+    settings: Settings = Field(default_factory=dict)
+
+
+class TextRecipe(ListRecipe):
+    """Everything that determines a result of reranking texts."""
+
+    task: Literal["translation", "speech", "ranking"] = "translation"
+    data: TextDataSettings = TextDataSettings()
+    features: TextFeatureSettings = TextFeatureSettings()
+    metric: Settings = Field(default_factory=lambda: {"name": "bleu"})
+    mert: MertSettings | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_task(cls, values: Any) -> Any:
+        """A task brings its own metric and templates."""
+        if not isinstance(values, dict) or (task := values.get("task", "translation")) not in METRICS:
+            return values
+        features = values.get("features", {})
+        if isinstance(features, dict):
+            features = {"set": SETS[task], **features}
+        return {**values, "metric": named(values.get("metric", {}), METRICS[task]), "features": features}
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """All splits that are read, the training split first."""
+        return tuple(dict.fromkeys([*self.data.splits, *([self.mert.split] if self.mert else [])]))
+
+    @property
+    def predictor(self) -> str:
+        """Whose choices are written out and shown."""
+        return "mert" if self.mert is not None else self.training.predictor

@@ -1,0 +1,1 @@
+"""The course of a recipe over lists, from extraction to the report."""

@@ -1,0 +1,78 @@
+"""The base score in a run: what weighs it where there is no dev split, and whether training beats the base."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.data.shards import Lists, section
+from rerank.learn.base import Weights
+from rerank.learn.base_weight import AUTO, START, start_weight
+from rerank.learn.trainer import Training
+from rerank.metrics.base import Metric
+from rerank.models.model import Model
+from rerank.recipes.recipe import ListRecipe
+
+log = logging.getLogger("rerank")
+HELD_OUT = "held-out training lists"  # what stands in for a dev split where there is none
+
+
+def training_base(warm_start: str | None, corpus: Lists) -> float:
+    """The weight of the base score while a learner trains: that of the model which it goes on from, if there is one."""
+    if warm_start is not None:
+        return float(Model.load(warm_start).about.get("training_base", START))
+    return start_weight(corpus)
+
+
+def held_out(corpus: Lists) -> tuple[Lists, Lists]:
+    """All but the last tenth of the training lists, and that tenth, a list at least, to weigh the base score on.
+
+    Raises
+    ------
+    RecipeError: there is one list.
+    """
+    lists = corpus.list_count
+    if lists < 2:
+        message = (
+            f"{lists} training list and no dev split: nothing to weigh the base score on; name data.dev or a number"
+        )
+        raise RecipeError(message, key="learner.base")
+    first = lists - max(1, lists // 10)
+    log.warning(
+        "no dev split: the last %d of %d training lists held out to choose epoch and weight of the base score; "
+        "name data.dev, or a number as learner.base to train on all of them", lists - first, lists,
+    )  # fmt: skip
+    return section(corpus, 0, first), section(corpus, first, lists)
+
+
+def judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:
+    """What metrics.json says of the base score; where none of its epochs beats the base, an automatic weight leaves
+    nothing but the base score in ``training``.
+
+    setting: the recipe's; training: the weight while the learner trained; votes: that at the start of the predictors
+    that vote, of which the last is the last predictor; weights: those of the other predictors; dev: what the base
+    scores on ``split``, by which epochs were chosen; beaten: whether the epoch that was kept scores better; kept:
+    whether the model is the base itself.
+    """
+    best = next(line for line in training.history if line["epoch"] == training.epoch)
+    setting = recipe.learner.get("base")
+    sign = -1.0 if metric.lower_is_better else 1.0
+    beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
+    kept = beaten is False and setting == AUTO
+    start = getattr(training.learner, "base", 0.0)
+    found = training.weights["last"].base - training.learner.last(training.state).base
+    if kept:
+        training.weights = {name: Weights(np.zeros_like(own.w), 1.0) for name, own in training.weights.items()}
+    return {
+        "setting": setting,
+        "training": start,
+        "votes": max(0.0, start + found),
+        "weights": {name: own.base for name, own in training.weights.items()},
+        "dev": best.get("dev_base"),
+        "split": split,
+        "beaten": beaten,
+        "kept": kept,
+    }

@@ -1,0 +1,105 @@
+"""The corpora that a recipe is about, extracted or from the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import ModelError, RecipeError
+from rerank.data.shards import Lists
+from rerank.engines.settings import Engine
+from rerank.extraction.content import metric_of
+from rerank.extraction.extraction import CorpusCache, Extracted
+from rerank.features.table import FeatureTable, HashedTable, Table
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import ListStatistics
+from rerank.models.model import Model, recipe_of
+from rerank.recipes.recipe import ListRecipe
+from rerank.storage.files import remove_leftovers
+
+ODD = "absent", "unknown_columns", "lowest_first"  # what is said of scores where it is so; see SkipCount
+
+
+def cache_of(directory: Path) -> CorpusCache:
+    """The cache that runs below one directory share."""
+    return CorpusCache(directory.absolute().parent / ".cache")
+
+
+@dataclasses.dataclass
+class Data:
+    """The corpora of a recipe: its training split, table, and the other splits by name."""
+
+    training: Extracted
+    table: Table
+    key: str
+    others: dict[str, Extracted]
+
+    @staticmethod
+    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...], engine: Engine | None = None) -> Data:
+        """Extract, by ``engine``, or take from the cache, the training split and ``splits``."""
+        store = cache_of(directory)
+        remove_leftovers(store.directory)
+        training, table, key = store.training(recipe, engine)
+        others = {
+            split: training if split == recipe.data.train else store.split(recipe, split, table, key, engine)
+            for split in splits
+        }
+        return Data(training, table, key, others)
+
+    def size(self) -> dict[str, int]:
+        """Lists, candidates and nonzeros of all splits together, and the columns of all."""
+        corpora = [extracted.corpus for extracted in {"": self.training, **self.others}.values()]
+        return {
+            "lists": sum(corpus.list_count for corpus in corpora),
+            "candidates": sum(corpus.candidate_count for corpus in corpora),
+            "nonzeros": sum(corpus.nonzeros for corpus in corpora),
+            "columns": self.training.corpus.width,
+        }
+
+    def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
+        """What metrics.json says of every split."""
+        found = {}
+        for split, extracted in {recipe.data.train: self.training, **self.others}.items():
+            corpus = extracted.corpus
+            found[split] = {
+                "lists": corpus.list_count,
+                "candidates": corpus.candidate_count,
+                "nonzeros": corpus.nonzeros,
+                "columns": corpus.width,
+                "seconds": extracted.about["seconds"],
+                "skipped": extracted.about["skipped"],
+                "skipped_candidates": extracted.about["skipped_candidates"],
+                "duplicates": extracted.about["duplicates"],
+                **{key: extracted.about[key] for key in ODD if key in extracted.about},
+                "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
+            }
+        return found
+
+
+def same_columns(a: Table, b: Table) -> bool:
+    """Do the columns of both tables mean the same features?"""
+    if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
+        return np.array_equal(a.hashes, b.hashes)
+    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
+
+
+def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
+    """The dev split that a model was tuned on (from the cache, or extracted again), and its metric.
+
+    Its dense columns are standardised: see ``standard_weights``.
+
+    Raises
+    ------
+    RecipeError: it had none.
+    ModelError: the model is of something else than lists, or its training data have changed.
+    """
+    recipe = recipe_of(model)
+    if recipe.data.dev is None:
+        raise RecipeError("the model was trained without a dev split", key="data.dev")
+    data = Data.load(recipe, directory, (recipe.data.dev,))
+    if not same_columns(data.table, model.table):
+        raise ModelError("the training data have changed since the model was trained")
+    return data.others[recipe.data.dev].corpus, metric_of(recipe)

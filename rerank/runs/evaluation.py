@@ -1,0 +1,170 @@
+"""Selections scored: what a choice of one candidate a list is worth, and whether two choices differ."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.data.shards import Lists, reference_rows
+from rerank.extraction.content import metric_of
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import statistics_of
+from rerank.metrics.significance import TestName, compare
+from rerank.recipes.recipe import load_recipe
+from rerank.storage.arrays import DAMAGE, open_archive
+from rerank.storage.files import new_file
+from rerank.storage.strict_json import as_json
+
+# An archive that promises more is damaged: bytes of ids, and statistics of a candidate.
+MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Choices over the lists of one split, as the statistics rows that they gather.
+
+    ids: of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K]; path: the
+    file that they were read from.
+    """
+
+    ids: list[str]
+    signature: str
+    reference: np.ndarray
+    rows: dict[str, np.ndarray]
+    path: str | None = None
+
+    @staticmethod
+    def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
+        """``chosen``: by name, the candidate of every list (int64 [L], -1 for none)."""
+        rows = {name: statistics_of(corpus, choice) for name, choice in chosen.items()}
+        return Selections(ids, metric.signature, reference_rows(corpus), rows)
+
+    def reports(self, metric: Metric) -> dict[str, dict[str, float]]:
+        """All measures of every selection."""
+        total = self.reference.sum(axis=0)
+        return {name: metric.report(rows.sum(axis=0), total) for name, rows in self.rows.items()}
+
+    def significance(
+        self, metric: Metric, pairs: list[tuple[str, str]], test: TestName, samples: int, seed: int
+    ) -> dict[str, dict[str, object]]:
+        """The test of each pair (a, b), under the key ``a_vs_b``; the difference is a's score minus b's."""
+        return {
+            f"{a}_vs_{b}": compare(
+                metric, self.rows[a], self.rows[b], self.reference, test=test, samples=samples, seed=seed
+            ).as_dict()
+            for a, b in pairs
+        }
+
+    def save(self, path: Path) -> None:
+        """Write an .npz without objects; it appears under its name only when complete."""
+        header = as_json({"ids": self.ids, "signature": self.signature})
+        arrays: dict[str, Any] = {f"rows_{name}": rows for name, rows in self.rows.items()}
+        with new_file(path) as new, new.open("wb") as stream:
+            text = np.frombuffer(header.encode(), np.uint8)
+            np.savez_compressed(stream, header=text, reference=self.reference, **arrays)
+
+    @staticmethod
+    def load(path: Path) -> Selections:
+        """Read what ``save`` wrote.
+
+        Raises
+        ------
+        DataError: missing or damaged.
+        """
+        try:
+            with open_archive(path) as stored:
+                header = json.loads(stored.read("header", np.uint8, (None,), MOST_HEADER).tobytes())
+                ids, signature = [str(each) for each in header["ids"]], str(header["signature"])
+                most = 8 * len(ids) * MOST_STATISTICS
+                reference = stored.read("reference", np.float64, (len(ids), None), most)
+                rows = {
+                    name[5:]: stored.read(name, np.float64, (len(ids), None), most)
+                    for name in stored.names
+                    if name.startswith("rows_")
+                }
+                if len({each.shape for each in rows.values()}) > 1:
+                    raise ValueError("its selections have statistics of different kinds")
+                return Selections(ids, signature, reference, rows, str(path))
+        except FileNotFoundError:
+            raise DataError("no such file; has the run finished?", path=str(path)) from None
+        except DAMAGE as error:
+            raise DataError(f"damaged: {error}; run the recipe again", path=str(path)) from None
+
+
+def compare_selections(
+    a: Selections, b: Selections, name_a: str, name_b: str, metric: Metric, test: TestName, samples: int, seed: int
+) -> dict[str, object]:
+    """Significance of ``name_a`` of ``a`` against ``name_b`` of ``b``, two runs over the same lists.
+
+    Raises
+    ------
+    DataError: the runs do not share lists or metric, or a selection is missing.
+    """
+    if a.signature != b.signature:
+        raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}", path=b.path)
+    if a.ids != b.ids or not np.array_equal(a.reference, b.reference):
+        raise DataError("the runs do not have the same test lists; compare runs over the same data", path=b.path)
+    for name, selections in ((name_a, a), (name_b, b)):
+        _check_rows(selections, metric)
+        if name not in selections.rows:
+            message = f"no predictor {name!r} in the run; it has {', '.join(sorted(selections.rows))}"
+            message += " (run it with training.vote: true)" if name == "voted" else ""
+            raise DataError(message, path=selections.path)
+    return compare(metric, a.rows[name_a], b.rows[name_b], a.reference, test=test, samples=samples, seed=seed).as_dict()
+
+
+def compare_runs(
+    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int
+) -> list[tuple[str, dict[str, Any]]]:
+    """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+
+    Raises
+    ------
+    DataError: a directory without results, or runs over other lists.
+    """
+    settings = [_read_results(path / "metrics.json") for path in (a, b)]
+    splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
+    if not splits:
+        raise DataError(
+            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
+        )
+    metric = metric_of(load_recipe(a / "recipe.yaml"))
+    results = []
+    for split in splits:
+        own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
+        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
+        scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
+        found = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
+        found |= {"a": scores_of[0], "b": scores_of[1]}
+        found["signature"] = own.signature
+        results.append((split, found | result))
+    return results
+
+
+def _check_rows(selections: Selections, metric: Metric) -> None:
+    """Refuse selections that are not of the metric that a run's recipe names.
+
+    Raises
+    ------
+    DataError: they are not.
+    """
+    widths = {rows.shape[1] for rows in selections.rows.values()}
+    fits = widths <= {len(metric.columns)} and selections.reference.shape[1] == len(metric.reference_columns)
+    if selections.signature != metric.signature or not fits:
+        message = f"scored by {selections.signature}, but the run's recipe.yaml measures {metric.signature}; "
+        raise DataError(f"{message}the files are of different runs: run the recipe again", path=selections.path)
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found["splits"], dict):
+            raise TypeError("its splits are no mapping")
+        return dict(found)
+    except DAMAGE as error:
+        raise DataError(f"no results of a run here: {error}", path=str(path)) from None

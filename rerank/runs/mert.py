@@ -1,0 +1,124 @@
+"""After training: the weights of dense columns, base score and learned sparse score, set by MERT on a split.
+
+The protocol of Gao et al. (section 5): what was learned from many lists with sparse features becomes one more dense
+feature of the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import nearest
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists, parts
+from rerank.features.dense import free_values
+from rerank.features.table import Table
+from rerank.learn.base import Weights
+from rerank.learn.mert.mert import MertSettings, mert
+from rerank.learn.scoring import scores
+from rerank.metrics.base import Metric
+from rerank.models.predictions import corpus_score
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.run import Run
+
+log = logging.getLogger("rerank")
+PREDICTOR = "mert"
+
+
+def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """float64 [N, 2 + F]: base score, the score of all columns but the free ones, and the F free columns."""
+    w = np.array(weights.w)
+    w[: corpus.free] = 0.0
+    sparse = scores(corpus, Weights(w, 0.0))
+    return np.column_stack([corpus.base, sparse, free_values(corpus)])
+
+
+class _Dense(NamedTuple):
+    """What MERT reads of lists."""
+
+    lists: np.ndarray  # int64 [L + 1]
+    features: np.ndarray  # float64 [N, 2 + F]
+    stats: np.ndarray
+    reference: np.ndarray
+    base: np.ndarray
+
+
+def _joined(found: list[tuple[Corpus, np.ndarray]]) -> _Dense:
+    """All parts with their dense features as one."""
+    sizes = np.concatenate([np.diff(part.lists) for part, _ in found])
+    return _Dense(
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.concatenate([features for _, features in found]),
+        *(np.concatenate([np.array(getattr(part, name)) for part, _ in found]) for name in _Dense._fields[2:]),
+    )
+
+
+def _named(weights: np.ndarray, table: Table) -> dict[str, float]:
+    """The weights of ``dense_features`` by name, those of columns for the values as files have them."""
+    found = {"base": float(weights[0]), "sparse": float(weights[1])}
+    return found | {table.name(j): float(w * table.scale[j]) for j, w in enumerate(weights[2:])}
+
+
+def make_mert(recipe: TextRecipe) -> MertSettings:
+    """The settings of MERT that a recipe gives.
+
+    Raises
+    ------
+    RecipeError: an unknown setting, or a value that MERT refuses.
+    """
+    assert recipe.mert is not None
+    given = {"seed": recipe.seed, **recipe.mert.settings}
+    known = [field.name for field in dataclasses.fields(MertSettings)]
+    for key in given:
+        if key not in known:
+            raise RecipeError(f"unknown setting; {nearest(key, known)}", key=f"mert.settings.{key}")
+    try:
+        return MertSettings(**given)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"mert.settings.{error.key}") from None
+
+
+def check_mert(recipe: TextRecipe) -> None:
+    """Refuse settings of MERT before anything is read; see ``make_mert``."""
+    if recipe.mert is not None:
+        make_mert(recipe)
+
+
+def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metric: Metric, table: Table) -> None:
+    """Tune a trained run on ``split``: adds the predictor "mert", and what happened to the run's history.
+
+    The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
+    What MERT looks at, some dense numbers a candidate, is held in memory.
+    """
+    assert recipe.mert is not None
+    start = time.perf_counter()
+    trained = run.weights[recipe.mert.predictor]
+    first = np.concatenate([[trained.base, 1.0], trained.w[: split.free]])
+    dense = _joined([(part, dense_features(part, trained)) for _, part in parts(split)])
+    settings = make_mert(recipe)
+    result = mert(dense.lists, dense.features, dense.stats, dense.reference, metric, first, settings, ties=dense.base)
+    w = trained.w * result.weights[1]
+    w[: split.free] = result.weights[2:]
+    run.weights[PREDICTOR] = Weights(w, float(result.weights[0]))
+    about: dict[str, Any] = {
+        "split": recipe.mert.split,
+        "start": result.start_score,
+        "score": result.score,
+        "start_weights": _named(first, table),
+        "weights": _named(result.weights, table),
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    if dev is not None:
+        about["dev"] = corpus_score(dev, run.weights[PREDICTOR], metric)
+    run.training["mert"] = about
+    shown = "".join(f", dev {metric.text(about['dev'])}" for _ in range("dev" in about))
+    log.info(
+        "mert on %s: %s to %s%s, %.1f s",
+        recipe.mert.split, metric.text(result.start_score), metric.text(result.score), shown, about["seconds"],
+    )  # fmt: skip

@@ -1,0 +1,310 @@
+"""From a recipe to results: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.shards import Lists
+from rerank.engines.settings import Engine, LocalEngine
+from rerank.extraction.content import content_of, metric_of
+from rerank.extraction.content.base import make_reader
+from rerank.extraction.extraction import file_digest
+from rerank.features.table import Table
+from rerank.kernels.sources import TRAINING, code_digest, user_digest
+from rerank.learn.base_weight import make_learner
+from rerank.metrics.base import Metric
+from rerank.models.model import HEADER, Model
+from rerank.models.provenance import provenance
+from rerank.models.unscaled import raw_weights
+from rerank.readers.streams import open_stream
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.settings import files_named
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.corpora import Data, same_columns
+from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.results import (
+    RUNS,
+    Metrics,
+    evaluate_runs,
+    forget_votes,
+    prediction_files,
+    save_selections,
+    write_page,
+    write_predictions,
+)
+from rerank.runs.run import Run, check_stored
+from rerank.runs.stages import Stages
+from rerank.runs.training import check_mixing, check_pairs, check_room, train_run
+from rerank.storage.files import remove, write_text
+from rerank.storage.outputs import finished, output_directory, say_finished
+from rerank.storage.strict_json import as_json
+from rerank.storage.written import claim, remove_written
+
+log = logging.getLogger("rerank")
+UNFINISHED = ".unfinished"  # the end of a directory beside a run: how far its training has come
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what a new run starts without
+
+
+def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
+    """Build and cache all corpora of a recipe; returns their counts."""
+    check(recipe)
+    data = Data.load(recipe, directory, recipe.splits[1:], engine)
+    return data.counts(recipe, metric_of(recipe))
+
+
+def run(
+    recipe: ListRecipe,
+    directory: Path,
+    *,
+    resume: bool = False,
+    stages: tuple[str, ...] = ("train", "test"),
+    engine: Engine | None = None,
+) -> Metrics:
+    """Carry out a recipe and leave its artefacts in ``directory``; returns the content of metrics.json.
+
+    stages: "train" leaves the trained runs and the model, "test" evaluates them. resume: keep the runs that an
+    interrupted call has finished. engine: whose workers extract and train, this process by default.
+
+    Raises
+    ------
+    RerankError: see its subclasses.
+    """
+    start = time.monotonic()
+    check(recipe)
+    if "train" not in stages and not (directory / RUNS).exists():
+        message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
+        raise DataError(message, path=str(directory))
+    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=_inputs(recipe)):
+        for split in recipe.data.tests:
+            for name in prediction_files(split):
+                claim(directory, "predictions", name)
+        done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
+        if done is None:
+            work = Stages(directory / "history.jsonl")
+            done = _carry_out(recipe, directory, work, stages, engine or LocalEngine())
+            done["stages"] = work.summary()
+            done["seconds"] = round(time.monotonic() - start, 3)
+            done["code"] = _code(recipe)
+            write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
+        else:
+            say_finished(directory, done, _code(recipe))
+        if "train" in stages and "test" in stages:
+            remove_written(directory, [RUNS])
+        else:
+            forget_votes(directory)
+    return done
+
+
+def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine) -> Metrics:
+    """Stage by stage; returns the content of metrics.json but for the stages and the time."""
+    start = time.monotonic()
+    metric = metric_of(recipe)
+    tests = recipe.data.tests if "test" in stages else ()
+    with work.stage("extract") as found:
+        tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
+        splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *tests)
+        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)), engine)
+        found |= data.size()
+    with work.stage("train", runs=len(recipe.expand())) as found:
+        if "train" in stages:
+            _train_all(recipe, directory, data, engine)
+        runs = _load_all(recipe, directory, data, work)
+        found["epochs"] = sum(each.training["epochs_run"] for each in runs)
+    chosen = _best_on_dev(runs, metric)
+    if len(runs) > 1 and recipe.data.dev:
+        log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
+    with work.stage("model"):
+        model = _model(recipe, chosen, data, metric)
+        model.save(directory / "model")
+    with work.stage("evaluate", splits=len(tests)):
+        metrics = evaluate_runs(recipe, directory, data, metric, runs, chosen, tests)
+    if "test" in stages:
+        with work.stage("predict", splits=len(tests)):
+            write_predictions(recipe, directory, data, model, tests)
+            save_selections(directory, chosen, tests)
+        with work.stage("report"):
+            write_page(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
+    return metrics
+
+
+def check(recipe: ListRecipe) -> None:
+    """Build every part that the recipe names and look for its files, before anything is read or written.
+
+    Raises
+    ------
+    RecipeError: an unknown part or setting, or settings that exclude one another.
+    DataError: a file that does not exist or cannot be opened.
+    """
+    content_of(recipe)
+    make_reader(recipe.data.reader)
+    for _, single in recipe.expand():
+        settings = single.training
+        check_pairs(make_learner(single.learner), settings.pairs)
+        check_mixing(single)
+        check_room(single)
+        if isinstance(single, TextRecipe):
+            check_mert(single)
+        if settings.select is not None:
+            make_learner(settings.select.learner, "training.select.learner")
+            if settings.warm_start is not None:
+                message = "a selection starts anew; leave out warm_start or select"
+                raise RecipeError(message, key="training.warm_start")
+        if settings.warm_start is not None:
+            Model.load(settings.warm_start)
+    _check_files(recipe)
+
+
+def _check_files(recipe: ListRecipe) -> None:
+    """Open every file of the recipe's splits. For one that is missing none of another split is suggested, and for one
+    of no test split none that is called so.
+    """
+    files = {split: recipe.data.files(split) for split in recipe.splits}
+    for split, kinds in files.items():
+        others = {Path(path).name for own in files if own != split for paths in files[own].values() for path in paths}
+        for kind, paths in kinds.items():
+            for path in paths:
+                if path == "-":
+                    raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
+                if split not in recipe.data.tests:
+                    others |= {found.name for found in Path(path).parent.glob("*test*")}
+                try:
+                    open_stream(path, others=others).close()
+                except DataError as error:
+                    if split != recipe.data.dev or Path(path).exists():
+                        raise
+                    message = f"{error.message}; `data.dev: null` trains without a dev split"
+                    raise DataError(message, path=path) from None
+
+
+def _inputs(recipe: ListRecipe) -> list[str]:
+    """All files that a run reads."""
+    found = [path for split in recipe.splits for paths in recipe.data.files(split).values() for path in paths]
+    warm = recipe.training.warm_start
+    return [*found, *files_named(recipe.model_dump()), *([] if warm is None else [str(Path(warm) / HEADER)])]
+
+
+def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
+    path = recipe.training.warm_start
+    if path is None:
+        return
+    if not same_columns(Model.load(path).table, table):
+        raise DataError("this model cannot go on here: its feature table is another", path=path)
+    if recipe.training.vote:
+        log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pending:
+    """A run that is to be trained: a task. The lists, and where the run is stored, are on a disk that workers share.
+
+    tuned: the lists of MERT; table: what it needs of the columns; digests: of all that the run depends on, the lists of
+    training first.
+    """
+
+    name: str
+    recipe: ListRecipe
+    training: Lists
+    dev: Lists | None
+    tuned: Lists | None
+    table: Table | None
+    digests: tuple[str, ...]
+    stored: Path
+
+
+def train_pending(task: Pending, engine: Engine | None = None) -> None:
+    """Train a run and store it; with mixing, by the workers of ``engine``."""
+    single, metric = task.recipe, metric_of(task.recipe)
+    unfinished = task.stored.with_name(f"{task.stored.name}{UNFINISHED}")
+    run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, unfinished, engine)
+    if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
+        tune_run(run_, single, task.tuned, task.dev, metric, task.table)
+    run_.save(task.stored)
+    remove(unfinished)
+
+
+def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) -> None:
+    """Train and store all runs of the recipe that are not stored already, side by side where there are workers."""
+    pending, shown = [], []
+    expanded = recipe.expand()
+    for number, (name, single) in enumerate(expanded):
+        stored = claim(directory.absolute(), RUNS, f"{number:04d}")
+        claim(directory.absolute(), RUNS, f"{number:04d}{UNFINISHED}")
+        if stored.exists():
+            check_stored(stored, _digests(data, single))  # before others are trained in vain
+            continue
+        _check_warm_start(single, data.table)
+        dev = data.others[single.data.dev].corpus if single.data.dev else None
+        mert = single.mert if isinstance(single, TextRecipe) else None
+        tuned = data.others[mert.split].corpus if mert is not None else None
+        table = data.table if mert is not None else None
+        pending.append(Pending(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored))
+        shown.append(f"run {number + 1} of {len(expanded)}: {name}, seed {single.seed}")
+    if len(pending) > 1 and engine.workers > 1 and all(each.recipe.training.mixing is None for each in pending):
+        log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
+        for line, _ in zip(shown, engine.map(train_pending, pending), strict=True):
+            log.info("%s: trained", line)
+        return
+    for line, each in zip(shown, pending, strict=True):
+        log.info("%s", line)
+        train_pending(each, engine)
+
+
+def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
+    """Of what a run depends on: the lists of training, of dev and of MERT, the code that trains, and the model that it
+    goes on from."""
+    mert = single.mert if isinstance(single, TextRecipe) else None
+    splits = [single.data.dev, mert.split if mert is not None else None]
+    lists = [data.others[split].key for split in splits if split]
+    warm = single.training.warm_start
+    return data.key, *lists, _code(single), *([] if warm is None else [file_digest(str(Path(warm) / HEADER))])
+
+
+def _code(recipe: ListRecipe) -> str:
+    """Digest of the code that trains: this program's, and that of the parts of the user's own."""
+    return f"{code_digest(TRAINING)[:32]} {user_digest(recipe.model_dump())[:32]}"
+
+
+def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> list[Run]:
+    """All runs of the recipe, from disk."""
+    runs = []
+    for number, (name, single) in enumerate(recipe.expand()):
+        stored = directory / RUNS / f"{number:04d}"
+        if not stored.exists():
+            raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
+        run_ = Run.load(stored, name, single, _digests(data, single))
+        work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
+        runs.append(run_)
+    return runs
+
+
+def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
+    """The run with the best dev score, the first of equals."""
+    sign = -1.0 if metric.lower_is_better else 1.0
+    return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
+
+
+def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model:
+    """The chosen run as a model."""
+    score, base = chosen.dev_score, chosen.training["base"]
+    files = recipe.data.files(recipe.data.train)
+    about = provenance(
+        learner=chosen.training["learner"],
+        run=chosen.name,
+        seed=chosen.recipe.seed,
+        epochs=chosen.training["epochs"],
+        dev=None if score is None else {"split": base["split"], "measure": metric.primary, "score": score},
+        training_data=data.key,
+        training_base=base["training"],
+        files={kind: [file_digest(path) for path in paths] for kind, paths in files.items()},
+    )
+    settings = chosen.recipe.model_dump(mode="json")
+    votes = chosen.votes(data.training.corpus)
+    weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
+    return Model(settings, about, data.table, weights, chosen.state, votes.arrays() if votes else {})

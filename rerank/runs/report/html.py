@@ -1,0 +1,107 @@
+"""The report of a run as one self-contained HTML page: no scripts, nothing from a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from rerank.base.escaping import plain
+from rerank.runs.report import figures, sections, summary
+from rerank.runs.report.data import Report
+from rerank.runs.report.measures import duration, measures_of, primary_of
+from rerank.runs.report.rows import runs_of
+from rerank.storage.files import write_text
+
+# Characters that HTML does not allow: controls, lone surrogates (of bytes that are not UTF-8), noncharacters.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def render(report: Report) -> str:
+    """The page; the same report gives the same text.
+
+    Raises
+    ------
+    DataError: an example of the task ``parse`` is not a bracketed tree.
+    """
+    return fill("report.html.j2", _content(report))
+
+
+def fill(template: str, content: Mapping[str, Any]) -> str:
+    """A template of this package with its content, without characters that HTML does not allow."""
+    environment = Environment(
+        loader=PackageLoader("rerank.runs.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+        keep_trailing_newline=True,
+        finalize=_plain,
+    )
+    return _FORBIDDEN.sub("\ufffd", environment.get_template(template).render(content))
+
+
+def _plain(value: Any) -> Any:
+    """What the template shows, plain; pictures are made of plain texts."""
+    return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def write_report(path: Path | str, report: Report) -> None:
+    """Write the page to ``path``; it appears under its name only when complete.
+
+    Raises
+    ------
+    DataError: as ``render``.
+    RunError: the file cannot be written.
+    """
+    write_text(path, render(report))
+
+
+def _content(report: Report) -> dict[str, Any]:
+    metrics = report.metrics
+    measure, task = primary_of(metrics), str(metrics.get("task", ""))
+    legend = figures.legend(report.curves, metrics)
+    ended = report.date.strftime("%Y-%m-%d %H:%M %Z").strip()
+    runs = len(runs_of(metrics))
+    examples = [sections.example(shown, task, measure) for shown in report.examples]
+    titles = ["Results", "Training", "Data", *(["Examples"] if examples else []), "Settings"]
+    return {
+        "title": str(metrics.get("name") or "Unnamed run"),
+        "task": task,
+        "facts": [ended, f"{runs} run{'s' if runs > 1 else ''}", duration(report.seconds)],
+        "sections": [{"id": title.lower(), "title": title} for title in titles],
+        "summary": summary.summary(metrics),
+        "measures": [m.heading for m in measures_of(metrics)],
+        "primary": measure.heading,
+        "results": summary.results(metrics),
+        "notes": summary.notes(metrics),
+        "signature": metrics.get("metric"),
+        "signatures": summary.signatures(metrics),
+        "legend": legend,
+        "curves": sections.curves(report, legend),
+        "sweep": sections.sweep(metrics),
+        "training": sections.training(metrics),
+        "mert": sections.mert(metrics),
+        "mert_weights": sections.mert_weights(metrics),
+        "bound": sections.bound(metrics),
+        "corpora": sections.corpora(metrics),
+        "skipped": sections.skipped(metrics),
+        "scores": sections.scores(metrics),
+        "lists": sections.lists(metrics),
+        "choices": sections.choices(metrics),
+        "ranks": sections.ranks(metrics),
+        "examples": examples,
+        "has_trees": any(shown["drawings"] for shown in examples),
+        "has_marks": any(piece.mark for shown in examples for text in shown["texts"] for piece in text.pieces),
+        "recipe": report.recipe.rstrip("\n"),
+        "provenance": [
+            ("finished", ended),
+            ("duration", duration(report.seconds)),
+            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
+            ("seed", str(metrics.get("seed", "–"))),
+        ],
+        "environment": list(report.environment),
+    }

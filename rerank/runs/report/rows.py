@@ -1,0 +1,233 @@
+"""The results of a run as rows: what stands beside the runs, then each of these with each of its predictors.
+
+Runs that differ in nothing but the seed are one group, and their numbers one mean with a standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from rerank.runs.report.measures import Measure, p_value, primary_of
+from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
+from rerank.storage.strict_json import as_json
+
+PREDICTORS = ("average", "voted", "mert")
+# What stands beside the runs: how it is called, and by which predictor.
+BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean over seeds and sample standard deviation (n − 1); no deviation for one seed."""
+
+    mean: float
+    deviation: float | None = None
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> Spread | None:
+        """The spread of the values that are there; None if none is."""
+        known = [float(value) for value in values if value is not None]
+        if not known:
+            return None
+        return cls(fmean(known), stdev(known) if len(known) > 1 else None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one name and one setting, seed by seed."""
+
+    label: str
+    runs: tuple[Mapping[str, Any], ...]
+    chosen: bool
+
+    def score(self, split: str, predictor: str, key: str) -> Spread | None:
+        """One measure of one predictor on a split."""
+        return Spread.of(_get(run, "splits", split, predictor, key) for run in self.runs)
+
+    def dev_score(self, dev: str, predictor: str, key: str) -> Spread | None:
+        """A measure on the dev split: of a predictor if that was evaluated there, else what training ended with."""
+        return self.score(dev, predictor, key) or Spread.of(_get(run, "dev") for run in self.runs)
+
+    def training(self, key: str) -> Spread | None:
+        """One number of the training."""
+        return Spread.of(_get(run, "training", key) for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A test of a predictor against the base on one split; over several seeds: the largest p, the widest interval.
+
+    ``difference`` is the tests' own, the mean over the seeds, and 0 where these disagree about its sign. ``interval``
+    is that of the difference in the primary measure; None for tests of something else, as McNemar's is.
+    """
+
+    names: tuple[str, ...]
+    difference: float
+    p: float
+    interval: tuple[float, float] | None
+
+    def verdict(self, measure: Measure, amount: str = "", than: str = "") -> str:
+        """What it says of the predictor; see ``verdict``."""
+        if self.difference == 0 and self.p < LEVEL:
+            return f"the seeds disagree, p {p_value(self.p)}"
+        test = {"test": self.names[0], "difference": self.difference, "p": self.p}
+        return verdict(test, lower_is_better=measure.lower_is_better, amount=amount, than=than)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a results table.
+
+    ``predictor`` is empty for base and oracle; ``difference`` is the primary measure less the base's. ``first`` marks
+    the first line of a group, which alone shows what belongs to the group: its name and ``nonzero`` weights.
+    """
+
+    name: str
+    predictor: str
+    scores: Mapping[str, Spread | None]
+    first: bool = True
+    chosen: bool = False
+    seeds: int = 1
+    nonzero: Spread | None = None
+    difference: float | None = None
+    test: Comparison | None = None
+
+
+def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """All runs; a metrics.json without ``runs`` is one run."""
+    runs: Sequence[Mapping[str, Any]] = metrics.get("runs") or [metrics]
+    return runs
+
+
+def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The run that ``metrics`` names under ``chosen``, or else the one that its top level repeats; else the first."""
+    runs = runs_of(metrics)
+    named, keys = metrics.get("chosen"), ("name", "seed")
+    if not isinstance(named, Mapping):
+        named, keys = metrics, ("training", "splits")
+    return next((run for run in runs if all(run.get(key) == named.get(key) for key in keys)), runs[0])
+
+
+def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
+    """All runs, those that differ in the seed alone together, in the order of their first."""
+    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for run in runs_of(metrics):
+        setting = as_json(run.get("learner"), sort_keys=True, default=str)
+        together.setdefault((str(run.get("name", "model")), setting), []).append(run)
+    names = [name for name, _ in together]
+    chosen = chosen_of(metrics)
+    return [
+        Group(
+            label=name if names.count(name) == 1 else f"{name} ({_particulars(name, runs[0], together)})",
+            runs=tuple(runs),
+            chosen=any(run is chosen for run in runs),
+        )
+        for (name, _), runs in together.items()
+    ]
+
+
+def _particulars(
+    name: str, run: Mapping[str, Any], together: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+) -> str:
+    """The settings of ``run`` in which runs of this name differ."""
+    learners = [dict(runs[0].get("learner") or {}) for (other, _), runs in together.items() if other == name]
+    own = dict(run.get("learner") or {})
+    apart = [key for key in own if any(learner.get(key) != own[key] for learner in learners)]
+    return ", ".join(f"{key} {own[key]:g}" if isinstance(own[key], float) else f"{key} {own[key]}" for key in apart)
+
+
+def dev_of(metrics: Mapping[str, Any]) -> str:
+    """The name of the split that runs are chosen on: what ``metrics`` says under ``dev_split``, else "dev"."""
+    return str(metrics.get("dev_split") or "dev")
+
+
+def base_on_dev(metrics: Mapping[str, Any]) -> float | None:
+    """The base's primary measure on dev, from the results or from the statistics of its lists."""
+    dev, key = dev_of(metrics), primary_of(metrics).key
+    known = _get(metrics, "splits", dev, "base", key)
+    found = known if known is not None else _get(metrics, "corpora", dev, "statistics", "base", key)
+    return None if found is None else float(found)
+
+
+def splits_of(metrics: Mapping[str, Any]) -> list[str]:
+    """The splits with results, test splits before dev and train."""
+    last = {"train": 2, dev_of(metrics): 1}
+    return sorted(metrics.get("splits", {}), key=lambda split: last.get(split, 0))
+
+
+def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
+    """The lines of the results on ``split``: what is BESIDE, and each group's ``predictors`` where it has them.
+
+    By default these are all but the last, and the last one where the recipe is about that.
+    """
+    if predictors is None:
+        predictors = (*(["last"] if metrics.get("predictor") == "last" else []), *PREDICTORS)
+    systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
+    base, rows = _get(systems, "base", primary), []
+    for name, (label, by) in BESIDE.items():
+        if name in systems:
+            scores = {key: Spread.of([value]) for key, value in systems[name].items()}
+            test = compare_with_base([metrics], split, name)
+            difference = systems[name][primary] - base if test is not None and base is not None else None
+            rows.append(Row(label, by, scores, difference=difference, test=test))
+    for group in groups_of(metrics):
+        shown = [p for p in predictors if any(_get(run, "splits", split, p) is not None for run in group.runs)]
+        for predictor in shown:
+            score = group.score(split, predictor, primary)
+            keys = {key for run in group.runs for key in _get(run, "splits", split, predictor) or ()}
+            rows.append(
+                Row(
+                    name=group.label,
+                    predictor=predictor,
+                    scores={key: group.score(split, predictor, key) for key in keys},
+                    first=predictor == shown[0],
+                    chosen=group.chosen,
+                    seeds=len(group.runs),
+                    nonzero=group.training("nonzero_weights"),
+                    difference=score.mean - base if score and base is not None else None,
+                    test=compare_with_base(group.runs, split, predictor),
+                )
+            )
+    return rows
+
+
+def best_predictor(metrics: Mapping[str, Any]) -> str:
+    """The chosen run's predictor with the best score on dev; where that does not decide, the one written out."""
+    measure, systems = primary_of(metrics), _get(metrics, "splits", dev_of(metrics)) or {}
+    scored = [p for p in PREDICTORS if _get(systems, p, measure.key) is not None]
+    usual = str(metrics.get("predictor", PREDICTORS[0]))
+    return max(scored, key=lambda p: measure.better(systems[p][measure.key]), default=usual)
+
+
+def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:
+    """How much of the distance from base to oracle a score covers; None where there is none."""
+    return (score - base) / (oracle - base) if measure.better(oracle - base) > 0 else None
+
+
+def compare_with_base(runs: Sequence[Mapping[str, Any]], split: str, predictor: str) -> Comparison | None:
+    """The tests of one predictor of some runs against the base, as one; None if there are none."""
+    tests = [test for run in runs if (test := _get(run, "significance", split, f"{predictor}_vs_base"))]
+    if not tests:
+        return None
+    names = tuple(dict.fromkeys(str(test.get("test", "")) for test in tests))
+    intervals = [test["interval"] for test in tests]
+    of_measure = all(name in TESTS_OF_MEASURE for name in names)
+    differences = [float(test["difference"]) for test in tests]
+    agree = min(differences) * max(differences) > 0 or len(tests) == 1
+    return Comparison(
+        names=names,
+        difference=fmean(differences) if agree else 0.0,
+        p=max(test["p"] for test in tests),
+        interval=(min(low for low, _ in intervals), max(high for _, high in intervals)) if of_measure else None,
+    )
+
+
+def _get(tree: Mapping[str, Any], *path: str) -> Any:
+    """What nested mappings hold at ``path``; None where it ends."""
+    found: Any = tree
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found

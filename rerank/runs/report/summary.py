@@ -1,0 +1,134 @@
+"""The first part of the page: what came out, in one sentence, a few large numbers, and a table a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rerank.runs.report.measures import MEASURES, Measure, count, measures_of, primary_of
+from rerank.runs.report.rows import (
+    PREDICTORS,
+    Comparison,
+    Row,
+    Spread,
+    best_predictor,
+    chosen_of,
+    compare_with_base,
+    dev_of,
+    result_rows,
+    runs_of,
+    share_closed,
+    splits_of,
+)
+from rerank.runs.report.verdict import unbeaten
+
+_SHOWN = ("last", *PREDICTORS)
+
+
+def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without them."""
+    measure, predictor = primary_of(metrics), best_predictor(metrics)
+    split = next(iter(splits_of(metrics)), "")
+    systems = metrics.get("splits", {}).get(split, {})
+    base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))
+    if base is None or score is None:
+        return None
+    chosen = chosen_of(metrics)
+    run = f"{chosen.get('name', 'model')}, {predictor} predictor"
+    test = compare_with_base([metrics], split, predictor)
+    closed = None if oracle is None else share_closed(measure, base, score, oracle)
+    share = "" if closed is None else f"{100 * closed:.0f} % of the way from base to oracle"
+    columns = max((entry.get("columns") or 0 for entry in metrics.get("corpora", {}).values()), default=0)
+    size = f"of {count(columns)} feature columns" if columns else ""
+    tiles = [
+        {"name": f"Base {measure.heading}", "value": measure.text(base), "note": f"on {split}"},
+        {"name": f"Reranked {measure.heading}", "value": measure.text(score), "note": run},
+        {"name": "Difference", "value": measure.signed(score - base), "note": _certainty(test, measure)},
+        {"name": f"Oracle {measure.heading}", "value": measure.text(oracle), "note": share},
+        {"name": "Nonzero weights", "value": count(metrics.get("training", {}).get("nonzero_weights")), "note": size},
+    ]
+    seed = f" (seed {chosen['seed']})" if "seed" in chosen else ""
+    picked = f", the best of {len(runs_of(metrics))} runs on {dev_of(metrics)}," if len(runs_of(metrics)) > 1 else ""
+    sentence = (
+        f"On {split}, {chosen.get('name', 'the model')}{seed}{picked} reaches {measure.heading} {measure.text(score)} "
+        f"with its {predictor} predictor; the base has {measure.text(base)}"
+    )
+    amount = f"{measure.text(abs(score - base))} {measure.heading}"
+    sentence += f": {test.verdict(measure, amount, 'base')}." if test is not None else "."
+    sentence += f" {lost}" if (lost := unbeaten(metrics)) else ""
+    return {"tiles": tiles, "sentence": sentence}
+
+
+def results(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One results table a split; rows of one run are a group."""
+    measures, primary = measures_of(metrics), primary_of(metrics)
+    tables = []
+    for split in splits_of(metrics):
+        groups: list[dict[str, Any]] = []
+        for row in result_rows(metrics, split, _SHOWN):
+            if row.first:
+                nonzero = _spread(row.nonzero, count)
+                groups.append(
+                    {"name": row.name, "seeds": row.seeds, "chosen": row.chosen, "nonzero": nonzero, "rows": []}
+                )
+            groups[-1]["rows"].append(_result(row, measures, primary))
+        picked = split == dev_of(metrics) and len(runs_of(metrics)) > 1
+        remark = "The run was chosen by its score on this split." if picked else ""
+        tables.append({"split": split, "remark": remark, "groups": groups})
+    return tables
+
+
+def notes(metrics: Mapping[str, Any]) -> list[str]:
+    """What the numbers of the results tables are."""
+    rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _SHOWN)]
+    tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
+    found = []
+    if any(row.seeds > 1 for row in rows):
+        found.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
+    if tests:
+        seeds = " Of several seeds: the widest interval, the largest p." if any(row.seeds > 1 for row in rows) else ""
+        found.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
+    return found
+
+
+def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(measure, signature) of the final figures; with the splits where these differ in it."""
+    by_split: Mapping[str, Mapping[str, str]] = metrics.get("signatures") or {}
+    headings = {measure.key: measure.heading for measure in MEASURES}
+    found = []
+    for key in dict.fromkeys(key for own in by_split.values() for key in own):
+        splits: dict[str, list[str]] = {}
+        for split, own in by_split.items():
+            if key in own:
+                splits.setdefault(own[key], []).append(split)
+        for text, names in splits.items():
+            where = f" on {', '.join(names)}" if len(splits) > 1 else ""
+            found.append((f"{headings.get(key, key)}{where}", text))
+    return found
+
+
+def _result(row: Row, measures: Sequence[Measure], primary: Measure) -> dict[str, Any]:
+    return {
+        "predictor": row.predictor,
+        "scores": [_spread(row.scores.get(measure.key), measure.text) for measure in measures],
+        "difference": "" if row.difference is None else primary.signed(row.difference),
+        "interval": _interval(row.test, primary),
+        "verdict": row.test.verdict(primary) if row.test else "",
+    }
+
+
+def _spread(spread: Spread | None, text: Any) -> dict[str, str]:
+    if spread is None:
+        return {"mean": "", "deviation": ""}
+    return {"mean": text(spread.mean), "deviation": "" if spread.deviation is None else text(spread.deviation)}
+
+
+def _interval(test: Comparison | None, measure: Measure) -> str:
+    return f"{measure.signed(test.interval[0])} to {measure.signed(test.interval[1])}" if test and test.interval else ""
+
+
+def _certainty(test: Comparison | None, measure: Measure) -> str:
+    if test is None:
+        return "not tested"
+    interval, found = _interval(test, measure), test.verdict(measure)
+    return f"{found}; interval {interval}" if interval else found

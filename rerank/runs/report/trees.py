@@ -1,0 +1,211 @@
+"""Trees drawn as inline SVG, a list's gold, base and chosen tree to one measure.
+
+Words stand on one line with their tags above them. A node is one level above its highest child and in the middle of
+its children, which hang from a bar; bars and drops of different nodes never cross. Trees of the same words share the
+columns of their words, so that they can be compared one below the other.
+
+A bracket that differs from gold is in a dashed box (base and chosen) or a dotted one (gold); the badge in the box says
+in letters what the colour and the line say: × is a bracket gold does not have, −B one that base misses, −C one that the
+chosen tree misses. Colours come from the page (``--wrong``, ``--missed``, ``--line``).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from rerank.base.escaping import plain
+from rerank.runs.report.brackets import Tree, differences, read_trees
+
+EM = 13.0  # px; size of labels and words
+LEVEL = 33.0  # px from one level to the next
+GAP = 10.0  # px between columns
+HALF = 9.0  # px from a label's middle to where lines may begin
+MARGIN = 8.0
+CORNER = 4.0
+BADGE = 0.7  # of EM
+
+# Widths of Helvetica in thousandths of an em; what is not listed is as wide as a digit.
+_WIDTHS = {
+    letter: width
+    for letters, width in {
+        "ijl'|": 230,
+        "ft.,:;!/\\ I[]()-`": 300,
+        "r": 333,
+        'ckJsvxyz*"': 500,
+        "FTLZ+=<>~": 610,
+        "ABEKPSVXY&": 670,
+        "CDHNRUw": 722,
+        "GOQ": 778,
+        "Mm%": 860,
+        "W@": 1000,
+    }.items()
+    for letter in letters
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A drawn tree: its heading, its role (gold, base, chosen), and the SVG element."""
+
+    role: str
+    title: str
+    svg: str
+
+
+def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) -> list[Drawing]:
+    """The trees of one list, side by side or one below the other; base and chosen are one drawing if they are equal.
+
+    Raises
+    ------
+    DataError: a text is not one bracketed tree.
+    """
+    trees = read_trees([gold, base, chosen], list_id)
+    same = trees[1] == trees[2]
+    missed_base, wrong_base = differences(trees[0], trees[1])
+    missed_chosen, wrong_chosen = differences(trees[0], trees[2])
+    missed = {
+        node: "−" + "B" * (node in missed_base) + "C" * (node in missed_chosen) for node in missed_base | missed_chosen
+    }
+    marks = [missed, dict.fromkeys(wrong_base, "×"), dict.fromkeys(wrong_chosen, "×")]
+    trees = [_plain(tree) for tree in trees]
+    titles = [
+        ("gold", "Gold"),
+        ("both" if same else "base", "Base and chosen" if same else "Base"),
+        ("chosen", "Chosen"),
+    ]
+    shown = 2 if same else 3
+    columns = _columns(trees[:shown], marks)
+    return [
+        Drawing(role, title, draw(tree, mark, width, f"{title} tree"))
+        for (role, title), tree, mark, width in zip(titles[:shown], trees, marks, columns, strict=False)
+    ]
+
+
+def _plain(tree: Tree) -> Tree:
+    """``tree`` with its labels and words as they are shown."""
+    words = [None if word is None else plain(word) for word in tree.words]
+    return tree._replace(labels=[plain(label) for label in tree.labels], words=words)
+
+
+def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: str) -> str:
+    """``tree`` as an SVG element. ``marks``: node → badge; ``columns``: width of every word's column in px."""
+    children = tree.children
+    x, level = _centres(tree, marks, columns), _levels(tree)
+    height = max(level)
+    y = [MARGIN + HALF + (height - own) * LEVEL for own in level]
+    full_width, full_height = 2 * MARGIN + sum(columns), 2 * MARGIN + 2 * HALF + height * LEVEL + 1.6 * EM
+    lines, nodes = [], []
+    for node, below in enumerate(children):
+        if below:
+            lines.append(_edge((x[node], y[node] + HALF), [(x[child], y[child] - HALF) for child in below]))
+        nodes.append(_node(tree, node, x[node], y[node], marks.get(node)))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="tree" role="img" aria-label={quoteattr(title)} '
+        f'width="{full_width:.0f}" height="{full_height:.0f}" viewBox="0 0 {full_width:.1f} {full_height:.1f}">'
+        f'<path class="edge" d="{" ".join(lines)}"/>{"".join(nodes)}</svg>'
+    )
+
+
+def text_width(text: str) -> float:
+    """About how wide ``text`` is in px, on the wide side."""
+    thousandths = 0
+    for letter in text:
+        if unicodedata.combining(letter) or unicodedata.category(letter) == "Cf":
+            continue
+        wide = unicodedata.east_asian_width(letter) in "WF"
+        thousandths += 1020 if wide else _WIDTHS.get(letter, 722 if letter.isupper() else 565)
+    return EM * thousandths / 1000
+
+
+def _node_width(tree: Tree, node: int, marks: Mapping[int, str]) -> float:
+    """How wide a nonterminal's box is, or would be."""
+    return text_width(tree.labels[node]) + 0.6 * EM + BADGE * text_width(marks.get(node, ""))
+
+
+def _levels(tree: Tree) -> list[int]:
+    """0 for preterminals; one more than the highest child for the others."""
+    level = [0] * len(tree.labels)
+    for node in range(len(tree.labels) - 1, 0, -1):  # children come after their parents
+        parent = tree.parents[node]
+        level[parent] = max(level[parent], level[node] + 1)
+    return level
+
+
+def _columns(trees: Sequence[Tree], marks: Sequence[Mapping[int, str]]) -> list[list[float]]:
+    """Widths of the words' columns, for each tree; the same ones if the trees have equally many words."""
+    widths = [_own_columns(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
+    if len({len(width) for width in widths}) > 1:
+        return widths
+    return [[max(column) for column in zip(*widths, strict=True)]] * len(trees)
+
+
+def _own_columns(tree: Tree, marks: Mapping[int, str]) -> list[float]:
+    """Columns wide enough for words, tags, and the labels above them."""
+    columns = [GAP + max(text_width(tree.words[leaf] or ""), text_width(tree.labels[leaf])) for leaf in tree.leaves]
+    by_length = sorted((last - first, first, node) for node, (first, last) in enumerate(tree.spans()))
+    for length, first, node in by_length:
+        if tree.words[node] is None:
+            lacking = _node_width(tree, node, marks) + 4 - sum(columns[first : first + length])
+            for position in range(first, first + length):
+                columns[position] += max(0.0, lacking) / length
+    return columns
+
+
+def _centres(tree: Tree, marks: Mapping[int, str], columns: Sequence[float]) -> list[float]:
+    """The middle of every node in px: that of its outer children, so far as its label stays above its own words."""
+    left = [MARGIN]
+    for width in columns:
+        left.append(left[-1] + width)
+    children, spans = tree.children, tree.spans()
+    room = [_node_width(tree, node, marks) for node in range(len(children))]
+    for node, below in enumerate(children):  # a chain of single children stands in one line
+        if len(below) == 1:
+            room[below[0]] = max(room[below[0]], room[node])
+    x = [0.0] * len(children)
+    for node in range(len(x) - 1, -1, -1):
+        first, last = spans[node]
+        if not children[node]:
+            x[node] = (left[first] + left[last]) / 2
+            continue
+        middle = (x[children[node][0]] + x[children[node][-1]]) / 2
+        if len(children[node]) > 1:
+            middle = min(max(middle, left[first] + room[node] / 2), left[last] - room[node] / 2)
+        x[node] = middle
+    return x
+
+
+def _edge(parent: tuple[float, float], below: Sequence[tuple[float, float]]) -> str:
+    """A stem from ``parent`` to a bar half-way down, and a drop from the bar to every child."""
+    x, y = parent
+    if len(below) == 1:
+        return f"M{x:.1f} {y:.1f}V{below[0][1]:.1f}"
+    bar, (first, first_y), (last, last_y) = y + (LEVEL - 2 * HALF) / 2, below[0], below[-1]
+    parts = [
+        f"M{x:.1f} {y:.1f}V{bar:.1f}",
+        f"M{first:.1f} {first_y:.1f}V{bar + CORNER:.1f}Q{first:.1f} {bar:.1f} {first + CORNER:.1f} {bar:.1f}",
+        f"H{last - CORNER:.1f}Q{last:.1f} {bar:.1f} {last:.1f} {bar + CORNER:.1f}V{last_y:.1f}",
+    ]
+    parts += [f"M{middle:.1f} {bar:.1f}V{top:.1f}" for middle, top in below[1:-1]]
+    return "".join(parts)
+
+
+def _node(tree: Tree, node: int, x: float, y: float, badge: str | None) -> str:
+    label, word = tree.labels[node], tree.words[node]
+    if word is not None:
+        return (
+            f'<text class="tag" x="{x:.1f}" y="{y + 0.35 * EM:.1f}">{escape(label)}</text>'
+            f'<text class="word" x="{x:.1f}" y="{y + 1.75 * EM:.1f}">{escape(word)}</text>'
+        )
+    if badge is None:
+        return f'<text class="label" x="{x:.1f}" y="{y + 0.35 * EM:.1f}">{escape(label)}</text>'
+    width = _node_width(tree, node, {node: badge})
+    kind = "wrong" if badge == "×" else "missed"
+    return (
+        f'<g class="{kind}"><rect x="{x - width / 2:.1f}" y="{y - HALF:.1f}" width="{width:.1f}" '
+        f'height="{2 * HALF:.1f}" rx="4"/>'
+        f'<text class="label" x="{x:.1f}" y="{y + 0.35 * EM:.1f}">{escape(label)}'
+        f'<tspan class="badge" dx="2" dy="-3">{badge}</tspan></text></g>'
+    )

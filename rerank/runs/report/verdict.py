@@ -1,0 +1,46 @@
+"""What a significance test says, in words: which side is better, or that chance explains it; and what dev says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rerank.runs.report.measures import p_value, primary_of
+
+LEVEL = 0.05
+TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose difference is that of corpus scores
+
+
+def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "", than: str = "") -> str:
+    """The outcome of a test of A against B: a phrase that says how A is.
+
+    test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json. lower_is_better: of the measure, which
+    the resampling tests compare; the others' differences are of gains and of right answers. amount: the size of the
+    difference in the measure, with its name; than: the name of B.
+
+    >>> verdict({"test": "paired_bootstrap", "difference": 0.0153, "p": 0.0001}, amount="1.53 F", than="base")
+    '1.53 F better than base, p < .001'
+    >>> verdict({"test": "mcnemar", "difference": -0.02, "p": 0.005})
+    'worse, p .005'
+    >>> verdict({"test": "paired_bootstrap", "difference": 0.001, "p": 0.43}, amount="0.10 F", than="base")
+    'not significant, p .430'
+    """
+    chance, difference = f"p {p_value(test['p'])}", test["difference"]
+    if not test["p"] < LEVEL or difference == 0:
+        return f"not significant, {chance}"
+    of_measure = test["test"] in TESTS_OF_MEASURE
+    better = (difference < 0) == (lower_is_better and of_measure)
+    words = [amount if of_measure else "", "better" if better else "worse", f"than {than}" if than else ""]
+    return f"{' '.join(word for word in words if word)}, {chance}"
+
+
+def unbeaten(metrics: Mapping[str, Any]) -> str:
+    """What to say where no epoch of the chosen run beat the base on the lists that epochs were chosen by; else ""."""
+    base = metrics.get("training", {}).get("base") or {}
+    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score anew
+        return ""
+    measure = primary_of(metrics)
+    found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    if base["kept"]:
+        return f"{found}: the model is the base itself."
+    return f"{found}: this model does harm there; `base: auto` finds the weight of the base score."

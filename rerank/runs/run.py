@@ -1,0 +1,238 @@
+"""One run of a recipe, once it is trained: kept on disk, evaluated."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank import __version__
+from rerank.base.errors import DataError
+from rerank.base.progress import counting
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists, part_count, selected
+from rerank.extraction.extraction import Extracted
+from rerank.learn.base import Learner, Weights
+from rerank.learn.base_weight import make_learner
+from rerank.learn.log import UpdateLog
+from rerank.learn.scoring import best
+from rerank.learn.voting.gathering import gather
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import block_count, vote
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import base_choice, oracles
+from rerank.models.predictions import choices as choices_of
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.evaluation import Selections
+from rerank.runs.report.data import Curve
+from rerank.storage.arrays import DAMAGE, read_array
+from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.checksums import seal, verify
+from rerank.storage.files import new_directory
+from rerank.storage.strict_json import as_json
+
+
+@dataclass
+class Run:
+    """A trained run: its recipe (one learner, one seed), predictors, history, and what was evaluated."""
+
+    name: str
+    recipe: ListRecipe
+    weights: dict[str, Weights]
+    state: dict[str, np.ndarray]
+    log: dict[str, np.ndarray]  # UpdateLog.arrays, empty where nothing was kept
+    columns: np.ndarray | None  # bool [D]: the columns that a selection left, None for all
+    training: dict[str, Any]
+    history: list[dict[str, Any]]
+    points: dict[str, list[int]]
+    data: tuple[str, ...]  # digests of the lists and the code that it depends on, the lists of training first
+    splits: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    significance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    selections: dict[str, Selections] = field(default_factory=dict)
+    choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    _votes: Votes | None = None
+
+    @property
+    def learner(self) -> Learner:
+        """The learner with its parameters, for voting."""
+        return make_learner(self.recipe.learner, base=self.training["base"]["votes"])
+
+    @property
+    def dev_score(self) -> float | None:
+        """The metric on dev at the epoch that was kept, or of the tuned predictor, or of the base where the model is
+        nothing else; None without a dev split."""
+        if "dev" in self.training.get("mert", {}):
+            return float(self.training["mert"]["dev"])
+        if self.training["base"]["kept"]:
+            return float(self.training["base"]["dev"])
+        line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
+        return float(line["dev"]) if "dev" in line else None
+
+    def votes(self, corpus: Lists) -> Votes | None:
+        """The predictors, from the updates repeated on the training corpus; None where they were not kept."""
+        if self._votes is None and self.log and self.recipe.training.vote:
+            kept = corpus if self.columns is None else corpus.keep_columns(self.columns)
+            self._votes = self.learner.votes(*gather(UpdateLog.from_arrays(self.log), kept))
+        return self._votes
+
+    def forget_votes(self) -> None:
+        """Give back the memory of the votes; the updates can be repeated."""
+        self._votes = None
+
+    def evaluate(
+        self, split: str, extracted: Extracted, training: Lists, metric: Metric, unfinished: Path | None = None
+    ) -> None:
+        """Score base, oracle and all predictors on a split, and test the predictors against the base.
+
+        ``unfinished``: where voting leaves how far it has come, and what it goes on from, for splits of a cache.
+        """
+        corpus = extracted.corpus
+        choices = {
+            "base": selected(corpus, lambda part: base_choice(part.lists, part.base)),
+            "oracle": oracles(corpus),
+            **{name: choices_of(corpus, weights) for name, weights in self.weights.items()},
+        }
+        votes = self.votes(training)
+        if votes is not None:
+            start = time.perf_counter()
+            choices["voted"] = self._voted(split, extracted, votes, unfinished)
+            self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
+        selections = Selections.of(corpus, extracted.ids, metric, choices)
+        settings = self.recipe.significance
+        pairs = [(name, "base") for name in choices if name not in ("base", "oracle", "last")]
+        self.choices[split], self.selections[split] = choices, selections
+        self.splits[split] = selections.reports(metric)
+        self.significance[split] = selections.significance(
+            metric, pairs, settings.test, settings.samples, self.recipe.seed
+        )
+
+    def evaluate_beside(self, split: str, name: str, weights: Weights, extracted: Extracted, metric: Metric) -> None:
+        """Score other ``weights`` over the same columns on an evaluated split, and test them against the base."""
+        chosen = choices_of(extracted.corpus, weights)
+        both = {"base": self.choices[split]["base"], name: chosen}
+        found, settings = Selections.of(extracted.corpus, extracted.ids, metric, both), self.recipe.significance
+        tested = found.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
+        self.choices[split][name], self.selections[split].rows[name] = chosen, found.rows[name]
+        self.splits[split][name] = found.reports(metric)[name]
+        self.significance[split] |= tested
+
+    def _voted(self, split: str, extracted: Extracted, votes: Votes, unfinished: Path | None) -> np.ndarray:
+        """The candidates (int64 [L]) that win the vote."""
+        numbers = count()  # parts come in order
+        total = block_count(votes) * part_count(extracted.corpus)
+        with counting(f"vote {split}", total=total, unit="blocks of predictors") as shown:
+
+            def winners(part: Corpus) -> np.ndarray:
+                stage = f"{extracted.key}-{next(numbers)}"
+                kept = checkpoint_of(self.recipe, stage, self.data, unfinished if extracted.key else None)
+                return best(part, vote(votes, part, checkpoint=kept, on_block=shown.advance))
+
+            return selected(extracted.corpus, winners)
+
+    def entry(self) -> dict[str, Any]:
+        """The run in metrics.json."""
+        return {
+            "name": self.name,
+            "seed": self.recipe.seed,
+            "learner": self.recipe.learner,
+            "dev": self.dev_score,
+            "training": self.training,
+            "splits": self.splits,
+            "significance": self.significance,
+        }
+
+    def curve(self) -> Curve:
+        """Mistakes, nonzero weights and dev scores over the lists seen."""
+        lists = self.training["lists"]
+        scored = [line for line in self.history if "dev" in line]
+        return Curve(
+            run=self.name,
+            seed=self.recipe.seed,
+            samples=self.points["samples"],
+            mistakes=self.points["mistakes"],
+            nonzero_weights=self.points["nonzero_weights"],
+            dev_samples=[line["epoch"] * lists for line in scored],
+            dev_scores=[line["dev"] for line in scored],
+        )
+
+    def save(self, directory: Path) -> None:
+        """Keep the run for ``--resume`` and for the stage ``test``; it appears only when complete.
+
+        Raises
+        ------
+        RunError: cannot be written.
+        """
+        arrays = {name: weights.w for name, weights in self.weights.items()}
+        arrays |= {f"state_{name}": array for name, array in self.state.items()}
+        arrays |= {f"log_{name}": array for name, array in self.log.items()}
+        if self.columns is not None:
+            arrays["columns"] = self.columns
+        header = {
+            "training": self.training,
+            "history": self.history,
+            "points": self.points,
+            "data": self.data,
+            "base": {name: weights.base for name, weights in self.weights.items()},
+        }
+        with new_directory(directory) as new:
+            for name, array in arrays.items():
+                np.save(new / f"{name}.npy", array, allow_pickle=False)
+            (new / "run.json").write_text(as_json(header))
+            seal(new)
+
+    @staticmethod
+    def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
+        """Read what ``save`` wrote; ``data``: see ``check_stored``.
+
+        Raises
+        ------
+        DataError: damaged, or trained on something else or by other code.
+        """
+        header = check_stored(directory, data)
+        try:
+            verify(directory)
+            arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
+            weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
+            state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
+            logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
+            training, history, points = (header[key] for key in ("training", "history", "points"))
+            return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+        except DAMAGE as error:
+            raise _damaged(directory, error) from None
+
+
+def check_stored(directory: Path, data: tuple[str, ...]) -> dict[str, Any]:
+    """The header of a stored run; ``data`` are the digests of the lists and the code that must have made it.
+
+    Raises
+    ------
+    DataError: damaged, or trained on something else or by other code.
+    """
+    try:
+        header: dict[str, Any] = json.loads((directory / "run.json").read_text())
+        same = tuple(header["data"]) == data
+    except DAMAGE as error:
+        raise _damaged(directory, error) from None
+    if not same:
+        message = "trained before the files of its lists, the program or a module of yours changed"
+        raise DataError(f"{message}; train again without --resume", path=str(directory))
+    return header
+
+
+def _damaged(directory: Path, error: Exception) -> DataError:
+    return DataError(f"a stored run is damaged ({error}); remove it and go on with --resume", path=str(directory))
+
+
+def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:
+    """Where a stage of a run leaves how far it has come; ``data``: digests of the lists and the code of the run."""
+    if unfinished is None:
+        return None
+    text = as_json([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
+    key = hashlib.sha256(text.encode()).hexdigest()
+    return Checkpoint(unfinished / stage, key, recipe.training.checkpoint)

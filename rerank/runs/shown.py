@@ -1,0 +1,89 @@
+"""Lists to show in a report: where the model's choice differs from the base choice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.data.shards import Lists, first_candidates, own, parts
+from rerank.extraction.extraction import Extracted
+from rerank.models.model import Model
+from rerank.models.reranker import Reranker
+from rerank.readers.base import NBestList, SkipCount
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.report.data import Contribution, Example
+
+FEATURES_SHOWN = 10
+
+
+def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
+    """float64 [L]: the gain of every list's choice (int64 [L]), or of its best candidate; 0 where there is none."""
+    found = []
+    for place, part in parts(lists):
+        gains = np.zeros(part.list_count)
+        full = np.flatnonzero(np.diff(part.lists))
+        if chosen is None:
+            gains[full] = np.maximum.reduceat(part.gain, part.lists[full]) if full.size else 0.0
+        else:
+            gains[full] = part.gain[own(chosen, place, part)[full]]
+        found.append(gains)
+    return np.concatenate(found)
+
+
+def choose_examples(
+    base: np.ndarray, chosen: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int
+) -> list[int]:
+    """Lists whose choice changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
+
+    base, chosen: int64 [L], candidates; base_gain, gain: float64 [L], their gains.
+    """
+    changed = np.flatnonzero((chosen >= 0) & (chosen != base))
+    difference = gain[changed] - base_gain[changed]
+    better, worse = changed[difference > 0], changed[difference < 0]
+    rng = np.random.default_rng(seed)
+    first = min(len(better), max(number - number // 3, number - len(worse)))
+    picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
+    return sorted(int(i) for i in picked)
+
+
+def make_examples(
+    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
+) -> list[Example]:
+    """Examples of a split, their texts read again from its files."""
+    corpus = extracted.corpus
+    gains = {"base": list_gains(corpus, base), "chosen": list_gains(corpus, chosen), "oracle": list_gains(corpus)}
+    picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
+    wanted = {extracted.ids[i]: i for i in picked}
+    if not wanted:
+        return []
+    reranker = Reranker(model, recipe.predictor)
+    firsts = first_candidates(corpus)
+    found: dict[int, Example] = {}
+    for opened, item in reranker.pairs(recipe.data, split, SkipCount("skip")):
+        i = wanted.get(item.nbest.id)
+        if i is None or i in found:
+            continue
+        places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
+        parts = reranker.explain(opened, places[1], places[0])
+        texts = [text.decode("utf-8", "replace") for text in (item.nbest.texts[y] for y in places)]
+        found[i] = Example(
+            split=split,
+            list_id=item.nbest.id,
+            gold=reranker.content.gold_text(item),
+            base=texts[0],
+            chosen=texts[1],
+            base_gain=float(gains["base"][i]),
+            chosen_gain=float(gains["chosen"][i]),
+            oracle_gain=float(gains["oracle"][i]),
+            contributions=[
+                Contribution(part.feature, part.weight, part.value - part.other, part.amount)
+                for part in parts[:FEATURES_SHOWN]
+            ],
+            source=_source(item.nbest),
+        )
+    return [found[i] for i in sorted(found)]
+
+
+def _source(nbest: NBestList) -> str | None:
+    """The input of a list, where it is known."""
+    source = getattr(nbest, "source", None)
+    return None if source is None else source.decode("utf-8", "replace")

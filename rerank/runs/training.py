@@ -1,0 +1,315 @@
+"""The training of one run of a recipe: selection, learning or mixing, checkpoints, mistake bounds."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.progress import counting
+from rerank.base.registry import nearest
+from rerank.data.shards import Lists, parts
+from rerank.engines.settings import Engine
+from rerank.learn.base import Learner
+from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
+from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.losses import LOSSES, PAIRWISE
+from rerank.learn.mixing.combining import family_of
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.room import bytes_needed
+from rerank.learn.trainer import Training, train
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
+from rerank.models.model import Model
+from rerank.models.predictions import corpus_score
+from rerank.recipes.recipe import ListRecipe, SelectSettings
+from rerank.recipes.settings import Settings
+from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
+from rerank.runs.run import Run, checkpoint_of
+from rerank.storage.checkpoints import Checkpoint
+
+log = logging.getLogger("rerank")
+
+
+def train_run(
+    name: str,
+    recipe: ListRecipe,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: tuple[str, ...] = ("",),
+    unfinished: Path | None = None,
+    engine: Engine | None = None,
+) -> Run:
+    """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
+
+    ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that goes on from
+    another model has neither bounds nor votes: both are about all updates from the first, and only its own are logged.
+    ``unfinished``: where checkpoints go, and what to go on from; whoever stores the run removes them. ``engine``: whose
+    workers train sections, where there is mixing.
+    """
+    split = recipe.data.dev
+    if dev is None and recipe.learner.get("base") == AUTO:
+        corpus, dev, split = *held_out(corpus), HELD_OUT
+    columns: np.ndarray | None = None
+    chosen: dict[str, Any] = {}
+    if recipe.training.select is not None:
+        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, unfinished, engine)
+        corpus = corpus.keep_columns(columns)
+    if not recipe.training.dense and corpus.free:
+        columns = np.ones(corpus.width, np.bool_) if columns is None else columns
+        columns[: corpus.free] = False
+        corpus = corpus.keep_columns(columns)
+    checkpoint = checkpoint_of(recipe, "training", data, unfinished)
+    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
+    base = judge_base(recipe, training, split, metric)
+    updates = training.log.arrays() if training.log is not None else {}
+    ties = "any" if any_ties(recipe, corpus) else "base"
+    about = _about(recipe, training, corpus) | {"base": base, "ties": ties} | chosen
+    warm = recipe.training.warm_start is not None
+    about["bound"] = {} if warm else _bounds(recipe, training, corpus)
+    points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
+    return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
+
+
+def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:
+    """The mistake bounds of the first pass, for learners that update on mistakes with an oracle and a rival."""
+    learner = training.learner
+    loss = getattr(learner, "loss", "perceptron")
+    rule = learner.dual_rule()
+    if (
+        training.log is None
+        or rule is None
+        or LOSSES[loss] not in PAIRWISE
+        or recipe.training.pairs["name"] != "oracle"
+        or getattr(learner, "update", "mistakes") != "mistakes"
+    ):
+        return {}
+    first = training.log.head(training.history[0]["updates"])
+    return bounds(first, corpus, rule, learner.average(training.state), hinge=loss == "hinge")
+
+
+def pair_source(settings: Settings) -> PairSource:
+    """The pair source that a recipe describes.
+
+    Raises
+    ------
+    RecipeError: an unknown source or setting.
+    """
+    known = [each.name for each in fields(PairSource)]
+    for key in settings:
+        if key not in known:
+            raise RecipeError(f"a pair source has no {key!r}; {nearest(key, known)}", key="training.pairs")
+    try:
+        return PairSource(**settings)
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"training.pairs.{error.key}") from None
+
+
+def check_pairs(learner: Learner, settings: Settings) -> None:
+    """Refuse a pair source that is none, or that ``learner`` cannot learn from.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    source = pair_source(settings)
+    try:
+        require_source(learner, source)
+    except RecipeError as error:
+        raise RecipeError(error.message, key="training.pairs.name") from None
+
+
+def check_mixing(recipe: ListRecipe) -> None:
+    """Refuse mixing where states of a learner cannot be combined, or not so.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    settings = recipe.training
+    if settings.mixing is not None:
+        named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
+        for learner in named:
+            family_of(make_learner(learner), settings.mixing.rule, settings.mixing.keep)
+
+
+def check_room(recipe: ListRecipe) -> None:
+    """Say what hashed columns take before anything is read; a table of features only has as many as there are.
+
+    Raises
+    ------
+    RecipeError: more than the memory of this machine.
+    """
+    bits = recipe.features.hash_bits
+    if bits is None:
+        return
+    need = bytes_needed(make_learner(recipe.learner), 1 << bits)
+    memory = psutil.virtual_memory()
+    said = f"2^{bits} columns take {need / 1e9:.1f} GB with {recipe.learner['name']}"
+    if need > memory.total:
+        raise RecipeError(f"{said}, this machine has {memory.total / 1e9:.1f} GB", key="features.hash_bits")
+    if need > memory.available / 2:
+        log.warning("%s; %.1f GB of memory are free", said, memory.available / 1e9)
+
+
+def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
+    """The oracles that training aims at (int64 [L])."""
+    return corpus_oracle(corpus, metric) if recipe.oracle.level == "corpus" else oracles(corpus)
+
+
+def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
+    """Does every candidate with the oracle's gain count as right, by ``oracle.ties`` and the training lists?
+
+    Where some candidates are right and all others wrong, the one with the best base score is no better than the rest of
+    the right ones, and to push these away from it is to unlearn.
+    """
+    if recipe.oracle.ties == "auto":
+        return recipe.task == "ranking" or two_valued(corpus)
+    return recipe.oracle.ties == "any"
+
+
+def _train(
+    recipe: ListRecipe,
+    learner: Settings,
+    epochs: int,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: str = "",
+    checkpoint: Checkpoint | None = None,
+    engine: Engine | None = None,
+) -> Training:
+    settings = recipe.training
+    sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
+    search = None if dev is None else BaseSearch(dev, metric)
+
+    def say(line: dict[str, Any]) -> None:
+        """Give the scores of an epoch's history line the metric's own sign, add the base's, and log it."""
+        line.update({key: sign * line[key] for key in ("train", "dev") if key in line})
+        shown = "".join(f", {key} {metric.text(line[key])}" for key in ("train", "dev") if key in line)
+        if search is not None:
+            line["dev_base"] = sign * search.base_score
+            shown += f" (base {metric.text(line['dev_base'])})"
+        count.advance(left=last - line["epoch"])
+        log.info(
+            "epoch %d: %s mistakes, %s nonzero weights%s, %.1f s, %.0f M nonzeros/s%s",
+            line["epoch"], f"{line['mistakes']:,}", f"{line['nonzero_weights']:,}", shown, line["seconds"],
+            line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
+        )  # fmt: skip
+
+    targets, several = _targets(recipe, corpus, metric), any_ties(recipe, corpus)
+    if recipe.oracle.ties == "auto":
+        log.info("oracle.ties: %s", "any of the best candidates" if several else "the best one by the base score")
+    if share := recipe.oracle.corpus_share:
+        corpus = with_corpus_gains(corpus, metric, targets, share)
+    warm = _warm(settings.warm_start, learner, corpus, data)
+    last = epochs + (warm[1] if warm is not None else 0)
+    automatic = learner.get("base") == AUTO
+    with counting("train", total=epochs, unit="epochs", lines=False) as count:
+        how: dict[str, Any] = {
+            "epochs": epochs,
+            "seed": recipe.seed,
+            "shuffle": settings.shuffle,
+            "any_ties": several,
+            "predictor": settings.predictor,
+            "patience": settings.patience,
+            "evaluate_train": lambda weights: sign * corpus_score(corpus, weights, metric),
+            "evaluate_dev": None if dev is None or automatic else lambda w: sign * corpus_score(dev, w, metric),
+            "weigh": search if automatic else None,
+            "warm": warm,
+            "pairs": pair_source(settings.pairs),
+            "on_epoch": say,
+            "checkpoint": checkpoint,
+        }
+        made = make_learner(learner, base=training_base(settings.warm_start, corpus) if automatic else 1.0)
+        if settings.mixing is not None:
+            log.info("mixing %d sections: no voted predictor, and no mistake bounds", settings.mixing.shards)
+            mixing, beside = Mixing(**settings.mixing.model_dump()), checkpoint.directory if checkpoint else None
+            return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
+        keep_log = settings.warm_start is None and (settings.vote or 1)
+        return train(made, corpus, targets, keep_log=keep_log, **how)
+
+
+def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:
+    """The state of the model at ``path`` and the epochs behind it, fit for ``corpus``, whose digest is ``data``."""
+    if path is None:
+        return None
+    model = Model.load(path)
+    going_on = make_learner(learner)
+    fresh = going_on.init(corpus.width)
+    fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
+    state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
+    if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
+        raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)
+    state = type(fresh)(**model.state)
+    if model.about["training_data"] != data:
+        state = going_on.adopt(state, corpus.candidate_count)
+    return state, int(model.about["epochs"])
+
+
+def _select(
+    recipe: ListRecipe,
+    settings: SelectSettings,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: tuple[str, ...],
+    unfinished: Path | None,
+    engine: Engine | None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The columns (bool [D]) that a first training leaves."""
+    log.info("selecting features with %s", settings.learner)
+    epochs = settings.epochs or recipe.training.epochs
+    checkpoint = checkpoint_of(recipe, "selection", data, unfinished)
+    first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint, engine=engine)
+    size = np.abs(first.weights["average"].w)
+    if settings.by == "contribution":
+        squares = np.zeros(corpus.width)
+        for _, part in parts(corpus):
+            own = np.asarray(part.values, np.float64) ** 2
+            squares += np.bincount(part.columns, weights=own, minlength=corpus.width)
+        size = size * np.sqrt(squares)
+    columns = size > 0
+    columns[: corpus.free] = False
+    if settings.keep is not None:
+        most = int(settings.keep * (corpus.width - corpus.free)) if settings.keep < 1 else int(settings.keep)
+        if np.count_nonzero(columns) > most:
+            size[~columns] = 0.0
+            order = np.lexsort((np.arange(size.size), -size))
+            columns = np.zeros(size.size, np.bool_)
+            columns[order[:most]] = True
+    log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{corpus.width:,}")
+    columns[: corpus.free] = True
+    return columns, {"selected_columns": int(np.count_nonzero(columns))}
+
+
+def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
+    """What metrics.json says of a training."""
+    seconds = sum(line["seconds"] for line in training.history)
+    processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
+    weights = training.weights[recipe.training.predictor]
+    return {
+        "learner": recipe.learner["name"],
+        "loss": getattr(training.learner, "loss", "perceptron"),
+        "settings": dict(recipe.learner),
+        "lists": corpus.list_count,
+        "epochs": training.epoch,
+        "epochs_run": len(training.history),
+        "mistakes": [line["mistakes"] for line in training.history],
+        "updates": training.learner.updates(training.state),
+        "nonzero_weights": int(np.count_nonzero(weights.w)),
+        "nonzero_weights_last": int(np.count_nonzero(training.weights["last"].w)),
+        "base_weight": weights.base,
+        "radius": training.radius,
+        "seconds": round(seconds, 3),
+        "nonzeros_per_second": round(processed / seconds) if seconds > 0 else 0,
+    }

@@ -1,0 +1,79 @@
+"""JSON as RFC 8259 has it, read and written: no NaN, no key twice, no nesting without end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rerank.base.errors import RunError
+from rerank.storage.arrays import open_plain
+
+
+def as_json(
+    value: Any,
+    *,
+    indent: int | None = None,
+    sort_keys: bool = False,
+    ensure_ascii: bool = True,
+    default: Callable[[Any], Any] | None = None,
+    allow_nan: bool = False,
+) -> str:
+    """``value`` as JSON; parameters as those of ``json.dumps``. ``allow_nan`` is for what the user's own files hold.
+
+    Raises
+    ------
+    RunError: a number in it is not finite; the message says where.
+    """
+    try:
+        return json.dumps(
+            value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=allow_nan
+        )
+    except ValueError:
+        for place, number in _infinite(value, ""):
+            raise RunError(f"{place or 'the result'} is {number}, which no JSON file can hold") from None
+        raise
+
+
+def _infinite(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    """The numbers in ``value`` that are not finite, with their dotted places."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield place, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, part in inner:
+        yield from _infinite(part, f"{place}.{key}" if place else str(key))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Raises
+    ------
+    ValueError: damaged, or no object; begins with the file's name.
+    OSError: it cannot be read.
+    """
+    with open_plain(path) as stream:
+        text = stream.read()
+    try:
+        found = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError(f"{path.name}: nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"{path.name}: not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path.name}: found {type(found).__name__}; expected an object")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} stands twice")
+    return found

@@ -1,0 +1,133 @@
+"""Sets: noise in training labels only, the same features on both sides, and errors for what does not fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_classes
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.classification.data import ExampleSet, load_set, load_sets
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return small_classes.write_set(tmp_path)
+
+
+def loaded(root: Path, seed: int = 1, **data: Any) -> ExampleSet:
+    recipe = small_classes.recipe(root, data=data)
+    ((name, source),) = load_sets(recipe)
+    return load_set(recipe.data, name, source, seed)
+
+
+def test_every_example_is_tested_once(root: Path) -> None:
+    found = loaded(root)
+    parts = [found.split(number, 0.0, 1) for number in range(found.splits)]
+    assert found.splits == small_classes.FOLDS
+    assert np.array_equal(np.sort(np.concatenate([part.index for part in parts])), np.arange(small_classes.SIZE))
+    for part in parts:
+        assert part.train.size + part.test.size == small_classes.SIZE
+        assert np.array_equal(part.test.label, found.examples.label[part.index])
+
+
+def test_noise_is_in_training_labels_only_and_the_same_in_all_folds(root: Path) -> None:
+    found = loaded(root)
+    clean = found.examples.label
+    noisy = found.noisy(0.3, 7).label
+    assert 0.15 < np.mean(noisy != clean) < 0.45
+    for number in range(found.splits):
+        part = found.split(number, 0.3, 7)
+        rest = np.setdiff1d(np.arange(small_classes.SIZE), part.index)
+        assert np.array_equal(part.test.label, clean[part.index])
+        assert np.array_equal(part.train.label, noisy[rest])
+        assert np.array_equal(part.flipped, noisy[rest] != clean[rest])
+    assert not np.array_equal(found.noisy(0.3, 8).label, noisy)
+    assert np.array_equal(found.noisy(0.0, 8).label, clean)
+
+
+def test_train_and_test_files_share_classes_columns_and_scale(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("1 1:2 2:4\n-1 1:1\n")
+    (tmp_path / "test").write_text("-1 1:1 2:8 9:1\n")
+    found = loaded(tmp_path, sets={}, train=str(tmp_path / "train"), test=str(tmp_path / "test"), scale="max", bias=1)
+    assert found.test is not None
+    assert found.splits == 1
+    assert found.examples.width == found.test.width == 3
+    assert found.examples.classes == found.test.classes == ("-1", "1")
+    assert found.examples.values.tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
+    assert found.test.values.tolist() == [0.5, 2.0, 1.0]
+    part = found.split(0, 0.0, 1)
+    assert part.test.label.tolist() == [0]
+    assert part.train.size == 2
+
+
+def test_rows_of_length_one_and_a_bias(root: Path) -> None:
+    found = loaded(root, scale="l2", bias=2.0).examples
+    squares = np.add.reduceat(found.values.astype(np.float64) ** 2, found.rows[:-1])
+    assert np.allclose(squares, 1 + 4)
+    assert found.width == small_classes.WIDTH + 1
+
+
+def test_folds_are_drawn_where_none_are_given(root: Path) -> None:
+    path = str(root / "marked.svm.gz")
+    assert loaded(root, sets={}, path=path).splits == 10
+    assert loaded(root, sets={}, path=path, folds={"count": 3}).splits == 3
+
+
+def test_generators_draw_anew_with_every_seed(root: Path) -> None:
+    source = {"sets": {}, "generator": {"name": "winnow", "dimension": 20}}
+    one, two, again = (loaded(root, seed, **source) for seed in (1, 2, 1))
+    assert one.test is not None
+    assert not np.array_equal(one.examples.columns, two.examples.columns)
+    assert np.array_equal(one.examples.columns, again.examples.columns)
+
+
+def test_a_vocabulary_names_the_features(root: Path) -> None:
+    path = root / "words"
+    path.write_text("".join(f"w{j}\n" for j in range(1, small_classes.WIDTH + 1)))
+    source = {"path": str(root / "marked.svm.gz"), "vocabulary": str(path)}
+    assert loaded(root, sets={}, **source).names[:2] == ("w1", "w2")
+    path.write_text("only\n")
+    with pytest.raises(DataError, match=r"words: found 1 names for 30 features"):
+        loaded(root, sets={}, **source)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"sets": ["absent"]}, DataError, "absent.svm.gz: no such file; the recipe wants"),
+        ({"sets": {}, "path": "nowhere.svm"}, DataError, "nowhere.svm"),
+        ({"sets": {}, "path": "-"}, RecipeError, "more than once"),
+        ({"sets": {}, "generator": {"name": "winow"}}, RecipeError, "data.generator.name: unknown generator 'winow'"),
+        ({"sets": {}, "generator": {"name": "winnow", "dimension": 2}}, RecipeError, "data.generator.dimension"),
+    ],
+)
+def test_what_is_not_there_is_said(root: Path, change: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        loaded(root, **change)
+    assert message in str(raised.value)
+
+
+def test_wrong_fold_numbers(root: Path) -> None:
+    folds = root / "marked.folds.txt"
+    small_classes.write_folds(folds, size=small_classes.SIZE - 1)
+    with pytest.raises(DataError, match=r"marked\.folds\.txt"):
+        loaded(root)
+    folds.write_text("0\n" * small_classes.SIZE)
+    with pytest.raises(DataError, match=r"all examples are in fold 0"):
+        loaded(root)
+
+
+def test_one_class_is_no_classification(root: Path) -> None:
+    small_classes.write_examples(root / "marked.svm.gz", classes=("+1",))
+    with pytest.raises(DataError, match=r"all labels are '1'; expected at least two classes"):
+        loaded(root)
+
+
+def test_labels_of_three_classes_are_not_flipped(root: Path) -> None:
+    small_classes.write_examples(root / "marked.svm.gz", classes=("a", "b", "c"))
+    with pytest.raises(RecipeError, match=r"data\.noise: .*has 3"):
+        loaded(root).split(0, 0.1, 1)

@@ -1,0 +1,156 @@
+"""Recipes of classification: sources, runs, grids, and the errors that name the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rerank.base.errors import RecipeError
+from rerank.classification.pipeline import check_parts
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.recipes.recipe import Recipe, load_recipe
+
+PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
+PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}
+
+
+def made(**settings: Any) -> ClassificationRecipe:
+    return ClassificationRecipe.model_validate(PLAIN | settings)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_the_task_chooses_the_class(tmp_path: Path) -> None:
+    assert isinstance(load_recipe(written(tmp_path, "task: classification")), ClassificationRecipe)
+    assert isinstance(load_recipe(written(tmp_path, "task: parse")), Recipe)
+    assert isinstance(load_recipe(written(tmp_path, "seed: 2")), Recipe)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task: clasification", "task: found 'clasification'; did you mean classification"),
+        ("task: [1]", "task: found"),
+        ("task: classification\ndata: {pth: x}", "data.pth: unknown setting; did you mean path"),
+        ("task: classification\ntrainng: {}", "trainng: unknown setting; did you mean training"),
+        ("task: classification\ndata: {noise: 0.7}", "data.noise.0: found 0.7"),
+        ("task: classification\ndata: {scale: l3}", "data.scale: found 'l3'"),
+        ("task: classification\nruns: [{name: a}, {name: a}]", "two runs have the same name"),
+        ("task: classification\nfigures: [{name: f, kind: scatter, x: a}]", "needs x and y"),
+        (
+            "task: classification\ndata: {sets: {a: {folds: {cout: 3}}}}",
+            "data.sets.a.folds.cout: unknown setting; did you mean count",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RecipeError) as raised:
+        load_recipe(written(tmp_path, text))
+    assert message in str(raised.value)
+    assert "r.yaml" in str(raised.value)
+
+
+def test_a_resolved_recipe_is_the_same_recipe(tmp_path: Path) -> None:
+    recipe = made(
+        data={"sets": ["a", "b"], "noise": 0.1, "bias": 1},
+        runs=[{"name": "x", "set": {"learner.r": 2}, "grid": {"learner.r": [1, 2]}}],
+        tune={"grid": {"learner.r": [1]}},
+        reported={"source": "s", "values": {500: {"x": 1}}},
+    )
+    assert load_recipe(written(tmp_path, recipe.as_yaml())) == recipe
+
+
+def test_sets_without_a_source_are_the_usual_files() -> None:
+    sets = made(data={"sets": {"a": None, "b": {"folds": {"count": 3}}, "c": {"path": "x"}}}).data.sets
+    assert (sets["a"].path, sets["a"].folds) == ("{root}/a.svm.gz", "{root}/a.folds.txt")
+    assert sets["b"].path == "{root}/b.svm.gz"
+    assert getattr(sets["b"].folds, "count", None) == 3
+    assert (sets["c"].path, sets["c"].folds) == ("x", None)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({}, "found no examples; expected one of path, train, generator and newsgroups"),
+        ({"path": "a", "generator": {"name": "winnow"}}, "found path and generator"),
+        ({"path": "a", "sets": ["b"]}, "leave one out"),
+        ({"train": "a"}, "data.test: is missing"),
+        ({"path": "a", "test": "b"}, "it belongs to train"),
+        ({"train": "a", "test": "b", "folds": "f"}, "which has a test part already"),
+        ({"sets": {"s": {"train": "a"}}}, "data.sets.s.test"),
+    ],
+)
+def test_a_set_has_one_source(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError) as raised:
+        made(data=data).data.named_sets("r")
+    assert message in str(raised.value)
+
+
+def test_runs_are_expanded_over_their_own_grid_or_the_recipes() -> None:
+    recipe = made(
+        grid={"learner.C": [1, 2], "training.epochs": [3, 4]},
+        learner={"name": "pa", "variant": "1"},
+        runs=[
+            {"name": "both"},
+            {"name": "own", "grid": {"learner.C": [5]}},
+            {"name": "none", "set": {"learner": {"name": "perceptron"}}, "grid": {}},
+            {"name": "svm", "baseline": {"name": "svm"}, "grid": {"baseline.C": [7]}},
+        ],
+    )
+    specs = recipe.expand()
+    assert [spec.name for spec in specs] == [
+        *(f"both C={C} epochs={epochs}" for C in (1, 2) for epochs in (3, 4)),
+        "own C=5",
+        "none",
+        "svm C=7",
+    ]
+    assert [spec.recipe.learner.get("C") for spec in specs] == [1, 1, 2, 2, 5, None, None]
+    assert [spec.recipe.training.epochs for spec in specs[:4]] == [3, 4, 3, 4]
+    assert specs[-1].baseline == {"name": "svm", "C": 7}
+    assert specs[2].at({"learner.C": 9}).recipe.learner["C"] == 9
+    assert specs[-1].at({"baseline.C": 9}).baseline == {"name": "svm", "C": 9}
+
+
+@pytest.mark.parametrize("key", ["data.bias", "seed", "measure", "significance.test"])
+def test_a_run_may_not_change_what_is_common(key: str) -> None:
+    value: Any = {"data.bias": 1, "seed": 3, "measure": "accuracy", "significance.test": "paired_t"}[key]
+    with pytest.raises(RecipeError, match=r"runs\.x\.set"):
+        made(runs=[{"name": "x", "set": {key: value}}]).expand()
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
+def test_the_papers_recipes_are_valid_and_their_numbers_belong_to_runs(path: Path) -> None:
+    recipe = load_recipe(path)
+    assert isinstance(recipe, ClassificationRecipe)
+    assert recipe.name == path.stem
+    check_parts(recipe)
+    sets, runs = set(recipe.data.named_sets(recipe.name)), {spec.run for spec in recipe.expand()}
+    reported = recipe.reported
+    for values in (reported.values, reported.seconds) if reported else ():
+        assert set(values) <= sets
+        assert all(set(row) <= runs for row in values.values())
+    for noise, row in reported.ranks.items() if reported else ():
+        assert float(noise) in recipe.data.noise
+        assert set(row) == runs
+
+
+def test_all_papers_recipes_are_there() -> None:
+    assert len(PAPERS) == 11
+
+
+def test_a_generator_may_be_named_alone() -> None:
+    recipe = made(data={"generator": "winnow"})
+    assert recipe.data.generator == {"name": "winnow"}
+    check_parts(recipe)
+
+
+def test_texts_bring_their_own_vocabulary() -> None:
+    recipe = made(data={"format": "text", "path": "a.tsv", "vocabulary": "words.txt"})
+    with pytest.raises(RecipeError, match=r"data\.vocabulary: .*vectoriser names the features"):
+        recipe.data.named_sets("r")

@@ -1,0 +1,73 @@
+"""Folds and held-out parts: every example once, every class with its share, the same for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError
+from rerank.classification.splits import divided, draw_folds, fold_numbers, held_out
+
+labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
+
+
+@given(labels, st.integers(2, 12), st.integers(0, 5))
+def test_folds_share_out_every_class(label: np.ndarray, count: int, seed: int) -> None:
+    if label.size < count:
+        with pytest.raises(DataError):
+            draw_folds(label, count, seed)
+        return
+    folds = draw_folds(label, count, seed)
+    sizes = np.bincount(folds, minlength=count)
+    assert sizes.size == count
+    assert np.ptp(sizes) <= 1
+    for each in np.unique(label):
+        assert np.ptp(np.bincount(folds[label == each], minlength=count)) <= 1
+    assert np.array_equal(folds, draw_folds(label, count, seed))
+
+
+def test_another_seed_gives_other_folds() -> None:
+    label = np.arange(100) % 2
+    assert not np.array_equal(draw_folds(label, 10, 1), draw_folds(label, 10, 2))
+
+
+@given(labels, st.floats(0.05, 0.95), st.integers(0, 5))
+def test_held_out_divides_the_examples(label: np.ndarray, share: float, seed: int) -> None:
+    first, second = held_out(label, share, seed)
+    assert first.size
+    assert second.size
+    assert np.array_equal(np.sort(np.concatenate([first, second])), np.arange(label.size))
+    if label.size >= 40:
+        assert abs(second.size - share * label.size) <= 4  # half an example a class, and rounding
+    assert np.array_equal(second, held_out(label, share, seed)[1])
+
+
+def test_held_out_has_the_share_of_every_class() -> None:
+    label = np.repeat([0, 1], [80, 20])
+    _, taken = held_out(label, 0.25, 3)
+    assert np.bincount(label[taken]).tolist() == [20, 5]
+
+
+def test_one_fold_is_no_division() -> None:
+    with pytest.raises(DataError, match=r"f\.txt: all examples are in fold 3"):
+        fold_numbers(np.array([3, 3]), "f.txt")
+    assert fold_numbers(np.array([4, 2, 4]), "f.txt").tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(("examples", "folds", "count"), [(20, 5, 5), (3, 5, 3), (2, 2, 2)])
+def test_tuning_judges_every_example_once(examples: int, folds: int, count: int) -> None:
+    found = divided(np.arange(examples) % 2, None, folds, 1)
+    assert len(found) == count
+    assert sorted(np.concatenate([judges for _, judges in found]).tolist()) == list(range(examples))
+    for trains, judges in found:
+        assert sorted([*trains.tolist(), *judges.tolist()]) == list(range(examples))
+
+
+def test_tuning_by_a_share_is_one_split() -> None:
+    label = np.arange(20) % 2
+    ((trains, judges),) = divided(label, 0.2, 5, 1)
+    assert [part.tolist() for part in held_out(label, 0.2, 1)] == [trains.tolist(), judges.tolist()]
+    with pytest.raises(DataError):
+        divided(label[:1], None, 5, 1)

@@ -1,0 +1,404 @@
+"""The corpus: its invariants, parts and joins against plain lists, and its files, whole and damaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RunError
+from rerank.data.corpus import Corpus, concatenate
+from rerank.storage.checksums import seal
+
+WIDTH = 7
+ARRAYS = {
+    "lists": np.int64,
+    "rows": np.int64,
+    "columns": np.int32,
+    "values": np.float32,
+    "base": np.float64,
+    "gain": np.float64,
+    "stats": np.float64,
+    "reference": np.float64,
+    "weight": np.float64,
+}
+
+# A list in plain Python: (weight, reference, candidates); a candidate: (base, gain, stats, {column: value}).
+Plain = tuple[float, list[float], list[tuple[float, float, list[float], dict[int, float]]]]
+
+NUMBERS = st.integers(-50, 50).map(float)
+CANDIDATES = st.tuples(
+    NUMBERS,
+    NUMBERS,
+    st.lists(NUMBERS, min_size=2, max_size=2),
+    st.dictionaries(st.integers(0, WIDTH - 1), st.sampled_from([1.0, -2.0, 0.5]), max_size=4),
+)
+LISTS = st.lists(
+    st.tuples(st.sampled_from([1.0, 2.0]), st.lists(NUMBERS, min_size=1, max_size=1), st.lists(CANDIDATES, max_size=4)),
+    max_size=6,
+)
+
+
+def corpus_of(lists: Sequence[Plain], width: int = WIDTH, about: dict[str, Any] | None = None) -> Corpus:
+    candidates = [candidate for _, _, of_list in lists for candidate in of_list]
+    entries = [entry for *_, features in candidates for entry in sorted(features.items())]
+    return Corpus(
+        lists=np.concatenate([[0], np.cumsum([len(of_list) for *_, of_list in lists])]),
+        rows=np.concatenate([[0], np.cumsum([len(features) for *_, features in candidates])]),
+        columns=[column for column, _ in entries],
+        values=[value for _, value in entries],
+        base=[base for base, *_ in candidates],
+        gain=[gain for _, gain, *_ in candidates],
+        stats=np.array([stats for *_, stats, _ in candidates]).reshape(len(candidates), 2),
+        reference=np.array([reference for _, reference, _ in lists]).reshape(len(lists), 1),
+        weight=[weight for weight, *_ in lists],
+        width=width,
+        about=about or {},
+    )
+
+
+def plain(corpus: Corpus) -> list[Plain]:
+    found: list[Plain] = []
+    for i in range(corpus.list_count):
+        candidates = []
+        for y in range(corpus.lists[i], corpus.lists[i + 1]):
+            row = slice(corpus.rows[y], corpus.rows[y + 1])
+            features = dict(zip(corpus.columns[row].tolist(), corpus.values[row].tolist(), strict=True))
+            candidates.append((float(corpus.base[y]), float(corpus.gain[y]), corpus.stats[y].tolist(), features))
+        found.append((float(corpus.weight[i]), corpus.reference[i].tolist(), candidates))
+    return found
+
+
+EXAMPLE: list[Plain] = [
+    (1.0, [5.0], [(-1.0, 0.5, [1.0, 2.0], {0: 1.0, 3: 2.0}), (-2.0, 0.75, [2.0, 2.0], {})]),
+    (2.0, [6.0], []),
+    (1.0, [7.0], [(-3.0, 0.25, [0.0, 1.0], {3: -1.0, 6: 0.5})]),
+]
+
+
+def fields(corpus: Corpus) -> dict[str, Any]:
+    return {field.name: getattr(corpus, field.name) for field in dataclasses.fields(corpus)}
+
+
+# Arrays
+
+
+@given(LISTS)
+@settings(max_examples=50, deadline=None)
+def test_arrays_hold_what_they_were_made_of(lists: list[Plain]) -> None:
+    corpus = corpus_of(lists)
+    assert plain(corpus) == lists
+    assert corpus.list_count == len(lists)
+    assert corpus.candidate_count == sum(len(candidates) for *_, candidates in lists)
+    assert corpus.nonzeros == sum(len(features) for *_, of_list in lists for *_, features in of_list)
+
+
+def test_arrays_have_the_types_of_the_format_and_are_read_only() -> None:
+    corpus = corpus_of(EXAMPLE)
+    for name, dtype in ARRAYS.items():
+        array = getattr(corpus, name)
+        assert array.dtype == dtype
+        assert array.flags.c_contiguous
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        corpus.width = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lists": []}, "list offsets of a corpus are damaged"),
+        ({"lists": [1, 2, 2, 3]}, "list offsets of a corpus are damaged"),
+        ({"lists": [0, -1]}, "list offsets of a corpus are damaged"),
+        ({"lists": [[0, 2, 2, 3]]}, "list offsets of a corpus are damaged"),
+        ({"lists": [0, 2, 2, 4]}, "do not fit together"),
+        ({"lists": [0, 2, 3]}, "do not fit together"),
+        ({"lists": [0, 4, 2, 3]}, "offsets that decrease"),
+        ({"rows": [0, 2, 2]}, "do not fit together"),
+        ({"rows": [1, 2, 2, 4]}, "do not fit together"),
+        ({"rows": [0, 2, 2, 3]}, "do not fit together"),
+        ({"rows": []}, "do not fit together"),
+        ({"rows": [0, 2, 1, 4]}, "offsets that decrease"),
+        ({"rows": [0, 1 << 40, 2, 4]}, "offsets that decrease or lie outside"),
+        ({"rows": [0, -5, 2, 4]}, "offsets that decrease"),
+        ({"columns": [0, 3, 3]}, "do not fit together"),
+        ({"values": [1.0, 1.0, 1.0]}, "do not fit together"),
+        ({"columns": [[0, 3, 3, 6]], "values": [[1.0, 1.0, 1.0, 1.0]]}, "do not fit together"),
+        ({"columns": [0, 3, 3, 7]}, "a column outside of its width"),
+        ({"columns": [-1, 3, 3, 6]}, "a column outside of its width"),
+        ({"columns": [3, 0, 3, 6]}, "not sorted and unique"),
+        ({"columns": [0, 3, 6, 6]}, "not sorted and unique"),
+        ({"width": 6}, "a column outside of its width"),
+        ({"width": -1, "rows": [0, 0, 0, 0], "columns": [], "values": []}, "do not fit together"),
+        ({"base": [0.0, 1.0]}, "do not fit together"),
+        ({"gain": [0.0, 1.0, 2.0, 3.0]}, "do not fit together"),
+        ({"stats": np.zeros((2, 2))}, "do not fit together"),
+        ({"stats": np.zeros(3)}, "do not fit together"),
+        ({"reference": np.zeros((2, 1))}, "do not fit together"),
+        ({"reference": np.zeros(3)}, "do not fit together"),
+        ({"weight": [1.0, 1.0]}, "do not fit together"),
+    ],
+)
+def test_arrays_that_kernels_could_not_trust_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Corpus(**(fields(corpus_of(EXAMPLE)) | changes))
+
+
+# Parts
+
+
+@given(LISTS, st.data())
+@settings(max_examples=60, deadline=None)
+def test_slices_are_views_of_lists_in_a_row(lists: list[Plain], data: st.DataObject) -> None:
+    corpus = corpus_of(lists, about={"metric": "F"})
+    first = data.draw(st.integers(0, len(lists)))
+    last = data.draw(st.integers(first, len(lists)))
+    part = corpus.slice(first, last)
+    assert plain(part) == lists[first:last]
+    assert (part.width, part.about) == (WIDTH, {"metric": "F"})
+    for name in ("columns", "values", "base", "stats"):
+        array = getattr(part, name)
+        assert array.size == 0 or np.shares_memory(array, getattr(corpus, name))
+
+
+@given(LISTS.filter(bool), st.data())
+@settings(max_examples=60, deadline=None)
+def test_lists_are_taken_in_the_order_asked_for(lists: list[Plain], data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=8))
+    corpus = corpus_of(lists, about={"metric": "F"})
+    part = corpus.take(chosen)
+    assert plain(part) == [lists[i] for i in chosen]
+    assert (part.width, part.about) == (WIDTH, {"metric": "F"})
+    assert plain(corpus.slice(0, len(lists)).take(np.array(chosen, np.int32))) == plain(part)
+    assert plain(corpus) == lists
+
+
+@given(LISTS, st.data())
+@settings(max_examples=40, deadline=None)
+def test_folds_part_the_lists(lists: list[Plain], data: st.DataObject) -> None:
+    folds = data.draw(st.lists(st.integers(0, 2), min_size=len(lists), max_size=len(lists)))
+    for held_out in range(3):
+        training, held = corpus_of(lists).fold(np.array(folds, np.int64), held_out)
+        assert plain(training) == [one for one, fold in zip(lists, folds, strict=True) if fold != held_out]
+        assert plain(held) == [one for one, fold in zip(lists, folds, strict=True) if fold == held_out]
+
+
+def test_every_list_needs_a_fold() -> None:
+    with pytest.raises(DataError, match="2 fold numbers for 3 lists"):
+        corpus_of(EXAMPLE).fold(np.array([0, 1]), 0)
+
+
+@given(LISTS, st.lists(st.booleans(), min_size=WIDTH, max_size=WIDTH))
+@settings(max_examples=60, deadline=None)
+def test_kept_columns_keep_their_numbers(lists: list[Plain], keep: list[bool]) -> None:
+    corpus = corpus_of(lists)
+    part = corpus.keep_columns(np.array(keep))
+    assert plain(part) == [
+        (weight, reference, [(*rest, {c: v for c, v in features.items() if keep[c]}) for *rest, features in candidates])
+        for weight, reference, candidates in lists
+    ]
+    assert part.width == WIDTH
+    assert plain(corpus) == lists
+
+
+@given(st.lists(LISTS, min_size=1, max_size=3))
+@settings(max_examples=50, deadline=None)
+def test_parts_are_joined_in_their_order(parts: list[list[Plain]]) -> None:
+    joined = concatenate([corpus_of(part, about={"part": i}) for i, part in enumerate(parts)])
+    assert plain(joined) == [one for part in parts for one in part]
+    assert joined.about == {"part": 0}
+    total = len(parts[0])
+    assert plain(concatenate([joined.slice(0, total), joined.slice(total, joined.list_count)])) == plain(joined)
+
+
+def test_parts_that_do_not_belong_together_are_not_joined() -> None:
+    one = corpus_of(EXAMPLE)
+    with pytest.raises(DataError, match=r"corpora with \[7, 9\] columns; use one feature table"):
+        concatenate([one, corpus_of(EXAMPLE, width=9)])
+    with pytest.raises(DataError, match="different metrics"):
+        concatenate([one, dataclasses.replace(one, stats=np.zeros((3, 5)))])
+    with pytest.raises(DataError, match="different metrics"):
+        concatenate([one, dataclasses.replace(one, reference=np.zeros((3, 2)))])
+    with pytest.raises(DataError, match="cannot join"):
+        concatenate([])
+
+
+# Files
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("lists", [EXAMPLE, EXAMPLE[1:2], []])
+def test_what_was_saved_is_loaded(lists: list[Plain], mmap: bool, tmp_path: Path) -> None:
+    corpus = corpus_of(lists, about={"metric": "F", "lists": {"skipped": 2}})
+    corpus.save(tmp_path / "new" / "corpus")
+    loaded = Corpus.load(tmp_path / "new" / "corpus", mmap=mmap)
+    assert plain(loaded) == plain(corpus)
+    assert (loaded.width, loaded.about) == (corpus.width, corpus.about)
+    for name, dtype in ARRAYS.items():
+        array = getattr(loaded, name)
+        assert array.dtype == dtype
+        assert not array.flags.writeable
+        if array.size:
+            base: Any = array
+            while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+                base = base.base
+            assert isinstance(base, np.memmap) == mmap
+
+
+def test_saving_again_replaces_the_old(tmp_path: Path) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    (tmp_path / "corpus" / "stray").write_text("mine")
+    with pytest.raises(RunError, match="stray was not written by this program"):
+        corpus_of(EXAMPLE[:1]).save(tmp_path / "corpus")
+    (tmp_path / "corpus" / "stray").unlink()
+    corpus_of(EXAMPLE[:1]).save(str(tmp_path / "corpus"))
+    assert plain(Corpus.load(str(tmp_path / "corpus"))) == EXAMPLE[:1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
+    assert sorted(path.name for path in (tmp_path / "corpus").iterdir()) == sorted(
+        ["checksums.json", "header.json", *(f"{name}.npy" for name in ARRAYS)]
+    )
+
+
+@pytest.mark.parametrize("place", ["save", "rename"])
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_nothing_incomplete_stands_under_the_name(
+    place: str, failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def fails(*arguments: Any, **_options: Any) -> None:
+        calls.append(arguments)
+        assert not (tmp_path / "corpus").exists()
+        if place == "rename" or len(calls) == 4:
+            raise failure
+
+    monkeypatch.setattr(*((np, "save") if place == "save" else (Path, "rename")), fails)
+    with pytest.raises(RunError if isinstance(failure, OSError) else KeyboardInterrupt) as caught:
+        corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    if isinstance(failure, OSError):
+        assert f"cannot write {tmp_path / 'corpus'}: No space left on device" in str(caught.value)
+    assert calls
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_corpus_stays_until_the_new_one_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+
+    def fails(*_arguments: Any, **_options: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", fails)
+    with pytest.raises(RunError):
+        corpus_of([]).save(tmp_path / "corpus")
+    assert plain(Corpus.load(tmp_path / "corpus")) == EXAMPLE
+
+
+def test_a_place_that_is_a_file_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "corpus"):
+        with pytest.raises(RunError, match=r"cannot write .*file"):
+            corpus_of(EXAMPLE).save(path)
+    assert (tmp_path / "file").read_text() == ""
+
+
+def write(name: str, content: bytes) -> Callable[[Path], Any]:
+    return lambda directory: (directory / name).write_bytes(content)
+
+
+def edit(**changes: Any) -> Callable[[Path], Any]:
+    def damage(directory: Path) -> None:
+        header = json.loads((directory / "header.json").read_text())
+        (directory / "header.json").write_text(json.dumps(header | changes))
+
+    return damage
+
+
+def cut(name: str, size: int) -> Callable[[Path], Any]:
+    return lambda directory: os.truncate(directory / name, (directory / name).stat().st_size - size)
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no directory": (lambda directory: shutil.rmtree(directory), "No such file"),
+    "no header": (lambda directory: (directory / "header.json").unlink(), "No such file"),
+    "no array": (lambda directory: (directory / "gain.npy").unlink(), "No such file"),
+    "another version": (edit(version=2), "format version 2, expected 1"),
+    "no version": (write("header.json", b'{"width": 7}'), "not a readable corpus"),
+    "no JSON": (write("header.json", b'{"width"'), "not a readable corpus"),
+    "not UTF-8": (write("header.json", b"\xff\xfe"), "not a readable corpus"),
+    "a list": (write("header.json", b"[1]"), "not a readable corpus"),
+    "no width": (edit(width=None), "not a readable corpus"),
+    "infinite width": (edit(width=float("inf")), "not a readable corpus"),
+    "width that is too small": (edit(width=3), "a column outside of its width"),
+    "about nothing": (edit(about=1), "not a readable corpus"),
+    "empty array": (write("rows.npy", b""), "not a readable corpus"),
+    "no array in it": (write("rows.npy", b"nothing of that kind"), "not a readable corpus"),
+    "cut array": (cut("values.npy", 4), "not a readable corpus"),
+    "cut head": (cut("values.npy", 100), "not a readable corpus"),
+    "another type": (
+        lambda directory: np.save(directory / "values.npy", np.zeros(4)),
+        "its numbers are float64; expected",
+    ),
+    "pickled": (
+        lambda directory: np.save(directory / "values.npy", np.array([{}], object), allow_pickle=True),
+        "not a readable corpus",
+    ),
+    "another length": (lambda directory: np.save(directory / "base.npy", np.zeros(4)), "do not fit together"),
+    "offsets outside": (
+        lambda directory: np.save(directory / "rows.npy", np.array([0, 1 << 40, 2, 4])),
+        "offsets that decrease or lie outside",
+    ),
+}
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_are_errors_of_the_data(damage: str, mmap: bool, tmp_path: Path) -> None:
+    """Also where the checksums are those of the damaged files."""
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    change, message = DAMAGES[damage]
+    change(tmp_path / "corpus")
+    with pytest.raises(DataError, match=r"No such file|its checksum is"):
+        Corpus.load(tmp_path / "corpus", mmap=mmap)
+    if (tmp_path / "corpus").exists():
+        seal(tmp_path / "corpus")
+    with pytest.raises(DataError, match=message) as caught:
+        Corpus.load(tmp_path / "corpus", mmap=mmap)
+    assert str(tmp_path / "corpus") in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["header.json", *(f"{name}.npy" for name in ARRAYS)])
+def test_a_flipped_bit_is_noticed(name: str, tmp_path: Path) -> None:
+    corpus_of(EXAMPLE).save(tmp_path / "corpus")
+    path = tmp_path / "corpus" / name
+    content = path.read_bytes()
+    for place in (0, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        with pytest.raises(DataError, match=f"{name}: its checksum is"):
+            Corpus.load(tmp_path / "corpus")
+    path.write_bytes(content)
+    assert plain(Corpus.load(tmp_path / "corpus")) == EXAMPLE
+
+
+@pytest.mark.parametrize("name", ["values", "base", "gain", "weight"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_files_with_numbers_that_are_not_finite(name: str, constant: bool, tmp_path: Path) -> None:
+    corpus = corpus_of(EXAMPLE)
+    corpus.save(tmp_path / "c")
+    path = tmp_path / "c" / f"{name}.npy"
+    array = np.load(path)
+    array[slice(None) if constant else -1] = np.nan
+    np.save(path, array)
+    seal(path.parent)
+    with pytest.raises(DataError, match="numbers that are not finite; build it again"):
+        Corpus.load(tmp_path / "c")
+    assert np.isnan(getattr(Corpus.load(tmp_path / "c", trusted=True), name)).any()

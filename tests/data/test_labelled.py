@@ -1,0 +1,303 @@
+"""Labelled examples: every operation equals the obvious one on dense rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.class_names import canonical, canonical_order
+from rerank.data.corpus import Corpus
+from rerank.data.labelled import Labelled, from_csr
+from rerank.learn.scoring import best
+
+
+def dense(examples: Labelled | Corpus) -> np.ndarray:
+    """The rows with their zeros: float32 [rows, D]."""
+    arrays = (examples.values, examples.columns, examples.rows)
+    return scipy.sparse.csr_matrix(arrays, shape=(examples.rows.size - 1, examples.width)).toarray()
+
+
+@st.composite
+def sets(draw: st.DrawFn, smallest_k: int = 2, largest_k: int = 4) -> Labelled:
+    """Small sets with rows and columns of zeros, with and without groups; values are often all equal."""
+    n, width, k = draw(st.integers(1, 7)), draw(st.integers(1, 6)), draw(st.integers(smallest_k, largest_k))
+    numbers = draw(st.sampled_from([[0.0, 2.0], [0.0, 1.0, -3.0, 0.5]]))
+    rows = st.lists(st.sampled_from(numbers), min_size=width, max_size=width)
+    X = np.array(draw(st.lists(rows, min_size=n, max_size=n)), np.float32)
+    y = draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))
+    made = from_csr(X, y, classes=range(k))
+    group = draw(st.lists(st.integers(-3, 3), min_size=n, max_size=n)) if draw(st.booleans()) else []
+    weight = draw(st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=n, max_size=n))
+    return Labelled(**vars(made) | {"group": group, "weight": weight})
+
+
+def changed(examples: Labelled, **fields: Any) -> Labelled:
+    return Labelled(**vars(examples) | fields)
+
+
+# Arrays
+
+
+@given(sets())
+def test_arrays_are_read_only_and_typed(examples) -> None:
+    types = {"rows": "i8", "columns": "i4", "values": "f4", "label": "i8", "group": "i8", "weight": "f8"}
+    for name, kind in types.items():
+        array = getattr(examples, name)
+        assert array.dtype == np.dtype(kind)
+        assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rows": [0, 1]},
+        {"rows": [0, 2, 1, 3]},
+        {"rows": [1, 1, 2, 3]},
+        {"label": [0, 1, 2]},
+        {"label": [0, -1, 1]},
+        {"label": [0, 1]},
+        {"columns": [0, 1, 3]},
+        {"columns": [0, 1, -1]},
+        {"values": np.ones(2)},
+        {"group": [1, 2]},
+        {"weight": [1.0]},
+        {"width": -1},
+        {"width": 2**31},
+    ],
+    ids=str,
+)
+def test_arrays_that_do_not_fit_are_refused(fields) -> None:
+    with pytest.raises(DataError):
+        changed(from_csr(np.eye(3), [0, 1, 1]), **fields)
+
+
+# Operations on rows
+
+
+@given(sets(), st.data())
+def test_take_is_indexing(examples, data) -> None:
+    chosen = data.draw(st.lists(st.integers(0, examples.size - 1), max_size=9))
+    taken = examples.take(chosen)
+    assert np.array_equal(dense(taken), dense(examples)[np.array(chosen, int)])
+    assert taken.label.tolist() == examples.label[chosen].tolist()
+    assert taken.weight.tolist() == examples.weight[chosen].tolist()
+    assert taken.group.tolist() == (examples.group[chosen].tolist() if examples.group.size else [])
+    mask = np.isin(np.arange(examples.size), chosen)
+    assert np.array_equal(dense(examples.take(mask)), dense(examples)[mask])
+
+
+@given(sets(largest_k=2), st.floats(0, 1), st.integers(0, 2**32))
+def test_flip_changes_labels_independently_of_all_else(examples, probability, seed) -> None:
+    flipped = examples.flip(probability, seed)
+    draws = np.random.default_rng(seed).random(examples.size)
+    assert (flipped.label != examples.label).tolist() == (draws < probability).tolist()
+    assert np.array_equal(dense(flipped), dense(examples))
+    assert examples.flip(1, seed).flip(1, seed).label.tolist() == examples.label.tolist()
+
+
+def test_what_flip_refuses() -> None:
+    with pytest.raises(DataError, match="3 classes"):
+        from_csr(np.eye(3), [0, 1, 2]).flip(0.1, 1)
+    with pytest.raises(RecipeError, match=r"found 1\.5"):
+        from_csr(np.eye(2), [0, 1]).flip(1.5, 1)
+
+
+@given(sets(), st.sampled_from([1.0, 2.0, -0.25]))
+def test_bias_is_a_last_column(examples, value) -> None:
+    widened = examples.with_bias(value)
+    column = np.full((examples.size, 1), value, np.float32)
+    assert np.array_equal(dense(widened), np.hstack([dense(examples), column]))
+    assert (np.diff(widened.rows) == np.diff(examples.rows) + 1).all()
+
+
+def test_bias_of_the_same_value_keeps_values_unstored() -> None:
+    twos = from_csr(2 * np.eye(3), [0, 1, 1])
+    assert twos.values.strides == (0,)
+    assert twos.with_bias(2.0).values.strides == (0,)
+    assert twos.with_bias(1.0).values.tolist() == [2, 1, 2, 1, 2, 1]
+    with pytest.raises(RecipeError, match="finite"):
+        twos.with_bias(1e39)
+
+
+@given(sets())
+def test_unit_rows(examples) -> None:
+    X = dense(examples).astype(float)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    expected = np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
+    assert np.allclose(dense(examples.normalised("l2")), expected, rtol=1e-7)
+
+
+@given(sets(), sets())
+def test_columns_divided_by_their_largest_value(examples, other) -> None:
+    for like, source in ((None, examples), (other, other)):
+        if source.width != examples.width:
+            with pytest.raises(DataError, match="align"):
+                examples.normalised("max", like)
+            continue
+        largest = np.abs(dense(source)).max(axis=0)
+        expected = dense(examples) / np.where(largest > 0, largest, 1)
+        assert np.array_equal(dense(examples.normalised("max", like)), expected)
+
+
+def test_extreme_values_are_normalised_without_overflow() -> None:
+    X = np.array([[3e38, 3e38], [1e-40, 0]], np.float32)
+    assert np.allclose(dense(from_csr(X, [0, 1]).normalised("l2")), [[np.sqrt(0.5)] * 2, [1, 0]])
+
+
+def test_unknown_normalisation() -> None:
+    with pytest.raises(RecipeError, match="known: l2, max"):
+        from_csr(np.eye(2), [0, 1]).normalised("l1")  # type: ignore[arg-type]
+
+
+@given(sets(), st.integers(1, 8))
+def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
+    classes = ("3", "2", "1", "0", "9")
+    aligned = examples.align(classes, width)
+    assert [classes[c] for c in aligned.label] == [examples.classes[c] for c in examples.label]
+    expected = np.zeros((examples.size, width), np.float32)
+    kept = min(width, examples.width)
+    expected[:, :kept] = dense(examples)[:, :kept]
+    assert np.array_equal(dense(aligned), expected)
+    assert aligned.dropped == np.count_nonzero(dense(examples)[:, kept:])
+    assert aligned.align(classes, width).dropped == aligned.dropped
+
+
+def test_align_refuses_a_class_only_where_an_example_has_it() -> None:
+    examples = from_csr(np.eye(2), [0, 0], classes=[0, 7])
+    assert examples.align(("0", "1"), 2).classes == ("0", "1")
+    with pytest.raises(DataError, match="found label 7, which training has not; expected 0, 1"):
+        from_csr(np.eye(2), [0, 7]).align(("0", "1"), 2)
+
+
+# Corpora
+
+
+@given(sets(largest_k=2))
+def test_two_classes_share_their_nonzeros(examples) -> None:
+    corpus = examples.corpus()
+    X = dense(corpus)
+    assert not X[0::2].any()
+    assert np.array_equal(X[1::2], dense(examples))
+    assert corpus.columns.size == 0 or np.shares_memory(corpus.columns, examples.columns)
+    assert corpus.width == examples.width
+
+
+@given(sets(smallest_k=3))
+def test_more_classes_have_columns_of_their_own(examples) -> None:
+    corpus, k, D = examples.corpus(), len(examples.classes), examples.width
+    assert corpus.width == k * D
+    X = dense(corpus).reshape(examples.size, k, k, D)
+    for c in range(k):
+        assert np.array_equal(X[:, c, c], dense(examples))
+        assert not X[:, c, np.arange(k) != c].any()
+
+
+@given(sets())
+def test_the_true_class_gains(examples) -> None:
+    corpus, k = examples.corpus(), len(examples.classes)
+    right = np.arange(k) == examples.label[:, np.newaxis]
+    assert np.array_equal(corpus.gain.reshape(-1, k), right)
+    assert np.array_equal(corpus.stats.reshape(-1, k), ~right)
+    assert np.array_equal(np.diff(corpus.lists), np.full(examples.size, k))
+    assert corpus.reference.tolist() == [[1.0]] * examples.size
+    assert corpus.weight.tolist() == examples.weight.tolist()
+    assert not corpus.base.any()
+
+
+def test_a_tie_is_class_0_and_a_linear_score_decides() -> None:
+    corpus = from_csr(np.array([[1.0, 0], [0, 1], [0, 0]]), [0, 1, 1]).corpus()
+    scores = np.zeros(6)
+    scores[1::2] = dense(corpus)[1::2] @ np.array([1.0, -1.0])
+    assert best(corpus, scores).tolist() == [1, 2, 4]
+
+
+def test_what_makes_no_corpus() -> None:
+    with pytest.raises(DataError, match="all examples have the label 4; expected two"):
+        from_csr(np.eye(2), [4, 4]).corpus()
+    with pytest.raises(DataError, match="3 classes of 1,000,000,000 columns"):
+        changed(from_csr(np.eye(3), [0, 1, 2]), width=10**9).corpus()
+
+
+@given(sets())
+def test_ranking_lists_are_the_groups(examples) -> None:
+    if not examples.group.size:
+        with pytest.raises(DataError, match="qid"):
+            examples.ranking_corpus()
+        return
+    corpus = examples.ranking_corpus()
+    order = list(dict.fromkeys(examples.group.tolist()))
+    members = [np.flatnonzero(examples.group == group) for group in order]
+    assert np.diff(corpus.lists).tolist() == [len(m) for m in members]
+    flat = np.concatenate(members)
+    assert np.array_equal(dense(corpus), dense(examples)[flat])
+    assert corpus.gain.tolist() == [float(examples.classes[c]) for c in examples.label[flat]]
+    assert corpus.stats[:, 0].tolist() == corpus.gain.tolist()
+    assert np.allclose(corpus.weight, [examples.weight[m].mean() for m in members])
+
+
+def test_ranking_needs_numbers() -> None:
+    words = changed(from_csr(np.eye(2), ["good", "1"]), group=[1, 1])
+    with pytest.raises(DataError, match="found label good where lists are ranked"):
+        words.ranking_corpus()
+
+
+# Matrices and labels
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix, scipy.sparse.coo_array, scipy.sparse.csc_matrix])
+def test_matrices_of_all_forms(form) -> None:
+    X = np.array([[0, 2.5, 0], [1, 0, -1], [0, 0, 0]])
+    examples = from_csr(form(X), ["b", "a", "b"])
+    assert np.array_equal(dense(examples), X)
+    assert examples.classes == ("a", "b")
+    assert examples.label.tolist() == [1, 0, 1]
+
+
+def test_matrices_with_entries_out_of_order_or_twice() -> None:
+    X = scipy.sparse.csr_matrix((np.array([1.0, 2, 3]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    examples = from_csr(X, [1])
+    assert examples.columns.tolist() == [0, 2]
+    assert examples.values.tolist() == [2.0, 4.0]
+    assert X.indices.tolist() == [2, 0, 2]  # the caller's matrix stays
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.eye(2), [0], r"labels of shape \(1,\)"),
+        (np.eye(2), [[0, 1]], r"labels of shape \(1, 2\)"),
+        ([[np.nan, 1]], [0], "no finite number"),
+        ([[1e39]], [0], "no finite number"),
+        ([[1j]], [0], "no finite number"),
+        ([["a"]], [0], "no matrix of numbers|no finite number"),
+        (np.eye(2), [0.0, np.inf], "found label inf"),
+    ],
+)
+def test_what_is_no_matrix_with_labels(X, y, message) -> None:
+    with pytest.raises(DataError, match=message):
+        from_csr(X, y)
+
+
+def test_given_classes() -> None:
+    assert from_csr(np.eye(2), [1, 0], classes=[1, 0]).label.tolist() == [0, 1]
+    assert from_csr(np.eye(2), [True, False], classes=[0, 1]).label.tolist() == [1, 0]
+    with pytest.raises(DataError, match="found label 2; expected 0, 1"):
+        from_csr(np.eye(2), [1, 2], classes=[0, 1])
+
+
+def test_one_text_a_class() -> None:
+    assert {canonical(text) for text in ("1", "+1", "1.0", "1e0", "10e-1", "01")} == {"1"}
+    assert [canonical(text) for text in ("-0", "0.50", "1e300", "nan", "1_0", "spam", "١")] == [
+        "0", "0.5", "1e+300", "nan", "1_0", "spam", "١",
+    ]  # fmt: skip
+
+
+def test_order_of_classes() -> None:
+    assert canonical_order(["10", "9", "-1", "0.5", "9"]) == ("-1", "0.5", "9", "10")
+    assert canonical_order(["10", "9", "spam"]) == ("10", "9", "spam")

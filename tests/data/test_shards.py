@@ -1,0 +1,309 @@
+"""Lists in parts: what is read, trained and measured part by part is what the whole corpus gives."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from entries import find_entries
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import bits, random_corpus, targets
+
+from rerank.base.errors import DataError
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Shards, first_candidates, gathered, parts, section, selected, whole, write_shards
+from rerank.learn.base import Learner, State, Weights, learners
+from rerank.learn.bounds import bounds
+from rerank.learn.log import UpdateLog
+from rerank.learn.pairs import PairSource
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.scoring import best, scores
+from rerank.learn.trainer import Training, epoch_order, part_order, train
+from rerank.learn.voting.gathering import gather, stretches
+from rerank.learn.voting.voting import vote
+from rerank.metrics.classification import Classification
+from rerank.metrics.oracle import ListStatistics, corpus_gains, corpus_oracle, oracles, statistics_of, with_corpus_gains
+from rerank.models.predictions import choices, corpus_score
+from rerank.storage.checkpoints import Checkpoint
+from rerank.storage.checksums import seal
+
+CORPUS = random_corpus(6, lists=30)
+FIELDS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
+CUTS = (0, 7, 8, 8, 30)  # a part of one list, and one of none
+ENTRIES = find_entries()
+
+
+def same(a: Corpus, b: Corpus) -> bool:
+    return (a.width, a.free) == (b.width, b.free) and all(
+        np.array_equal(getattr(a, name), getattr(b, name)) for name in FIELDS
+    )
+
+
+def written(directory: Path, corpus: Corpus = CORPUS, cuts: tuple[int, ...] = CUTS) -> Shards:
+    directory.mkdir()
+    write_shards(directory, [corpus.slice(a, b) for a, b in pairwise(cuts)], {"from": "test"})
+    return Shards.load(directory)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    return written(tmp_path_factory.mktemp("shards") / "corpus")
+
+
+def test_the_parts_together_are_the_corpus(shards: Shards) -> None:
+    assert (shards.count, shards.about) == (4, {"from": "test"})
+    assert (shards.list_count, shards.candidate_count) == (CORPUS.list_count, CORPUS.candidate_count)
+    assert shards.nonzeros == CORPUS.nonzeros
+    assert same(whole(shards), CORPUS)
+    assert first_candidates(shards).tolist() == CORPUS.lists[:-1].tolist()
+    assert same(pickle.loads(pickle.dumps(shards)).part(3), shards.part(3))
+
+
+@given(ends=st.tuples(st.integers(0, 30), st.integers(0, 30)))
+def test_sections_are_slices(shards: Shards, ends: tuple[int, int]) -> None:
+    first, last = sorted(ends)
+    piece = section(shards, first, last)
+    assert piece.list_count == last - first
+    if first < last:
+        assert same(whole(piece), CORPUS.slice(first, last))
+        inner = section(piece, 0, (last - first) // 2)
+        if inner.list_count:
+            assert same(whole(inner), CORPUS.slice(first, first + inner.list_count))
+
+
+def test_kept_columns(shards: Shards) -> None:
+    keep = np.arange(CORPUS.width) % 3 > 0
+    assert same(whole(shards.keep_columns(keep)), CORPUS.keep_columns(keep))
+
+
+@given(chosen=st.sets(st.integers(0, CORPUS.candidate_count - 1), min_size=1))
+def test_gathered_candidates_keep_their_rows(shards: Shards, chosen: set[int]) -> None:
+    candidates = np.array(sorted(chosen))
+    lists = np.unique(np.searchsorted(CORPUS.lists, candidates, side="right") - 1)
+    found = gathered(shards, lists, candidates)
+    assert found.list_count == lists.size
+    assert found.gain.tolist() == CORPUS.gain[candidates].tolist()
+    assert found.weight.tolist() == CORPUS.weight[lists].tolist()
+    for y, origin in enumerate(candidates):
+        for name in ("columns", "values"):
+            row = getattr(found, name)[found.rows[y] : found.rows[y + 1]]
+            assert row.tolist() == getattr(CORPUS, name)[CORPUS.rows[origin] : CORPUS.rows[origin + 1]].tolist()
+        owner = np.searchsorted(found.lists, y, side="right") - 1
+        assert CORPUS.lists[lists[owner]] <= origin < CORPUS.lists[lists[owner] + 1]
+
+
+def labelled(seed: int) -> Corpus:
+    """A corpus with statistics of the classification error."""
+    corpus = random_corpus(seed)
+    stats = np.random.default_rng(seed).integers(0, 2, (corpus.candidate_count, 1)).astype(float)
+    arrays = {name: getattr(corpus, name) for name in FIELDS}
+    return Corpus(**arrays | {"stats": stats, "reference": np.ones((30, 1))}, width=corpus.width)
+
+
+def test_measures(tmp_path: Path) -> None:
+    corpus, metric = labelled(3), Classification()
+    split = written(tmp_path / "corpus", corpus)
+    weights = Weights(np.random.default_rng(1).normal(size=corpus.width), 0.5)
+    chosen = best(corpus, scores(corpus, weights))
+    assert choices(split, weights).tolist() == chosen.tolist()
+    assert corpus_score(split, weights, metric) == corpus_score(corpus, weights, metric)
+    assert oracles(split).tolist() == targets(corpus).tolist()
+    np.testing.assert_array_equal(statistics_of(split, chosen), corpus.stats[chosen])
+    assert ListStatistics.of(split, metric) == ListStatistics.of(corpus, metric)
+    assert corpus_score(corpus, weights, metric) > 0
+    climbed = corpus_oracle(split, metric)
+    assert metric.scores(statistics_of(split, climbed).sum(axis=0), np.array([30.0])) == metric.scores(
+        corpus.stats[corpus_oracle(corpus, metric)].sum(axis=0), np.array([30.0])
+    )
+
+
+def test_gains_of_the_corpus_score(tmp_path: Path) -> None:
+    corpus, metric = labelled(4), Classification()
+    split, around = written(tmp_path / "corpus", corpus), targets(corpus)
+    expected = 0.75 * corpus.gain + 0.25 * corpus_gains(corpus, metric, around)
+    np.testing.assert_array_equal(with_corpus_gains(corpus, metric, around, 0.25).gain, expected)
+    mixed = with_corpus_gains(split, metric, around, 0.25)
+    np.testing.assert_array_equal(whole(mixed).gain, expected)
+    np.testing.assert_array_equal(whole(section(mixed, 5, 20)).gain, expected[corpus.lists[5] : corpus.lists[20]])
+
+
+def fit(learner: Learner, lists: Any, **options: Any) -> Training:
+    return train(learner, lists, oracles(lists), **{"epochs": 3, "seed": 5, "keep_log": True} | options)
+
+
+def by_hand(learner: Learner, shuffle: bool = True) -> tuple[State, UpdateLog]:
+    """Three epochs over the slices, in the orders that are documented."""
+    state, log = learner.init(CORPUS.width, CORPUS.candidate_count), UpdateLog()
+    for epoch in range(3):
+        for index in part_order(4, 5, epoch, shuffle):
+            first, last = CUTS[index], CUTS[index + 1]
+            piece = CORPUS.slice(first, last)
+            order = epoch_order(last - first, 5, epoch, shuffle, int(index))
+            a, b = int(CORPUS.lists[first]), int(CORPUS.lists[last])
+            log.count_from(first, a)
+            rule = PairSource().rule(5, epoch, int(index))
+            learner.epoch(piece, targets(piece), order, learner.share(state, a, b), log=log, pairs=rule)
+    return state, log
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_training_visits_part_after_part(name: str, shards: Shards, tmp_path: Path) -> None:
+    learner = learners.get(name)(**ENTRIES[name].variants[0])
+    training, (state, log) = fit(learner, shards), by_hand(learner)
+    assert bits(training.state) == bits(state)
+    assert training.log is not None
+    for key, array in log.arrays().items():
+        np.testing.assert_array_equal(training.log.arrays()[key], array)
+    in_one = written(tmp_path / "one", cuts=(0, 30))
+    assert bits(fit(learner, in_one).state) == bits(fit(learner, CORPUS).state)
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) -> None:
+    learner = learners.get(name)(**ENTRIES[name].variants[0])
+    log = fit(learner, shards).log
+    assert log is not None
+    expected = vote(learner.votes(log, CORPUS), CORPUS)
+    votes = learner.votes(*gather(log, shards))
+    found = [vote(votes, part) for _, part in parts(shards)]
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    assert selected(shards, lambda part: best(part, vote(votes, part))).tolist() == best(CORPUS, expected).tolist()
+
+
+@pytest.mark.parametrize("learner", [VotedRDA(base=0.3, base_rate=0.5), VotedRDA(l1=0.125), Perceptron(0.0, 0.5)])
+def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None:
+    training, rule = fit(learner, shards), learner.dual_rule()
+    assert training.log is not None
+    assert rule is not None
+    log = training.log.head(training.history[0]["updates"])
+    u, hinge = training.weights["average"], isinstance(learner, VotedRDA)
+    found, expected = (bounds(log, lists, rule, u, hinge=hinge) for lists in (shards, CORPUS))
+    assert found == expected
+    assert "bound" in found
+    assert [own.updates for own, _ in stretches(log, CORPUS)] == [log.updates]
+    assert len(list(stretches(log, shards))) == 3
+    assert not list(stretches(UpdateLog(), shards))
+
+
+class BrokenOffError(Exception):
+    """An interruption."""
+
+
+class Interrupted(Checkpoint):
+    """A checkpoint after which the training breaks off."""
+
+    def __init__(self, *arguments: Any, after: int) -> None:
+        super().__init__(*arguments)
+        self.left = after
+
+    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super().save(header, arrays)
+        self.left -= 1
+        if self.left == 0:
+            raise BrokenOffError
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+@pytest.mark.parametrize("after", [1, 4, 6, 12])
+def test_going_on_from_a_checkpoint(name: str, after: int, shards: Shards, tmp_path: Path) -> None:
+    learner = learners.get(name)(**ENTRIES[name].variants[-1])
+
+    def dev(weights: Weights) -> float:
+        return float(np.abs(weights.w).sum() % 1)  # any number that depends on the weights
+
+    expected = fit(learner, shards, evaluate_dev=dev)
+    with pytest.raises(BrokenOffError):
+        fit(learner, shards, evaluate_dev=dev, checkpoint=Interrupted(tmp_path / "here", "key", 0, after=after))
+    found = fit(learner, shards, evaluate_dev=dev, checkpoint=Checkpoint(tmp_path / "here", "key", 1e9))
+    assert bits(found.state) == bits(expected.state)
+    for key, array in (expected.log or UpdateLog()).arrays().items():
+        np.testing.assert_array_equal(found.log.arrays()[key], array)  # type: ignore[union-attr]
+    timings = {"seconds", "nonzeros_per_second"}
+    assert [{k: v for k, v in line.items() if k not in timings} for line in found.history] == [
+        {k: v for k, v in line.items() if k not in timings} for line in expected.history
+    ]
+    assert (found.epoch, found.samples, found.mistakes) == (expected.epoch, expected.samples, expected.mistakes)
+    for which, weights in expected.weights.items():
+        assert found.weights[which].w.tobytes() == weights.w.tobytes()
+
+
+def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path, caplog: Any) -> None:
+    checkpoint = Checkpoint(tmp_path / "here", "a", 0)
+    assert checkpoint.load() is None
+    checkpoint.save({"x": 1}, {"y": np.arange(3)})
+    header, arrays = checkpoint.load() or ({}, {})
+    assert (header, arrays["y"].tolist()) == ({"x": 1}, [0, 1, 2])
+    assert Checkpoint(tmp_path / "here", "b", 0).load() is None
+    (tmp_path / "here" / "y.npy").write_bytes(b"no array")
+    assert checkpoint.load() is None
+    assert "cannot be read" in caplog.text
+    checkpoint.save({"epoch": 1}, {"w": np.arange(5.0)})
+    path = tmp_path / "here" / "w.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"A")
+    assert checkpoint.load() is None
+    assert "w.npy: its checksum is" in caplog.text
+    checkpoint.save({"x": 1}, {"y": np.arange(3), "z": np.arange(2)})
+    (tmp_path / "here" / "z.npy").unlink()
+    assert checkpoint.load() is None
+    checkpoint.remove()
+    assert not (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not a readable corpus"),
+        ("[]", "not a readable corpus"),
+        ('{"version": 99}', "format version 99"),
+        ('{"version": 1, "parts": [[-1, 2, 3]], "width": 1, "free": 0, "about": {}}', "negative size"),
+        ('{"version": 1, "parts": [[1, 1e999, 3]], "width": 1, "free": 0, "about": {}}', "not a readable corpus"),
+        ('{"version": 1, "parts": [[1, 2]], "width": 1, "free": 0, "about": {}}', "not a readable corpus"),
+    ],
+)
+def test_damaged_headers(tmp_path: Path, text: str, message: str) -> None:
+    written(tmp_path / "corpus")
+    (tmp_path / "corpus" / "shards.json").write_text(text)
+    with pytest.raises(DataError, match=r"shards.json: its checksum is"):
+        Shards.load(tmp_path / "corpus")
+    seal(tmp_path / "corpus")
+    with pytest.raises(DataError, match=message):
+        Shards.load(tmp_path / "corpus")
+
+
+@pytest.mark.parametrize("change", [{"width": 5}, {"parts": [[7, 42, 3]]}, {"parts": [[9, 42, 126]]}])
+def test_parts_that_the_header_does_not_know(tmp_path: Path, change: dict[str, Any]) -> None:
+    written(tmp_path / "corpus")
+    header = json.loads((tmp_path / "corpus" / "shards.json").read_text())
+    (tmp_path / "corpus" / "shards.json").write_text(json.dumps(header | change))
+    seal(tmp_path / "corpus")
+    with pytest.raises(DataError, match="not the part that the header knows"):
+        Shards.load(tmp_path / "corpus").part(0)
+
+
+def test_every_part_is_looked_at_when_it_is_opened(tmp_path: Path) -> None:
+    """A value that has become another one, in a part that is not the first; the message says what to remove."""
+    shards = written(tmp_path / "corpus")
+    path = tmp_path / "corpus" / "00003" / "values.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert same(shards.part(1), CORPUS.slice(7, 8))
+    with pytest.raises(DataError, match=r"values.npy: its checksum is .*; remove /entry and run again") as caught:
+        whole(Shards.load(tmp_path / "corpus", "/entry"))
+    assert str(path.parent) in str(caught.value)
+
+
+def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
+    wide = random_corpus(1, width=13)
+    with pytest.raises(DataError, match="columns"):
+        write_shards(tmp_path, [CORPUS, wide], {})
+    with pytest.raises(DataError, match="without parts"):
+        write_shards(tmp_path, [], {})
+    assert concatenate([CORPUS, CORPUS]).list_count == 60

@@ -1,0 +1,442 @@
+"""The classifiers: the learners behind them, predictors, batches, weights, orders, input and errors."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rerank import estimators
+from rerank.data.labelled import from_csr
+from rerank.estimators import (
+    AROWClassifier,
+    FTRLClassifier,
+    PassiveAggressiveClassifier,
+    PerceptronClassifier,
+    RDAClassifier,
+    SGDClassifier,
+    TruncatedGradientClassifier,
+    WinnowClassifier,
+)
+from rerank.learn.base import learners
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.trainer import train
+
+CLASSIFIERS = [getattr(estimators, name) for name in estimators.__all__]
+every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
+two_and_more = pytest.mark.parametrize("k", [2, 3])
+
+
+def problem(k: int, n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """k classes with some noise; values are small multiples of 1/4, half of them 0, and some rows are equal."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-4, 5, (n, 6)) / 4.0 * (rng.random((n, 6)) < 0.5)
+    X[n // 2 : n // 2 + 4] = X[:4]
+    y = np.argmax(X[:, :k] + 0.3 * rng.standard_normal((n, k)), axis=1)
+    y[n // 2 : n // 2 + 4] = y[:4]
+    return X, y
+
+
+def weights(model: Any) -> tuple[bytes, bytes]:
+    """The bits of a fitted classifier's weights."""
+    return model.coef_.tobytes(), model.intercept_.tobytes()
+
+
+# The learner behind a classifier
+
+
+@two_and_more
+@every
+def test_the_weights_are_the_learners(cls: type, k: int) -> None:
+    X, y = problem(k)
+    model = cls(epochs=3, shuffle=False).fit(X, y)
+    corpus = from_csr(X, y).with_bias().corpus()
+    oracle = corpus.lists[:-1] + y
+    trained = train(model._learner(), corpus, oracle, epochs=3, seed=0, shuffle=False)
+    expected = trained.weights["average"].w.reshape(1 if k == 2 else k, 7)
+    assert expected.any()
+    np.testing.assert_array_equal(model.coef_, expected[:, :6])
+    np.testing.assert_array_equal(model.intercept_, expected[:, 6])
+
+
+@every
+def test_parameters_reach_the_learner(cls: type) -> None:
+    model = cls()
+    for name, value in model.get_params().items():
+        learner = model._learner()
+        if hasattr(learner, name) and name not in {"epochs", "shuffle", "average"}:
+            assert getattr(learner, name) == value
+    assert model._learner().base == 0.0
+
+
+def test_numbers_of_numpy_are_parameters() -> None:
+    X, y = problem(2)
+    model = RDAClassifier(eta=np.float32(0.5), epochs=np.int64(2), random_state=np.int32(1), fit_intercept=np.True_)
+    assert weights(model.fit(X, y)) == weights(RDAClassifier(eta=0.5, epochs=2, random_state=1).fit(X, y))
+
+
+@two_and_more
+@every
+def test_average_and_votes_are_over_the_visits(cls: type, k: int) -> None:
+    """After each visit the current weights count once: so say single rows given to partial_fit."""
+    X, y = problem(k, n=25)
+    step, predictors = cls(average="last", shuffle=False), []
+    for i in range(y.size):
+        step.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(k))
+        predictors.append((step.coef_, step.intercept_, step.predict(X)))
+    average = cls(shuffle=False, epochs=1).fit(X, y)
+    np.testing.assert_allclose(average.coef_, np.mean([p[0] for p in predictors], axis=0), atol=1e-10)
+    np.testing.assert_allclose(average.intercept_, np.mean([p[1] for p in predictors], axis=0), atol=1e-10)
+    voted = cls(average="vote", shuffle=False, epochs=1).fit(X, y)
+    shares = np.mean([np.eye(k)[p[2]] for p in predictors], axis=0)
+    expected = shares[:, 1] - shares[:, 0] if k == 2 else shares
+    found = voted.decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("cls", [RDAClassifier, FTRLClassifier, TruncatedGradientClassifier])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("l1", [0.01, 0.05, 0.1])
+def test_votes_with_a_penalty_are_those_of_the_predictors(cls: Any, loss: str, l1: float) -> None:
+    """Of rows without an active feature the score is 0 and not the residue of features that were: no vote for 1."""
+    random = np.random.default_rng(1)
+    X = random.standard_normal((150, 20)) * (random.random((150, 20)) < 0.2)
+    y = (X @ random.standard_normal(20) > 0) ^ (random.random(150) < 0.1)
+    how: dict[str, Any] = {"loss": loss, "l1": l1, "shuffle": False, "fit_intercept": False}
+    step, weights_seen = cls(average="last", **how), []
+    for i in range(y.size):
+        step.partial_fit(X[i : i + 1], y[i : i + 1], classes=[False, True])
+        weights_seen.append(step.coef_[0].copy())
+    positive = (X.astype(np.float32) @ np.array(weights_seen).T > 0).mean(axis=1)
+    voted = cls(average="vote", epochs=1, **how).fit(X, y)
+    np.testing.assert_allclose(voted.decision_function(X), 2 * positive - 1, atol=1e-12)
+
+
+@two_and_more
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+@every
+def test_batches_are_one_pass(cls: type, average: str, k: int) -> None:
+    X, y = problem(k)
+    whole = cls(average=average, epochs=1, shuffle=False).fit(X, y)
+    parts = cls(average=average, shuffle=False)
+    for a, b in ((0, 7), (7, 8), (8, 40)):
+        parts.partial_fit(sparse.csr_array(X[a:b]), y[a:b], classes=None if a else range(k))
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-12, atol=1e-12)  # sums of averages are cut differently
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
+    assert parts.n_iter_ == 3
+
+
+def test_partial_fit_goes_on_after_fit() -> None:
+    X, y = problem(3)
+    twice = AROWClassifier(epochs=2, shuffle=False).fit(X, y)
+    assert weights(AROWClassifier(epochs=1, shuffle=False).fit(X, y).partial_fit(X, y)) == weights(twice)
+
+
+def test_predictors_change_with_a_fit_only() -> None:
+    X, y = problem(3)
+    model = PerceptronClassifier(average="vote").fit(X, y)
+    before = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_params(average="last").decision_function(X), before)
+    model.partial_fit(X, y)  # leaves a gap in the log
+    assert not np.array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="needs a log of all updates"):
+        model.set_params(average="vote").partial_fit(X, y)
+
+
+@every
+def test_rows_without_features_teach_nothing(cls: type) -> None:
+    model = cls(average="vote", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 1, 1])
+    np.testing.assert_array_equal(model.coef_, np.zeros((1, 2)))
+    np.testing.assert_array_equal(model.predict(np.ones((3, 2))), [0, 0, 0])
+    np.testing.assert_array_equal(model.partial_fit(np.zeros((1, 2)), [1]).predict(np.ones((1, 2))), [0])
+
+
+# Weights and orders
+
+
+@two_and_more
+@every
+def test_whole_weights_are_repeated_rows(cls: type, k: int) -> None:
+    X, y = problem(k)
+    weight = np.arange(y.size) % 4
+    repeated = np.repeat(np.arange(y.size), weight)[::-1]
+    one = cls(random_state=3).fit(sparse.csr_array(X), y, sample_weight=weight)
+    other = cls(random_state=3).fit(X[repeated], y[repeated])
+    assert weights(one) == weights(other)
+
+
+def test_weights_matter_in_between() -> None:
+    X, y = problem(2)
+    fitted = {w: weights(SGDClassifier(random_state=0).fit(X, y, sample_weight=np.full(y.size, w))) for w in (0.5, 1.0)}
+    assert fitted[0.5] != fitted[1.0]
+    assert fitted[1.0] == weights(SGDClassifier(random_state=0).fit(X, y))
+
+
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+@every
+def test_the_order_of_the_rows_does_not_matter(cls: type, average: str) -> None:
+    X, y = problem(3)
+    weight = np.random.default_rng(1).random(y.size)
+    model = cls(average=average, epochs=2, random_state=1).fit(X, y, sample_weight=weight)
+    order = np.random.default_rng(2).permutation(y.size)
+    again = cls(average=average, epochs=2, random_state=1).fit(X[order], y[order], sample_weight=weight[order])
+    assert weights(again) == weights(model)
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_the_limit_of_a_dual_variable_grows_with_the_weight() -> None:
+    X, y = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]]), np.array([1, 0, 1])
+    model = WinnowClassifier(eta=1.0, C=0.01, average="last", shuffle=False, random_state=0)
+    weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])  # with so low a limit, all variables are at it
+    repeated = clone(model).set_params(C=0.005).fit(X[[0, 0, 0, 0, 1, 2, 2]], y[[0, 0, 0, 0, 1, 2, 2]])
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.coef_[0], 0.02 * np.sinh([0.02 - 0.0025, -0.005 - 0.01]), rtol=1e-12)
+
+
+def test_the_order_matters_where_nothing_is_shuffled() -> None:
+    X, y = problem(2)
+    model = PerceptronClassifier(shuffle=False)
+    assert weights(clone(model).fit(X, y)) != weights(clone(model).fit(X[::-1], y[::-1]))
+
+
+def test_seeds() -> None:
+    X, y = problem(2)
+
+    def fitted(seed: Any) -> tuple[bytes, bytes]:
+        return weights(PerceptronClassifier(epochs=1, random_state=seed).fit(X, y))
+
+    assert fitted(0) == fitted(0)
+    assert len({fitted(seed) for seed in range(5)}) > 1
+    assert fitted(np.random.RandomState(0)) == fitted(np.random.RandomState(0))
+    generator = np.random.RandomState(0)
+    assert len({fitted(generator) for _ in range(5)}) > 1
+
+
+# Input
+
+
+def test_dense_and_sparse_input_of_all_kinds_is_one() -> None:
+    X, y = problem(3)
+    expected = weights(RDAClassifier(random_state=0).fit(X, y))
+    for form in (sparse.csr_matrix, sparse.csc_array, sparse.coo_array, np.asfortranarray, np.float32):
+        assert weights(RDAClassifier(random_state=0).fit(form(X), y)) == expected
+
+
+def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
+    X, y = problem(2)
+    given = sparse.csr_array(X)
+    twice = sparse.csr_array(  # every entry in two halves, the columns of a row backwards, and a stored 0
+        (
+            np.concatenate([[0.0], np.repeat(given.data, 2)[::-1] / 2]),
+            np.concatenate([[0], np.repeat(given.indices, 2)[::-1]]),
+            np.concatenate([[0], 1 + 2 * np.cumsum(np.diff(given.indptr)[::-1])]),
+        ),
+        shape=X.shape,
+    )
+    before = [array.copy() for array in (twice.data, twice.indices, twice.indptr)]
+    model = PerceptronClassifier(random_state=0, average="vote").fit(twice, y[::-1])
+    model.predict(twice)
+    assert weights(model) == weights(PerceptronClassifier(random_state=0, average="vote").fit(X, y))
+    for array, copy in zip((twice.data, twice.indices, twice.indptr), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_labels_of_any_kind() -> None:
+    X, y = problem(3)
+    names = np.array(["zebra", "cat", "dog"])
+    model = PerceptronClassifier(random_state=0).fit(X, names[y])
+    assert list(model.classes_) == ["cat", "dog", "zebra"]
+    assert model.score(X, names[y]) > 0.6
+    assert weights(PerceptronClassifier(random_state=0).fit(X, y - 1.0)) == weights(
+        PerceptronClassifier(random_state=0).fit(X, y)
+    )
+
+
+def test_no_intercept() -> None:
+    X, y = problem(3)
+    model = PerceptronClassifier(fit_intercept=False).fit(X, y)
+    assert model.coef_.shape == (3, 6)
+    np.testing.assert_array_equal(model.intercept_, np.zeros(3))
+    np.testing.assert_array_equal(model.predict(np.zeros((1, 6))), [0])  # a tie
+
+
+def test_feature_names_are_kept() -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = problem(2)
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    assert list(PerceptronClassifier().fit(frame, y).feature_names_in_) == list("abcdef")
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (PerceptronClassifier(epochs=0), r"epochs=0; expected a whole number from 1"),
+        (PerceptronClassifier(epochs=True), "epochs=True"),
+        (PerceptronClassifier(shuffle="no"), "shuffle='no'; expected True or False"),
+        (PerceptronClassifier(fit_intercept=1), "fit_intercept=1"),
+        (PerceptronClassifier(average="mean"), "average='mean'; expected one of last, average, vote"),
+        (PerceptronClassifier(random_state="x"), "cannot be used to seed"),
+        (RDAClassifier(eta=-1.0), "RDAClassifier: eta: found -1.0"),
+        (RDAClassifier(loss="log-loss"), "RDAClassifier: loss: found 'log-loss'; expected one of"),
+        (AROWClassifier(r=0), "AROWClassifier: r: found 0"),
+        (PassiveAggressiveClassifier(variant="3"), "PassiveAggressiveClassifier: variant: found '3'"),
+        (WinnowClassifier(eta=0), "WinnowClassifier: eta: found 0"),
+        (WinnowClassifier(margin="no"), "margin='no'; expected True or False"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_parameters_are_named(model: Any, message: str) -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_values_beyond_float32_are_refused() -> None:
+    X, y = problem(2)
+    X[3, 2] = -1e39
+    with pytest.raises(ValueError, match="X holds values beyond the largest 32-bit float"):
+        PerceptronClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="beyond the largest 32-bit float"):
+        PerceptronClassifier().fit(sparse.csr_array(X), y)
+
+
+def test_weights_that_leave_the_numbers_are_reported() -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match="scale X or take smaller steps"), np.errstate(all="ignore"):
+        SGDClassifier(loss="perceptron", eta=1e300, schedule="constant").fit(1e30 * X, y)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.ones(39), r"shape \(39,\); \(40,\) is expected"),
+        (np.full(40, -1.0), "negative"),
+        (np.full(40, np.nan), "NaN"),
+        (np.zeros(40), "zero"),
+    ],
+)
+def test_wrong_sample_weights_are_refused(weight: np.ndarray, message: str) -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match=message):
+        PerceptronClassifier().fit(X, y, sample_weight=weight)
+
+
+def test_one_class_is_refused() -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match="found one class"):
+        PerceptronClassifier().fit(X, np.ones(40))
+    with pytest.raises(ValueError, match=r"found one class, .*1.* with a weight above 0"):
+        PerceptronClassifier().fit(X, y, sample_weight=y)
+    with pytest.raises(ValueError, match="at least two classes"):
+        PerceptronClassifier().partial_fit(X, np.ones(40), classes=[1])
+
+
+def test_partial_fit_wants_classes() -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match="needs all classes"):
+        PerceptronClassifier().partial_fit(X, y)
+    with pytest.raises(ValueError, match="not among"):
+        PerceptronClassifier().partial_fit(X, y + 1, classes=[0, 1])
+    model = PerceptronClassifier().partial_fit(X[:1], y[:1], classes=[0, 1])  # one class a batch will do
+    with pytest.raises(ValueError, match="not those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="needs a log of all updates"):
+        model.set_params(average="vote").partial_fit(X, y)
+
+
+def test_a_failed_fit_leaves_no_fitted_classifier() -> None:
+    X, y = problem(2)
+    model = RDAClassifier(eta=-1.0)
+    with pytest.raises(ValueError, match="eta"):
+        model.fit(X, y)
+    assert not hasattr(model, "classes_")
+
+
+# In company
+
+
+def test_selection_and_pipelines() -> None:
+    X, y = problem(3, n=120)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), RDAClassifier(random_state=0)),
+        {"rdaclassifier__eta": np.array([0.1, 1.0]), "rdaclassifier__average": ["last", "vote"]},
+        cv=3,
+    )
+    search.fit(X, y)
+    assert search.best_score_ > 0.6
+    assert cross_val_score(AROWClassifier(random_state=0), X, y, cv=3).mean() > 0.6
+
+
+@pytest.mark.parametrize("average", ["average", "vote"])
+@every
+def test_pickled_classifiers_predict_and_go_on(cls: type, average: str) -> None:
+    X, y = problem(3)
+    model = cls(average=average, random_state=0, epochs=2).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    assert weights(copy.partial_fit(X, y)) == weights(model.partial_fit(X, y))
+
+
+def test_every_family_is_there() -> None:
+    assert {cls()._learner().name for cls in CLASSIFIERS} <= set(learners.names())
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (AROWClassifier(covariance="kl"), {"covariance": "full"}),
+        (TruncatedGradientClassifier(), {"theta": 1.0}),
+        (PerceptronClassifier(average="last"), {"average": "average"}),
+        (PerceptronClassifier(), {"fit_intercept": False}),
+    ],
+)
+def test_partial_fit_refuses_parameters_that_need_another_state(first: Any, then: dict[str, Any]) -> None:
+    X, y = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]]), np.array([0, 1, 0])
+    first = clone(first).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"partial_fit"):
+        first.set_params(**then).partial_fit(X, y)
+
+
+@every
+def test_values_below_the_range_of_features_are_refused(cls: type) -> None:
+    """Rows that turn to 0 silently would teach nothing."""
+    X, y = problem(2)
+    for scale in (1e-50, 1e-320):
+        with pytest.raises(ValueError, match=r"below the smallest 32-bit float.*scale X"):
+            cls().fit(X * scale, y)
+    X[0] = 0.0
+    cls(epochs=1).fit(X, y)
+
+
+def test_an_interrupt_between_epochs_ends_a_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(2)
+    epoch, seen = Perceptron.epoch, []
+
+    def interrupted(*arguments: Any, **more: Any) -> Any:
+        seen.append(1)
+        if len(seen) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return epoch(*arguments, **more)
+
+    monkeypatch.setattr(Perceptron, "epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        PerceptronClassifier(epochs=50).fit(X, y)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match=r"the weights have left the floating-point numbers in 2 passes"):
+        SGDClassifier(eta=1e300, schedule="constant", epochs=2, average=average).fit(1e30 * X, y)

@@ -1,0 +1,317 @@
+"""Blocks, shards, ranges of hashes, processes: none of them changes what is extracted."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+import small_texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RecipeError, RunError
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Lists, Shards, parts
+from rerank.engines.processes import ProcessEngine
+from rerank.engines.settings import Engine, LocalEngine
+from rerank.extraction import assembly, blocks
+from rerank.extraction.assembly import Section, divide
+from rerank.extraction.blocks import Clock, Shared, Spool, Timed, timed
+from rerank.extraction.extraction import CorpusCache, extract_split, extract_training
+from rerank.features.counting import add_counts
+from rerank.features.table import HashedTable, Table
+from rerank.recipes.recipe import ListRecipe
+
+ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
+BOTH = pytest.mark.parametrize("policy", ["error", "skip"])
+
+
+class Pickling(Engine):
+    """Tasks in this process, after the way that they and their results would have to others."""
+
+    name = "pickling"
+    workers = 2
+
+    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """See ``Engine``; five tasks are drawn ahead."""
+        ahead: list[Any] = []
+        for task in tasks:
+            ahead.append(task)
+            if len(ahead) == self.ahead:
+                yield self._one(function, ahead.pop(0))
+        for task in ahead:
+            yield self._one(function, task)
+
+    def _one(self, function: Callable[[Any], Any], task: Any) -> Any:
+        function, task = pickle.loads(pickle.dumps((function, task)))
+        return pickle.loads(pickle.dumps(function(task)))
+
+
+@pytest.fixture
+def data(small_data: Path, tmp_path: Path) -> Path:
+    """Lists of trees of which tests may change copies: 40 of training, 15 of test."""
+    copy = tmp_path / "data"
+    copy.mkdir()
+    for split, size in (("train", 40), ("test", 15)):
+        small.write_lists(copy / f"{split}.nbest.gz", small.lists_of(small_data / f"{split}.nbest.gz")[:size])
+        small.write_golds(copy / f"{split}.gold.gz", small.golds_of(small_data / f"{split}.gold.gz")[:size])
+    return copy
+
+
+def in_memory(lists: Lists) -> Corpus:
+    return concatenate([part for _, part in parts(lists)])
+
+
+def assert_same(found: Lists, expected: Lists) -> None:
+    one, other = in_memory(found), in_memory(expected)
+    assert (one.width, one.free, one.about) == (other.width, other.free, other.about)
+    for name in ARRAYS:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+
+
+def assert_same_tables(found: Table, expected: Table) -> None:
+    if isinstance(found, HashedTable) or isinstance(expected, HashedTable):
+        assert found == expected
+        return
+    for name in ("hashes", "template", "first", "symbols", "scale"):
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), name
+    assert (found.texts, found.templates, found.about) == (expected.texts, expected.templates, expected.about)
+
+
+def cut_into(monkeypatch: pytest.MonkeyPatch, lists: int, counts: int = 1 << 20) -> None:
+    """Blocks of so many lists, and so many counts at once."""
+    monkeypatch.setattr(blocks, "BLOCK_LISTS", lists)
+    monkeypatch.setattr(assembly, "RANGE", counts)
+
+
+TREES: dict[str, dict[str, Any]] = {
+    "table": {},
+    "hashed": {"features": {"hash_bits": 10}},
+    "values as they are": {"features": {"centred": False, "min_lists": 1}},
+    "users": {"features": {"templates": ["Rule"], "user": {"own": "brackets_for_tests:count"}}},
+}
+
+
+def recipe_of(kind: str, data: Path, shard_size: float = 256.0) -> ListRecipe:
+    """A recipe over trees, or over texts with dense columns."""
+    if kind in TREES:
+        return small.recipe(data, **{**TREES[kind], "data": {"shard_size": shard_size, "dev": None}})
+    small_texts.write_task(data)
+    return small_texts.recipe(data, data={"shard_size": shard_size})
+
+
+@pytest.mark.parametrize("kind", [*TREES, "texts"])
+def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
+    (tmp_path / "brackets_for_tests.py").write_text("def count(one):\n    return {str(one.text.count('(')): 1}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    recipe = recipe_of(kind, data)
+    whole, table = extract_training(recipe)
+    test = extract_split(recipe, "test", table)
+    assert whole.corpus.nonzeros > 0
+    assert kind != "texts" or table.free > 0
+    size = sum(getattr(whole.corpus, name).nbytes for name in ARRAYS) / 1e6
+    for lists, counts, count, engine in ((1, 50, 30, Pickling()), (7, 1000, 3, LocalEngine()), (13, 77, 2, Pickling())):
+        cut_into(monkeypatch, lists, counts)
+        cut = recipe_of(kind, data, size / count)
+        store = CorpusCache(tmp_path / f"cache{lists}")
+        found, found_table, key = store.training(cut, engine)
+        other = store.split(cut, "test", found_table, key, engine)
+        assert isinstance(found.corpus, Shards)
+        assert 1 < found.corpus.count <= count
+        assert_same(found.corpus, whole.corpus)
+        assert_same_tables(found_table, table)
+        assert_same(other.corpus, test.corpus)
+        for one, reference in ((found, whole), (other, test)):
+            assert one.ids == reference.ids
+            assert {**one.about, "seconds": 0} == {**reference.about, "seconds": 0}
+            assert one.about["seconds"] > 0
+        entries = {path.name for path in (store.directory / key).iterdir()}
+        assert entries == {"checksums.json", "corpus", "split.json", "table"}
+
+
+def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
+    cut_into(monkeypatch, 6, 3000)
+    recipe = recipe_of("table", data, 0.05)
+    caches = [CorpusCache(tmp_path / name) for name in ("one", "two")]
+    _, _, key = caches[0].training(recipe)
+    with ProcessEngine(2) as engine:
+        caches[1].training(recipe, engine)
+    one, two = (small.files_of(cache.directory / key / "corpus") for cache in caches)
+    assert len([name for name in one if "rows.npy" in name]) > 2
+    assert one == two
+    one, two = (small.files_of(cache.directory / key / "table") for cache in caches)
+    assert one == two
+
+
+def damage(data: Path, places: dict[int, str]) -> None:
+    """Damage training lists: "tree" or "words" in the list itself, "gold" in its gold tree."""
+    lists, golds = small.lists_of(data / "train.nbest.gz"), small.golds_of(data / "train.gold.gz")
+    for i, kind in places.items():
+        if kind == "tree":
+            lists[i] = lists[i].replace("(S1", "(S1 (", 1)
+        elif kind == "score":
+            lists[i] = "1\tbad\nno number\n(S1 (NN x))"
+        else:
+            golds[i] = "(S1 (NN other) (NN words))"
+    small.write_lists(data / "train.nbest.gz", lists)
+    small.write_golds(data / "train.gold.gz", golds)
+
+
+def test_bad_lists_are_counted_through_all_blocks(data, monkeypatch):
+    damage(data, {3: "gold", 17: "score", 18: "tree", 30: "tree", 39: "gold"})
+    recipe = small.recipe(data, data={"dev": None, "on_bad_list": "skip"})
+    whole, table = extract_training(recipe)
+    assert whole.about["skipped"] == {"gold words": 2, "score": 1}
+    assert whole.about["skipped_candidates"] == {"brackets": 2}
+    for lists in (1, 4):  # of one list: blocks without any that can be used
+        cut_into(monkeypatch, lists)
+        found, found_table = extract_training(recipe, Pickling())
+        assert_same(found.corpus, whole.corpus)
+        assert_same_tables(found_table, table)
+        assert {**found.about, "seconds": 0} == {**whole.about, "seconds": 0}
+
+
+@pytest.mark.parametrize("lists", [1, 4, 100])
+@pytest.mark.parametrize("places", [{17: "tree", 5: "gold", 30: "score"}, {33: "score", 38: "gold"}])
+def test_the_first_bad_list_is_the_error(lists, places, data, tmp_path, monkeypatch):
+    damage(data, places)
+    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:-1])  # an error behind them
+    cut_into(monkeypatch, lists)
+    store = CorpusCache(tmp_path / "cache")
+    number = small.lists_of(data / "train.nbest.gz")[min(places)].split("\n")[0].split("\t")[1]
+    with pytest.raises(DataError, match="mend or remove the list") as caught:
+        store.training(small.recipe(data), Pickling())
+    assert caught.value.list_id == number
+    assert list(store.directory.iterdir()) == []
+
+
+@BOTH
+def test_files_that_do_not_fit_are_an_error_behind_the_lists(policy, data, monkeypatch):
+    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:-3])
+    cut_into(monkeypatch, 5)
+    with pytest.raises(DataError, match="37 gold trees"):
+        extract_training(small.recipe(data, data={"on_bad_list": policy}), Pickling())
+
+
+def test_no_usable_list_in_any_block(data, monkeypatch):
+    damage(data, dict.fromkeys(range(40), "gold"))
+    cut_into(monkeypatch, 6)
+    with pytest.raises(DataError, match="no usable list"):
+        extract_training(small.recipe(data, data={"on_bad_list": "skip"}))
+
+
+def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):
+    (tmp_path / "fails_for_tests.py").write_text("def fail(one):\n    raise OSError('no such luck')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    cut_into(monkeypatch, 6)
+    recipe = small.recipe(data, features={"user": {"own": "fails_for_tests:fail"}})
+    with ProcessEngine(2) as engine, pytest.raises(RecipeError, match="own failed on a candidate: OSError: no such"):
+        extract_training(recipe, engine)
+
+
+@pytest.mark.parametrize("stage", ["extract_block", "measure_block", "write_shard"])
+def test_an_interrupted_extraction_leaves_its_spool_only(stage, data, tmp_path, monkeypatch):
+    class Interrupted(LocalEngine):
+        def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+            for number, result in enumerate(super().map(function, tasks)):
+                if number == 1 and stage in repr(function):
+                    raise KeyboardInterrupt
+                yield result
+
+    cut_into(monkeypatch, 9)
+    store = CorpusCache(tmp_path / "cache")
+    with pytest.raises(KeyboardInterrupt):
+        store.training(small.recipe(data, data={"shard_size": 0.02}), Interrupted())
+    assert [path.suffix for path in store.directory.iterdir()] == [".spool"]
+
+
+def test_a_warning_is_given_once(data, monkeypatch, caplog):
+    small_texts.write_task(data)
+    for path in data.glob("*.nbest.gz"):
+        small_texts.write_lines(path, [line.rsplit(" ||| ", 1)[0] for line in small_texts.lines_of(path)])
+    recipe = small_texts.recipe(data)
+    logger, found = logging.getLogger("rerank"), []
+    handlers = logger.handlers[:]
+    for lists in (100, 5):
+        cut_into(monkeypatch, lists)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, "rerank"):
+            extract_training(recipe, Pickling())
+        found.append([record.getMessage() for record in caplog.records])
+    assert found[0] == found[1]
+    assert len(found[0]) == len(set(found[0])) > 0
+    assert logger.handlers == handlers
+
+
+def test_a_block_that_is_done_again_stays_what_it_is(tmp_path):
+    """A worker may die after it has written a block, and before anybody has heard of it."""
+    spool, shared = Spool(str(tmp_path)), Shared(np.array([3, 5], np.uint64), np.array([True, False]))
+    for _ in range(2):
+        spool.save(4, shared)
+    found = spool.load(4, Shared)
+    assert (found.owner.tolist(), found.shared.tolist()) == ([3, 5], [True, False])
+
+
+def test_a_spool_that_is_gone_is_an_error(tmp_path):
+    spool = Spool(str(tmp_path / "gone"))
+    with pytest.raises(RunError, match=r"cannot write .*gone/000004: No such file"):
+        spool.save(4, Shared(np.empty(0, np.uint64), np.empty(0, np.bool_)))
+
+
+BLOCK = st.dictionaries(st.integers(1, 12), st.integers(1, 3), max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(BLOCK, max_size=6), st.integers(1, 4))
+def test_counts_add_up(counted: list[dict[int, int]], least: int) -> None:
+    def template(h: int) -> int:
+        return h % 3  # a feature's template is always the same
+
+    arrays = []
+    for block in counted:
+        hashes = sorted(block)
+        numbers = np.array([block[h] for h in hashes], np.int32), np.array([template(h) for h in hashes], np.int32)
+        arrays.append((np.array(hashes, np.uint64), *numbers))
+    limits = np.array([least, 1, least], np.int32)
+    kept, seen = add_counts(arrays, limits)
+    total: Counter[int] = Counter()
+    for block in counted:
+        total.update(block)
+    assert kept.hashes.tolist() == sorted(h for h, n in total.items() if n >= limits[template(h)])
+    assert kept.template.tolist() == [template(h) for h in kept.hashes.tolist()]
+    assert seen.tolist() == [sum(template(h) == t for h in total) for t in range(3)]
+    for h, number, place in zip(kept.hashes, kept.block, kept.place, strict=True):
+        assert number == min(i for i, block in enumerate(counted) if int(h) in block)
+        assert arrays[number][0][place] == h
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 50), max_size=6), min_size=1, max_size=6).filter(any), st.integers(1, 200))
+def test_shards_are_of_equal_size(sizes: list[list[int]], limit: int) -> None:
+    shards = divide([np.array(block, np.int64) for block in sizes], limit)
+    lists = [(block, i) for block, own in enumerate(sizes) for i in range(len(own))]
+    assert [(s.block, i) for shard in shards for s in shard for i in range(s.first, s.last)] == lists
+    total, most = sum(map(sum, sizes)), max(map(max, filter(None, sizes)))
+    number = -(-total // limit)
+    weights = [sum(sum(sizes[s.block][s.first : s.last]) for s in shard) for shard in shards]
+    assert max(weights) < total / number + most
+    assert len(shards) <= number
+    ends = np.cumsum([sum(s.last - s.first for s in shard) for shard in shards]).tolist()
+    uncut = divide([np.array([size for block in sizes for size in block], np.int64)], limit)
+    assert uncut == [(Section(0, first, last),) for first, last in pairwise([0, *ends])]
+
+
+def test_the_clock_counts_the_time_of_others() -> None:
+    clock = Clock()
+    before = clock.seconds
+    assert clock.take(Timed("theirs", 1000.0, -1)) == "theirs"
+    assert clock.take(timed(str, 5)) == "5"
+    assert before + 1000 <= clock.seconds < before + 1500

@@ -1,0 +1,304 @@
+"""Extraction: what a split becomes, and when the cache gives it again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.shards import whole
+from rerank.data.symbols import SymbolTable
+from rerank.extraction import extraction
+from rerank.extraction.content.trees import make_extractor, make_parseval
+from rerank.extraction.extraction import CorpusCache, Extracted, extract_split, extract_training
+from rerank.features.table import HashedTable
+from rerank.runs import pipeline
+from rerank.runs.corpora import cache_of
+from rerank.storage.checksums import seal
+
+ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
+
+
+@pytest.fixture
+def data(small_data: Path, tmp_path: Path) -> Path:
+    """A copy of the small data that a test may change; the training split is cut to 30 lists."""
+    copy = tmp_path / "data"
+    shutil.copytree(small_data, copy)
+    cut(copy, 30)
+    return copy
+
+
+def cut(data: Path, size: int) -> None:
+    """Keep the first lists of the training split."""
+    small.write_lists(data / "train.nbest.gz", small.lists_of(data / "train.nbest.gz")[:size])
+    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:size])
+
+
+def entries(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()} if directory.exists() else set()
+
+
+def same(a: Extracted, b: Extracted) -> bool:
+    return a.ids == b.ids and all(
+        np.array_equal(getattr(whole(a.corpus), x), getattr(whole(b.corpus), x)) for x in ARRAYS
+    )
+
+
+def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    first, table, key = store.training(recipe)
+    dev = store.split(recipe, "dev", table, key)
+    before = entries(store.directory)
+    assert len(before) == 2
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("extracted again")
+
+    monkeypatch.setattr(extraction, "write_training", refuse)
+    monkeypatch.setattr(extraction, "write_split", refuse)
+    # What does not make the corpora makes no difference: learner, seed, name, where the files lie.
+    moved = data.with_name("moved")
+    data.rename(moved)
+    other = small.recipe(moved, learner={"name": "vrda"}, seed=5, name="other", training={"epochs": 9})
+    second, again, same_key = store.training(other)
+    assert same_key == key
+    assert same(first, second)
+    assert same(dev, store.split(other, "dev", again, same_key))
+    assert np.array_equal(table.hashes, again.hashes)
+    assert entries(store.directory) == before
+
+
+def test_cached_and_fresh_corpora_are_the_same(data, tmp_path):
+    recipe = small.recipe(data)
+    fresh, table = extract_training(recipe)
+    cached, stored, key = CorpusCache(tmp_path / "cache").training(recipe)
+    assert same(fresh, cached)
+    assert table.texts == stored.texts
+    assert [table.name(j) for j in range(table.width)] == [stored.name(j) for j in range(stored.width)]
+    assert same(extract_split(recipe, "dev", table), CorpusCache(tmp_path / "cache").split(recipe, "dev", stored, key))
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "templates": {"features": {"templates": ["Rule"]}},
+    "min_lists": {"features": {"min_lists": 3}},
+    "centred": {"features": {"centred": False}},
+    "hash_bits": {"features": {"hash_bits": 12}},
+    "metric": {"metric": {"punctuation": "own"}},
+    "reader": {"data": {"reader": {"name": "charniak", "duplicates": "drop"}}},
+    "policy": {"data": {"on_bad_list": "skip"}},
+}
+
+
+@pytest.mark.parametrize("change", list(CHANGES.values()), ids=list(CHANGES))
+def test_a_changed_setting_is_a_new_entry(data, tmp_path, change):
+    store = CorpusCache(tmp_path / "cache")
+    *_, key = store.training(small.recipe(data))
+    *_, other = store.training(small.recipe(data, **change))
+    assert other != key
+    assert len(entries(store.directory)) == 2
+
+
+def test_changed_bytes_are_a_new_entry(data, tmp_path):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    first, table, key = store.training(recipe)
+    store.split(recipe, "dev", table, key)
+    cut(data, 29)
+    second, other_table, other = store.training(recipe)
+    assert (first.corpus.list_count, second.corpus.list_count) == (30, 29)
+    store.split(recipe, "dev", other_table, other)
+    assert len(entries(store.directory)) == 4  # the dev split too: its columns are those of another table
+
+
+def test_compression_is_no_change(data, tmp_path):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    *_, key = store.training(recipe)
+    small.write_lists(data / "train.plain", small.lists_of(data / "train.nbest.gz"))
+    (data / "train.plain").replace(data / "train.nbest.gz")
+    assert store.training(recipe)[2] == key
+
+
+def test_changed_code_is_a_new_entry(data, tmp_path, monkeypatch):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    *_, key = store.training(recipe)
+    monkeypatch.setattr(extraction, "code_digest", lambda _: "another program")
+    assert store.training(recipe)[2] != key
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "split.json",
+        "corpus/shards.json",
+        "corpus/00000/header.json",
+        "corpus/00000/values.npy",
+        "corpus/00000/lists.npy",
+        "table/table.json",
+        "table/table_hashes.npy",
+    ],
+)
+@pytest.mark.parametrize("how", ["missing", "empty", "cut short", "a bit flipped"])
+def test_a_damaged_entry_is_an_error_that_names_it(data, tmp_path, damage, how):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    *_, key = store.training(recipe)
+    file = store.directory / key / damage
+    content = file.read_bytes()
+    if how == "missing":
+        file.unlink()
+    else:
+        flipped = content[:-1] + bytes([content[-1] ^ 1])
+        file.write_bytes({"empty": b"", "cut short": content[: len(content) // 2], "a bit flipped": flipped}[how])
+    with pytest.raises(DataError, match=r"corpus is damaged .*; remove .* and run again") as caught:
+        store.training(recipe)
+    assert f"remove {store.directory / key} and" in str(caught.value)
+    assert Path(damage).name in str(caught.value)
+
+
+def test_ids_that_do_not_fit_are_damage(data, tmp_path):
+    store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
+    *_, key = store.training(recipe)
+    file = store.directory / key / "split.json"
+    header = json.loads(file.read_text())
+    file.write_text(json.dumps(header | {"ids": header["ids"][:-1]}))
+    seal(file.parent)
+    with pytest.raises(DataError, match="29 ids for 30 lists"):
+        store.training(recipe)
+
+
+def test_a_failed_extraction_leaves_no_entry(data, tmp_path):
+    lists = small.lists_of(data / "train.nbest.gz")
+    small.write_lists(data / "train.nbest.gz", [*lists[:-1], lists[-1].replace("(S1", "(S1 (", 1)])
+    store = CorpusCache(tmp_path / "cache")
+    with pytest.raises(DataError):
+        store.training(small.recipe(data))
+    assert entries(store.directory) == set()
+
+
+def test_min_lists_counts_training_lists(data):
+    tables = {least: extract_training(small.recipe(data, features={"min_lists": least}))[1] for least in (1, 2, 5)}
+    widths = [table.width for table in tables.values()]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] == tables[1].about["seen"] > widths[1] > widths[2] > 0
+    corpus = extract_training(small.recipe(data, features={"min_lists": 5}))[0].corpus
+    owner = np.repeat(np.arange(corpus.list_count), np.diff(corpus.rows[corpus.lists]))
+    pairs = np.unique(np.stack([corpus.columns, owner]), axis=1)
+    assert np.bincount(pairs[0], minlength=corpus.width).min() == 5
+
+
+def test_hashed_columns_end_to_end(data, tmp_path):
+    recipe = small.recipe(data, features={"hash_bits": 10}, learner={"name": "perceptron", "base": 1.0})
+    metrics = pipeline.run(recipe, tmp_path / "runs" / "hashed")
+    assert metrics["corpora"]["train"]["columns"] == 1024
+    assert 0 < metrics["features"]["kept"] <= 1024
+    store = cache_of(tmp_path / "runs" / "hashed")
+    training, table, _ = store.training(recipe)
+    assert isinstance(table, HashedTable)
+    assert table.width == training.corpus.width == 1024
+    assert metrics["splits"]["test"]["average"] != metrics["splits"]["test"]["base"]
+
+
+def test_a_users_template_end_to_end(data, tmp_path, monkeypatch):
+    module = tmp_path / "mine_for_tests.py"
+    module.write_text("def length(candidate):\n    return {'parens': candidate.text.count('(')}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    user = {"own": "mine_for_tests:length"}
+    recipe = small.recipe(data, features={"templates": [], "user": user, "min_lists": 1})
+    metrics = pipeline.run(recipe, tmp_path / "runs" / "user")
+    assert metrics["corpora"]["train"]["columns"] == 1
+    assert metrics["training"]["nonzero_weights"] == 1
+    _, table, key = cache_of(tmp_path / "runs" / "user").training(recipe)
+    assert table.name(0) == "own|parens"
+    module.write_text("def length(candidate):\n    return {'parens': 2 * candidate.text.count('(')}\n")
+    assert cache_of(tmp_path / "runs" / "user").training(recipe)[2] != key
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("no_such_module_here:f", "cannot import feature 'no_such_module_here:f': ModuleNotFoundError"),
+        ("broken_for_tests:f", "cannot import feature 'broken_for_tests:f': SyntaxError"),
+        ("math:no_such_name", "cannot import feature 'math:no_such_name': AttributeError"),
+        (":", "cannot import feature"),
+        ("plain", "unknown feature 'plain'"),
+    ],
+)
+def test_users_templates_that_cannot_be_found(data, tmp_path, monkeypatch, path, hint):
+    (tmp_path / "broken_for_tests.py").write_text("def f(:\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(RecipeError, match=hint):
+        extract_training(small.recipe(data, features={"user": {"own": path}}))
+
+
+@pytest.mark.parametrize(
+    ("features", "hint"),
+    [
+        ({"set": "cj2006", "templates": []}, "unknown template set 'cj2006'; did you mean cj2005"),
+        ({"set": None, "templates": []}, "no template; name a set or templates"),
+        ({"templates": ["Rulle"]}, "did you mean Rule"),
+        ({"templates": ["Rule", "Rule"]}, "named twice"),
+    ],
+)
+def test_templates_that_do_not_exist(data, features, hint):
+    with pytest.raises(RecipeError, match=hint):
+        make_extractor(small.recipe(data, features=features).features, SymbolTable())
+
+
+def test_a_parameter_file_leaves_no_room():
+    with pytest.raises(RecipeError, match=r"metric.prm: an EVALB parameter file leaves no room"):
+        make_parseval({"name": "parseval", "prm": "x.prm", "labeled": False})
+
+
+def test_skipped_lists_are_counted(data, tmp_path):
+    lists = small.lists_of(data / "test.nbest.gz")
+    lists[3] = lists[3].replace("(S1", "(S1 (", 1)
+    candidates = int(lists[3].split()[0])
+    lists[7] = "1\tbad\nno number\n(S1 (NN x))"
+    small.write_lists(data / "test.nbest.gz", lists)
+    with pytest.raises(DataError, match="--on-bad-list skip"):
+        pipeline.run(small.recipe(data), tmp_path / "runs" / "strict")
+    metrics = pipeline.run(small.recipe(data, data={"on_bad_list": "skip"}), tmp_path / "runs" / "skip")
+    found = metrics["corpora"]["test"]
+    assert found["lists"] == 39
+    assert (found["skipped"], found["skipped_candidates"]) == ({"score": 1}, {"brackets": 1})
+    assert metrics["corpora"]["dev"]["skipped"] == metrics["corpora"]["dev"]["skipped_candidates"] == {}
+    written = small.lists_of(tmp_path / "runs" / "skip" / "predictions" / "test.nbest.gz")
+    assert len(written) == 40  # those that were skipped are there, without candidates, beside their gold trees
+    assert written[7] == "0\tbad"
+    assert written[3].startswith(f"{candidates - 1}\t")  # without the one whose tree is damaged
+    log = (tmp_path / "runs" / "skip" / "log.txt").read_text()
+    assert "skipped 1 lists (score); the first: " in log
+    assert "skipped 1 candidates (brackets); the first: " in log
+
+
+def test_a_file_without_a_usable_list(data):
+    small.write_lists(data / "train.nbest.gz", [])
+    small.write_golds(data / "train.gold.gz", [])
+    with pytest.raises(DataError, match="no usable list"):
+        extract_training(small.recipe(data))
+
+
+def test_no_feature_at_all_is_an_error_that_says_what_to_set(small_data: Path) -> None:
+    message = r"features: no feature is left: none of [\d,]+ features varies in 10000 of the 150 training lists; "
+    with pytest.raises(RecipeError, match=message + r"set features\.min_lists below 10000, .* features\.set: base"):
+        extract_training(small.recipe(small_data, features={"min_lists": 10_000}))
+    silent = {"templates": [], "user": {"silent": f"{__name__}:silent"}}
+    for hashed in ({}, {"hash_bits": 8}):
+        with pytest.raises(RecipeError, match="the templates silent give nothing that varies within one of the 150"):
+            extract_training(small.recipe(small_data, features=silent | hashed))
+
+
+def silent(_: Any) -> dict[str, float]:
+    """A template that gives nothing."""
+    return {}
+
+
+@pytest.mark.parametrize("hashed", [{}, {"hash_bits": 8}])
+def test_the_base_score_alone_can_be_asked_for(small_data: Path, hashed: dict[str, int]) -> None:
+    found, table = extract_training(small.recipe(small_data, features={"set": "base", "templates": []} | hashed))
+    assert (found.corpus.list_count, found.corpus.nonzeros) == (150, 0)
+    assert table.about["kept"] == 0

@@ -1,0 +1,368 @@
+"""Extraction of a list: equal to the naive extractor, whatever is shared, centred, hashed, or out of room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nltk
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_features import reference_features
+from rendered_features import by_candidate, extracted, lists_of_trees, names_of, parsed, scores
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable, text_hash
+from rerank.features import collecting, extract
+from rerank.features.collecting import ListFeatures
+from rerank.features.extract import Extractor
+from rerank.features.sets import SETS
+from rerank.features.sink import OVERFLOW, larger, new_sink
+from rerank.features.template import Template, make_template
+
+EVERY_SET = [make_template(spec) for spec in SETS["extended"]]
+# Options that no set uses, so that the twins are compared on them too.
+MORE = [
+    make_template(spec)
+    for spec in [
+        "LogP",
+        "Rule(mark_head=true, head=pos, nonhead=word)",
+        "Rule(ancestors=8, root=true, conj=true, heads=semantic, nonhead=pos, words=all)",
+        "NGram(n=4, mark_head=true, heads=semantic)",
+        "NGram(n=1, nonhead=pos)",
+        "Word(k=8)",
+        "WProj(k=0, heads=syntactic)",
+        "NGramTree(n=5, words=function)",
+        "HeadTree(words=function, ancestors=2)",
+        "HeadTree(heads=semantic, ancestors=1)",
+        "Heads(n=3, governor=word, heads=semantic)",
+        "Heads(dependent=word)",
+        "Neighbours(l=0, r=0)",
+        "Edges(lp=2, ls=2, rp=2, rs=2)",
+        "CoPar(ignore_preterminals=true)",
+        "CoLenPar(most=1)",
+        "LogCondP(norm=sum, bin=1000)",
+    ]
+]
+ALL = [*EVERY_SET, *MORE]
+
+CHASES = "(S1 (S (NP (DT The) (NN cat)) (VP (VBZ sees) (NP (NNS mice)) (PP (IN in) (NP (NN hay)))) (. .)))"
+ATTACHED = "(S1 (S (NP (DT The) (NN cat)) (VP (VBZ sees) (NP (NP (NNS mice)) (PP (IN in) (NP (NN hay))))) (. .)))"
+NOUN = "(S1 (S (NP (DT The) (NN cat) (NN sees)) (VP (VB mice) (PP (IN in) (NP (NN hay)))) (. .)))"
+
+
+def extract_list(
+    templates: list[Template], trees: list[Any], base: list[float], **options: Any
+) -> tuple[ListFeatures, Extractor]:
+    extractor = Extractor(templates, SymbolTable(), **options)
+    return extractor.features(parsed(trees, extractor.symbols), np.array(base)), extractor
+
+
+def varying(features: list[dict[Any, float]]) -> list[dict[Any, float]]:
+    """The same without what is equal (as the float32 that is stored) in all candidates."""
+    names = {name for one in features for name in one}
+    kept = {name for name in names if len({np.float32(one.get(name, 0)) for one in features}) > 1}
+    return [{name: value for name, value in one.items() if name in kept} for one in features]
+
+
+def assert_same(found: list[dict[Any, float]], expected: list[dict[Any, float]]) -> None:
+    for mine, naive in zip(found, expected, strict=True):
+        assert mine.keys() == naive.keys()
+        assert all(abs(mine[name] - naive[name]) <= 1e-5 * (1 + abs(naive[name])) for name in naive)
+
+
+def hash_of(name: str) -> int:
+    """The identity's definition, in Python's integers: the hash of template and symbols."""
+    template, _, text = name.partition("|")
+    h, word = text_hash(template), (1 << 64) - 1
+    for symbol in text.split(" ") if text else []:
+        h = (h ^ text_hash(symbol)) * 0xBF58476D1CE4E5B9 & word
+        h = (h ^ h >> 32) * 0x94D049BB133111EB & word
+    return h
+
+
+@settings(max_examples=80, deadline=None)
+@given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)))))
+def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[float]]) -> None:
+    trees, base = drawn
+    features, extractor = extract_list(ALL, trees, base, centred=False)
+    names = names_of(features, extractor)
+    assert len(set(names)) == len(names)  # one name, one feature
+    assert [hash_of(name) for name in names] == features.full.tolist()
+    naive = reference_features(ALL, trees, base)
+    assert_same(by_candidate(features, names, len(trees)), varying(naive))
+    # Centred: the same up to one number a feature, and never more entries than before.
+    centred, extractor = extract_list(ALL, trees, base, centred=True)
+    names = names_of(centred, extractor)
+    assert set(names) == {name for one in varying(naive) for name in one}
+    stored = by_candidate(centred, names, len(trees))
+    for i, name in enumerate(names):
+        differences = [one.get(name, 0) - mine.get(name, 0) for one, mine in zip(naive, stored, strict=True)]
+        assert np.ptp(differences) <= 1e-5 * (1 + abs(differences[0]))
+        assert centred.first[i + 1] - centred.first[i] < len(trees)
+    assert 0 not in centred.value
+
+
+def test_centring_takes_away_the_most_frequent_value() -> None:
+    def values(trees: list[str]) -> list[float]:
+        found = extracted(["Word"], trees, centred=True)
+        return [one.get("Word|a NN", 0) for one in found]
+
+    one, two, none = "(X (NN a) (NN b))", "(X (NN a) (NN a))", "(X (DT a) (NN b))"
+    assert values([one, one, two, none]) == [0, 0, 1, -1]
+    assert values([two, one, none, two]) == [0, -1, -2, 0]
+    assert values([two, one, two, one]) == [1, 0, 1, 0]  # as frequent: the smaller
+    assert values([none, one, one]) == [-1, 0, 0]
+
+
+def test_features_that_do_not_vary_are_absent() -> None:
+    # (.) and the words' tags are the same in both; only the attachment of "in hay" differs.
+    found = extracted(["Word", "Word(k=2)", "Rule"], [CHASES, ATTACHED])
+    assert found == [{"Rule|VP | → VBZ NP PP": 1.0}, {"Rule|VP | → VBZ NP": 1.0, "Rule|NP | → NP PP": 1.0}]
+
+
+@pytest.mark.parametrize("trees", [[], [CHASES], [CHASES, CHASES, CHASES]])
+def test_lists_without_differences_have_no_features(trees: list[str]) -> None:
+    features, _ = extract_list(ALL, trees, [-1.0] * len(trees))
+    assert features.hashes.size == features.candidate.size == features.value.size == 0
+    assert features.first.tolist() == [0]
+
+
+@pytest.mark.parametrize("room", [(1, 1, 1, 1), (1, 1 << 10, 9, 1 << 16), (1 << 8, 1 << 6, 1, 300)])
+def test_a_sink_that_overflows_gives_the_same(room: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [CHASES, ATTACHED, NOUN] * 30
+    base = list(np.linspace(-9, -1, 90))
+    expected, _ = extract_list(ALL, trees, base)
+    grown = []
+
+    def small_at_first(*sizes: int) -> Any:
+        return new_sink(*room, sizes[-1])
+
+    def noted(sink: Any) -> Any:
+        grown.append(int(sink.state[OVERFLOW]))
+        return larger(sink)
+
+    monkeypatch.setattr(extract, "new_sink", small_at_first)
+    monkeypatch.setattr(extract, "larger", noted)
+    monkeypatch.setattr(collecting, "ROOM", 0)
+    found, _ = extract_list(ALL, trees, base)
+    assert len(grown) > 3
+    for name in ListFeatures._fields:
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)), st.sampled_from([4, 10]))))
+def test_hashed_features_share_columns_and_add_up(drawn: tuple[list[nltk.Tree], list[float], int]) -> None:
+    trees, base, bits = drawn
+    features, _ = extract_list(ALL, trees, base, centred=False, bits=bits)
+    assert features.hashes.size == 0 or (features.hashes.min() >= 1 and features.hashes.max() <= 1 << bits)
+    expected: list[dict[int, float]] = [{} for _ in trees]
+    for sums, naive in zip(expected, reference_features(ALL, trees, base), strict=True):
+        for name, value in naive.items():
+            number = (hash_of(name) >> (64 - bits)) + 1
+            sums[number] = sums.get(number, 0) + value
+    found = by_candidate(features, features.hashes.tolist(), len(trees))
+    for number in {number for one in expected for number in one}:
+        mine, naive = ([one.get(number, 0.0) for one in all_] for all_ in (found, expected))
+        if any(mine):
+            np.testing.assert_allclose(mine, naive, rtol=1e-5, atol=1e-4)
+        else:
+            assert np.ptp(naive) < 1e-4
+    assert {n for one in found for n in one} <= {n for one in expected for n in one}
+
+
+def test_results_depend_on_nothing_that_was_extracted_before() -> None:
+    lists = [[CHASES, ATTACHED], [NOUN, CHASES, ATTACHED], ["(X (NN a))", "(Y (NN a))"]]
+
+    def run(order: list[int]) -> dict[int, ListFeatures]:
+        extractor = Extractor(ALL, SymbolTable())
+        found = {}
+        for i in order:
+            base = -np.arange(1.0, 1 + len(lists[i]))
+            found[i] = extractor.features(parsed(lists[i], extractor.symbols), base)
+        return found
+
+    first = run([0, 1, 2])
+    for order in ([2, 1, 0], [1, 0, 0, 1, 2, 2]):
+        again = run(order)
+        for i, features in first.items():
+            for name in ListFeatures._fields:
+                np.testing.assert_array_equal(getattr(again[i], name), getattr(features, name))
+
+
+def test_large_lists_equal_the_naive_extractor() -> None:
+    trees = [CHASES, ATTACHED, NOUN] * 100
+    base = [-1.0 - i % 7 for i in range(300)]
+    features, extractor = extract_list(ALL, trees, base, centred=False)
+    naive = varying(reference_features(ALL, [nltk.Tree.fromstring(tree) for tree in trees], base))
+    assert_same(by_candidate(features, names_of(features, extractor), 300), naive)
+
+
+# Users' templates.
+
+
+class Words:
+    """Stands for a candidate."""
+
+    def __init__(self, tokens: str) -> None:
+        self.tokens = tokens.split()
+
+
+def length(candidate: Words) -> dict[str, float]:
+    return {"tokens": len(candidate.tokens), "always": 1, f"first is {candidate.tokens[0]}": 0.5}
+
+
+def user_features(function: Any, name: str = "length") -> list[dict[str, float]]:
+    extractor = Extractor([make_template("Rule")], SymbolTable(), user={name: function}, centred=False)
+    trees = parsed([CHASES, ATTACHED], extractor.symbols)
+    features = extractor.features(trees, np.zeros(2), [Words("a b"), Words("a c d")])
+    return by_candidate(features, names_of(features, extractor), 2)
+
+
+def test_users_templates_stand_beside_the_others() -> None:
+    assert user_features(length) == [
+        {"Rule|VP | → VBZ NP PP": 1.0, "length|tokens": 2.0},
+        {"Rule|VP | → VBZ NP": 1.0, "Rule|NP | → NP PP": 1.0, "length|tokens": 3.0},
+    ]
+    by_word = user_features(lambda candidate: dict.fromkeys(candidate.tokens, -1.5), "bag of words")
+    assert by_word[0] == {"Rule|VP | → VBZ NP PP": 1.0, "bag of words|b": -1.5}
+
+
+def test_users_features_of_one_name_add_up_by_candidate_only() -> None:
+    found = user_features(lambda candidate: {1: len(candidate.tokens), "1": 10})  # both are named "1"
+    assert [one.get("length|1") for one in found] == [12, 13]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda candidate: {"x": 1 / (len(candidate.tokens) - 2)}, "template length failed .*ZeroDivisionError"),
+        (lambda candidate: candidate.tree, "template length failed .*AttributeError"),
+        (lambda _: [1], "template length failed .*AttributeError"),
+        (lambda _: {"x": "many"}, "template length failed .*ValueError.*many"),
+        (lambda _: {"x": None}, "template length failed .*TypeError"),
+        (lambda _: {"x": float("nan")}, "'x' the value nan; expected a finite number"),
+        (lambda _: {"x": float("-inf")}, "'x' the value -inf; expected a finite number"),
+        (lambda _: {"x": 1e39}, r"'x' the value 1e\+39; expected a finite number, at most 3.4e\+38"),
+    ],
+)
+def test_users_templates_that_fail_are_errors_of_the_recipe(function: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        user_features(function)
+
+
+def test_errors_about_data_pass_through_users_templates() -> None:
+    def fails(_candidate: Words) -> dict[str, float]:
+        raise DataError("a tree too deep", list_id="7")
+
+    with pytest.raises(DataError, match="list 7: a tree too deep"):
+        user_features(fails)
+
+
+def test_base_scores_and_candidates_must_fit_the_trees() -> None:
+    extractor = Extractor([make_template("Rule")], SymbolTable(), user={"length": length})
+    trees = parsed([CHASES, ATTACHED], extractor.symbols)
+    with pytest.raises(ValueError, match="2 trees with 3 base scores"):
+        extractor.features(trees, np.zeros(3), [Words("a")] * 2)
+    with pytest.raises(ValueError, match="2 trees with 2 base scores and 0 candidates"):
+        extractor.features(trees, np.zeros(2))
+
+
+def test_base_scores_may_be_a_column_of_a_matrix() -> None:
+    matrix = np.array([[-1.0, 5.0], [-3.0, 6.0]])
+    extractor = Extractor([make_template("LogP")], SymbolTable(), centred=False)
+    features = extractor.features(parsed([CHASES, ATTACHED], extractor.symbols), matrix[:, 0])
+    assert features.value.tolist() == [-1.0, -3.0]
+
+
+def test_a_template_can_be_used_once() -> None:
+    twice = [make_template("Rule(ancestors=1)"), make_template({"Rule": {"ancestors": 1}})]
+    with pytest.raises(RecipeError, match=r"template Rule\(ancestors=1\) is named twice"):
+        Extractor(twice, SymbolTable())
+    with pytest.raises(RecipeError, match="template Rule is named twice"):
+        Extractor([make_template("Rule")], SymbolTable(), user={"Rule": length})
+
+
+# Specifications of templates.
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("Rule", "Rule"),
+        ("Rule()", "Rule"),
+        (" Rule( ancestors = 1 ,) ", "Rule(ancestors=1)"),
+        ("Rule(ancestors=0)", "Rule"),  # a default said out loud is no other template
+        ("Rule(words=function, ancestors=2, root=true)", "Rule(ancestors=2, root=True, words=function)"),
+        ({"Rule": None}, "Rule"),
+        ({"Rule": {"conj": True, "heads": "semantic"}}, "Rule(conj=True, heads=semantic)"),
+        ("NGram(n=3, head=word)", "NGram(head=word, n=3)"),
+        ("WordEdges(binned=True, lp=1)", "WordEdges(binned=True, lp=1)"),
+    ],
+)
+def test_names_say_which_options_differ_from_their_defaults(spec: Any, name: str) -> None:
+    assert make_template(spec).name == name
+    assert make_template(make_template(spec).name) == make_template(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("Rul", "unknown template 'Rul'; did you mean Rule"),
+        ("Head", "unknown template 'Head'; did you mean .*Heads"),
+        ("", "unknown template ''"),
+        ("Rule(", "expected Name"),
+        ("Rule(ancestors)", "found 'ancestors' .*expected option=value"),
+        ("Rule(depth=1)", "template Rule has no option 'depth'; it has ancestors, root"),
+        ("Heavy(n=1)", "template Heavy has no option 'n'; it has none"),
+        ("Rule(ancestors=one)", "option ancestors of template Rule is 'one'; expected int"),
+        ("Rule(ancestors=--1)", "option ancestors of template Rule is '--1'; expected int"),
+        ("Rule(ancestors=²)", "option ancestors of template Rule is '²'; expected int"),
+        ("Rule(ancestors=true)", "option ancestors of template Rule is True; expected int"),
+        ("Rule(root=1)", "option root of template Rule is 1; expected bool"),
+        ("Rule(words=3)", "option words of template Rule is 3; expected str"),
+        ("Rule(words=some)", "'some'; expected one of none, function, all"),
+        ("Rule(ancestors=9)", "option ancestors of template Rule is 9; expected 0 to 8"),
+        ("Rule(ancestors=-1)", "is -1; expected 0 to 8"),
+        ("Rule(ancestors=1, ancestors=2)", "option ancestors is set twice"),
+        ("Rule(head=all)", "expected one of none, pos, word"),
+        ("Rule(nonhead=all)", "expected one of none, pos, word"),
+        ("Rule(heads=both)", "expected one of syntactic, semantic"),
+        ("NGram(n=0)", "option n of template NGram is 0; expected 1 to 8"),
+        ("NGram(ancestors=9)", "option ancestors of template NGram"),
+        ("Word(k=0)", "expected 1 to 8"),
+        ("WProj(k=9)", "expected 0 to 8"),
+        ("WProj(heads=pos)", "expected one of syntactic, semantic"),
+        ("Edges(rs=3)", "option rs of template Edges is 3; expected 0 to 2"),
+        ("WordEdges(lp=3)", "option lp of template WordEdges"),
+        ("Neighbours(l=3)", "expected 0 to 2"),
+        ("Neighbours(r=-1)", "expected 0 to 2"),
+        ("NGramTree(n=1)", "expected 2 to 8"),
+        ("NGramTree(words=word)", "expected one of none, function, all"),
+        ("HeadTree(words=word)", "expected one of none, function, all"),
+        ("HeadTree(heads=word)", "expected one of syntactic, semantic"),
+        ("HeadTree(ancestors=9)", "expected 0 to 8"),
+        ("Heads(n=4)", "expected 2 to 3"),
+        ("Heads(governor=all)", "expected one of pos, word"),
+        ("Heads(dependent=all)", "expected one of pos, word"),
+        ("Heads(heads=all)", "expected one of syntactic, semantic"),
+        ("SynSemHeads(semantic=all)", "expected one of pos, word"),
+        ("SynSemHeads(syntactic=all)", "expected one of pos, word"),
+        ("CoPar(depths=0)", "expected 1 to 16"),
+        ("CoLenPar(most=65)", "expected 1 to 64"),
+        ("LogCondP(norm=none)", "expected one of best, sum"),
+        ("LogCondP(bin=-1)", "expected 0 to 1000"),
+        ({"Rule": {}, "Word": {}}, "expected a template as"),
+        ({"Rule": 1}, "expected {Name: {option: value}}"),
+        ({3: {}}, "expected {Name: {option: value}}"),
+        ({"Rule": {"ancestors": 1.0}}, "option ancestors of template Rule is 1.0; expected int"),
+        (7, "found 7, expected a template as"),
+        ("math:sqrt", "'math:sqrt' is no class derived from"),
+        ("math:nothing", "cannot import template"),
+    ],
+)
+def test_specifications_that_name_no_template_are_refused(spec: Any, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        make_template(spec)

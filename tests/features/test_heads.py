@@ -1,0 +1,177 @@
+"""Head rules: choices checked by hand for the labels of the Penn Treebank, and tables of one's own."""
+
+from __future__ import annotations
+
+import nltk
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from reference_features import head_child, read
+from rendered_features import lists_of_trees, parsed
+
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import SymbolTable
+from rerank.features.forest import Forest, Grower
+from rerank.features.heads import SEMANTIC, SYNTACTIC, HeadTable, Rules
+
+
+def grown(tree: str, syntactic: Rules = SYNTACTIC, semantic: Rules = SEMANTIC) -> tuple[Forest, SymbolTable]:
+    symbols = SymbolTable()
+    return Grower(symbols, syntactic, semantic).grow(parsed([tree], symbols), np.zeros(1), symbols), symbols
+
+
+def head_words(tree: str, *rules: Rules) -> tuple[str, str]:
+    """The words of the root's syntactic and of its semantic head."""
+    forest, symbols = grown(tree, *rules)
+    return symbols.text(forest.word[forest.syn_leaf[0]]), symbols.text(forest.word[forest.sem_leaf[0]])
+
+
+@pytest.mark.parametrize(
+    ("tree", "syntactic", "semantic"),
+    [
+        # Clauses
+        ("(S1 (INTJ (UH oh)) (S (VP (VB go))))", "go", "go"),
+        ("(S (NP (PRP it)) (VP (VBZ rains)) (. .))", "rains", "rains"),
+        ("(S (NP (PRP it)) (VP (MD will) (VP (VB rain))))", "will", "rain"),
+        ("(S (S (VP (VB come))) (CC and) (S (VP (VB go))))", "come", "come"),
+        ("(S (NP (NN tea)) (ADJP (JJ hot)))", "tea", "tea"),
+        ("(SBAR (IN that) (S (VP (VBZ rains))))", "that", "rains"),
+        ("(SBAR (WHNP (WDT which)) (S (VP (VBZ rains))))", "which", "rains"),
+        ("(SBAR (S (VP (VBZ rains))))", "rains", "rains"),
+        ("(SBARQ (WHNP (WP who)) (SQ (VBZ is) (VP (VBG coming))))", "is", "coming"),
+        ("(SQ (MD will) (NP (PRP it)) (VP (VB rain)))", "will", "rain"),
+        ("(SQ (AUX is) (NP (PRP it)) (ADJP (JJ hot)))", "is", "hot"),
+        ("(SQ (AUX is) (NP (PRP it)) (NP (NN tea)))", "is", "tea"),
+        ("(SQ (VBZ is) (NP (PRP it)) (ADJP (JJ hot)))", "is", "is"),
+        ("(SINV (VP (VBG coming)) (AUX is) (NP (NN tea)))", "is", "coming"),
+        ("(SINV (S (VP (VB go))) (VP (VBD said)) (NP (PRP she)))", "said", "said"),
+        # Verb phrases
+        ("(VP (VBD saw) (NP (NN tea)))", "saw", "saw"),
+        ("(VP (MD will) (VP (VB have) (VP (VBN rained))))", "will", "rained"),
+        ("(VP (TO to) (VP (VB go)))", "to", "go"),
+        ("(VP (AUX is) (ADJP (JJ hot)))", "is", "hot"),
+        ("(VP (AUX is) (NP (DT a) (NN cup)))", "is", "cup"),
+        ("(VP (AUX is) (PP (IN in) (NP (NN bed))))", "is", "is"),
+        ("(VP (VP (VB come)) (CC and) (VP (VB go)))", "come", "come"),
+        ("(VP (ADVP (RB well)) (VBN made))", "made", "made"),
+        # Noun phrases
+        ("(NP (DT the) (JJ big) (NN tea) (NN cup))", "cup", "cup"),
+        ("(NP (NN cup) (SBAR (S (VP (VBZ is)))))", "cup", "cup"),
+        ("(NP (NP (DT a) (NN cup)) (PP (IN of) (NP (NN tea))))", "cup", "cup"),
+        ("(NP (NP (NNS cups)) (CC and) (NP (NNS jars)))", "cups", "cups"),
+        ("(NP (NNP Ann) (POS 's))", "'s", "ann"),
+        ("(NP (NP (NNP Ann) (POS 's)) (NN cup))", "cup", "cup"),
+        ("(NP (DT the) (JJ poor))", "poor", "poor"),
+        ("(NP (JJR more) (JJ hot))", "more", "hot"),
+        ("(NP (PRP it))", "it", "it"),
+        ("(NP (DT all) (CD two))", "two", "two"),
+        ("(NP (DT that))", "that", "that"),
+        ("(NP (QP (IN about) (CD two)) (DT a))", "a", "two"),
+        ("(NP (NML (NN tea) (NN time)) (NN cup))", "cup", "cup"),
+        ("(NP (DT the) (NML (NN tea) (NN time)))", "time", "time"),
+        ("(NML (JJ hot) (NN tea))", "tea", "tea"),
+        ("(NX (NX (NN tea)) (CC or) (NX (NN milk)))", "milk", "milk"),
+        ("(NAC (NNP Tea) (PP (IN in) (NP (NN bed))))", "tea", "tea"),
+        # Prepositional phrases
+        ("(PP (IN of) (NP (DT the) (NN cup)))", "of", "cup"),
+        ("(PP (VBG including) (NP (NN tea)))", "including", "tea"),
+        ("(PP (IN out) (PP (IN of) (NP (NN bed))))", "out", "bed"),
+        ("(PP (IN by) (S (VP (VBG going))))", "by", "going"),
+        ("(PP (IN of))", "of", "of"),
+        ("(PP (ADVP (RB just)) (IN of) (NP (NN tea)))", "of", "tea"),
+        ("(PP (PP (IN in) (NP (NN bed))) (CC or) (PP (IN at) (NP (NN sea))))", "in", "sea"),
+        # Modifiers
+        ("(ADJP (RB very) (JJ hot))", "hot", "hot"),
+        ("(ADJP (JJ able) (S (VP (TO to) (VP (VB go)))))", "able", "able"),
+        ("(ADJP (RB well) (VBN made))", "made", "made"),
+        ("(ADVP (RB very) (RB well))", "well", "well"),
+        ("(ADVP (NP (CD two)) (IN ago))", "ago", "ago"),
+        ("(QP (IN about) (CD two) (CD hundred))", "hundred", "hundred"),
+        ("(PRT (RP up))", "up", "up"),
+        ("(CONJP (RB as) (RB well) (IN than))", "than", "than"),
+        ("(CONJP (CC but) (RB also))", "but", "but"),
+        # Questions' phrases
+        ("(WHNP (WDT which) (NN cup))", "which", "cup"),
+        ("(WHNP (WP who))", "who", "who"),
+        ("(WHNP (WHNP (WP who)) (PP (IN of) (NP (PRP us))))", "who", "who"),
+        ("(WHPP (IN of) (WHNP (WDT which)))", "of", "which"),
+        ("(WHADVP (WRB how))", "how", "how"),
+        ("(WHADJP (WRB how) (JJ big))", "how", "how"),
+        # The rest
+        ("(FRAG (ADVP (RB now)) (NP (NN tea)))", "tea", "tea"),
+        ("(PRN (, ,) (S (VP (VB go))) (, ,))", "go", "go"),
+        ("(INTJ (RB well) (UH oh))", "oh", "oh"),
+        ("(LST (: -) (LS 1))", "1", "1"),
+        ("(RRC (ADVP (RB now)) (VP (VBG going)))", "going", "going"),
+        ("(UCP (NP (NN tea)) (CC and) (ADJP (JJ hot)))", "tea", "tea"),
+        ("(X (NP (NN tea)) (NN cup))", "cup", "cup"),
+        # Labels without a rule: the first child
+        ("(TOP (NP (NN tea)) (S (VP (VB go))))", "tea", "tea"),
+        ("(NP-SBJ (DT the) (NN tea))", "the", "the"),
+        ("( (NP (NN tea)) (S (VP (VB go))))", "tea", "tea"),
+        # A preterminal is its own head.
+        ("(NN tea)", "tea", "tea"),
+    ],
+)
+def test_heads_of_treebank_labels(tree: str, syntactic: str, semantic: str) -> None:
+    assert head_words(tree) == (syntactic, semantic)
+
+
+@pytest.mark.parametrize(
+    ("steps", "head"),
+    [
+        (["< B"], "b1"),
+        (["> B"], "b2"),
+        (["> B A"], "b2"),  # whichever of the labels comes first from that side
+        (["< B A"], "a1"),
+        (["< Z", "> A", "< B"], "a2"),  # steps in their order
+        (["> *"], "c"),
+        (["> *", "< B"], "c"),  # nothing comes after "any label"
+        (["< Z"], "a1"),  # nothing found: the first child
+        (["> Z"], "a1"),
+        ([], "a1"),
+    ],
+)
+def test_rules_of_ones_own(steps: list[str], head: str) -> None:
+    tree = "(P (A a1) (B b1) (A a2) (B b2) (C c))"
+    assert head_words(tree, {"P": steps}, {}) == (head, "a1")
+
+
+@pytest.mark.parametrize("step", ["B", "left B", "<B", ""])
+def test_steps_without_a_direction_are_refused(step: str) -> None:
+    with pytest.raises(RecipeError, match=f"head rule of P has the step '{step}'; expected < or >"):
+        HeadTable({"P": ["< A", step]}, SymbolTable())
+
+
+def test_tables_grow_with_their_symbols() -> None:
+    symbols = SymbolTable()
+    table = HeadTable({"P": ["< B"], "Q": ["> B"]}, symbols)
+    p = symbols.intern("P")
+    assert table.ranks(symbols).row[p] == 1
+    own = symbols.copy()
+    b, q, unseen = (own.intern(label) for label in ("B", "Q", "unseen"))
+    assert len(own) > len(symbols)
+    ranks = table.ranks(own)
+    assert ranks.row.size == len(own)
+    assert ranks.row[[p, b, q, unseen]].tolist() == [1, 0, 2, 0]
+    assert ranks.rank[1, ranks.column[[p, b, q, unseen]]].tolist() == [1, 0, 1, 1]
+    assert ranks.from_left[1:3, 0].tolist() == [True, False]
+
+
+@settings(max_examples=60, deadline=None)
+@given(lists_of_trees(most=2))
+def test_head_children_are_found_as_the_rules_say(trees: list[nltk.Tree]) -> None:
+    symbols = SymbolTable()
+    forest = Grower(symbols).grow(parsed(trees, symbols), np.zeros(len(trees)), symbols)
+    for y, tree in enumerate(trees):
+        nodes = read(tree).below
+        number = {node: int(forest.first[y]) + i for i, node in enumerate(nodes)}
+        for node in nodes:
+            i = number[node]
+            if node.children:
+                assert forest.syn[i] == number[head_child(node, SYNTACTIC)]
+                assert forest.sem[i] == number[head_child(node, SEMANTIC)]
+                assert forest.syn_leaf[i] == forest.syn_leaf[forest.syn[i]]
+                assert forest.sem_leaf[i] == forest.sem_leaf[forest.sem[i]]
+            else:
+                assert forest.syn[i] == forest.sem[i] == forest.syn_leaf[i] == forest.sem_leaf[i] == i

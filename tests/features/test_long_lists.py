@@ -1,0 +1,160 @@
+"""What one long list takes grows as its candidates do, for every template: memory, entries, comparisons."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.base import Content
+from rerank.extraction.content.trees import TreeContent
+from rerank.features import extract, parse, sink
+from rerank.features.extract import Extractor
+from rerank.features.template import make_template, templates
+from rerank.features.text import edits
+from rerank.features.text.extractor import TextExtractor
+from rerank.features.text.rank import ranks_of
+from rerank.features.text.view import make_view
+from rerank.readers.base import NBestList
+from rerank.readers.texts.text_list import SparseScores, TextList
+from rerank.readers.trees.trees import parse_brackets
+from rerank.recipes.recipe import Recipe
+
+assert parse  # it registers the templates
+SMALL, TIMES = 300, 4
+
+
+def random_texts(N: int) -> TextList:
+    """Candidates of ten words, most of them in one candidate alone, with derivations, dense and sparse scores."""
+    rng = np.random.default_rng(N)
+    words = [[f"w{word}" for word in row] for row in rng.integers(0, 50 * N, (N, 10))]
+    texts = [" ".join(row).encode() for row in words]
+    spans = " ".join(f"{i}={i}" for i in range(10)).encode()
+    points = " ".join(f"{i}-{i}" for i in range(10)).encode()
+    sparse = SparseScores(np.arange(N + 1), [f"s{y}".encode() for y in range(N)], np.ones(N))
+    return TextList(
+        "long", "memory", 1, texts, list(range(N)), rng.normal(size=(N, 3)), names=("total", "lm", "tm"),
+        sparse=sparse, segmentation=[spans] * N, alignment=[points] * N,
+        source=b" ".join(b"q%d" % i for i in range(10)),
+    )  # fmt: skip
+
+
+def random_trees(N: int) -> list[bytes]:
+    """Candidates over eight words with tags, labels and brackets of their own."""
+    rng = np.random.default_rng(N)
+
+    def grown(first: int, last: int) -> str:
+        if last - first == 1:
+            return f"(T{rng.integers(20)} w{first})"
+        cut = int(rng.integers(first + 1, last))
+        return f"(L{rng.integers(5 * N)} {grown(first, cut)} {grown(cut, last)})"
+
+    return [f"(S1 {grown(0, 8)})".encode() for _ in range(N)]
+
+
+def of_texts(name: str) -> Callable[[int], object]:
+    """Extraction of a list of so many texts by one template."""
+    symbols = SymbolTable()
+    extractor = TextExtractor([make_template(name)], symbols, centred=False)
+
+    def run(N: int) -> object:
+        nbest = random_texts(N)
+        view = make_view(nbest, nbest.source or b"", None)
+        return lambda: extractor.features(view, names=False)
+
+    return run
+
+
+def of_trees(name: str) -> Callable[[int], object]:
+    """Extraction of a list of so many trees by one template."""
+    symbols = SymbolTable()
+    extractor = Extractor([make_template(name)], symbols, centred=False)
+
+    def run(N: int) -> object:
+        own = symbols.copy()
+        trees = parse_brackets(random_trees(N), own)
+        return lambda: extractor.features(trees, -np.arange(1.0, N + 1), symbols=own)
+
+    return run
+
+
+MAKERS = {"texts": of_texts, "trees": of_trees}
+ALL = [pytest.param(cls.content, name, id=name) for name, cls in templates if cls.__module__.startswith("rerank.")]
+
+
+def peak(run: Callable[[], object]) -> int:
+    """The most bytes at a time."""
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("content", "name"), ALL)
+def test_memory_grows_as_the_candidates(content: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the least room at first, so that what is counted is what the lists need; room grows by fours."""
+    monkeypatch.setattr(extract, "new_sink", lambda *sizes: sink.new_sink(1, 1, 1, 1, sizes[-1]))
+    run = MAKERS[content](name)
+    one, many = (peak(run(N)) for N in (SMALL, SMALL * TIMES))  # type: ignore[arg-type]
+    assert many < 2 * TIMES * one  # candidates × features would be TIMES² times as much
+
+
+def test_candidates_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = []
+    kernel = edits.expected_edits
+    monkeypatch.setattr(edits, "expected_edits", lambda *given: others.append(given[2]) or kernel(*given))
+    nbest = random_texts(SMALL)
+    view = make_view(nbest, nbest.source or b"", None)
+    TextExtractor([make_template("ConsensusEdits(top=7)")], SymbolTable()).features(view)
+    (found,) = others
+    assert found.tolist() == sorted(np.argsort(-nbest.base)[:7].tolist())
+
+
+def test_ranks_are_places_by_base_score_and_then_in_the_list() -> None:
+    nbest = random_texts(40)
+    base = np.round(nbest.base)
+    view = make_view(nbest, nbest.source or b"", None)._replace(base=base)
+    assert ranks_of(view).tolist() == [
+        1 + sum(b > base[y] or (b == base[y] and z < y) for z, b in enumerate(base)) for y in range(40)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (None, "its features fire more than 1,000 times"),
+        (MemoryError(), "90 candidates need more memory than there is"),
+        (5e3, "its features take more than 0.0 GB, more than the memory here"),
+    ],
+)
+def test_what_nothing_can_hold_names_the_list(
+    failure: Exception | float | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = {"set": None, "templates": ["Rule"]}
+    recipe = Recipe.model_validate({"name": "long", "data": {"root": "."}, "features": features})
+    content: Content = TreeContent(recipe, keeps_texts=False)
+    nbest = NBestList("long", "lists.gz", 7, random_trees(90), list(range(90)), np.zeros((90, 1)))
+    opened = content.open(nbest)
+    assert isinstance(opened, tuple)
+    monkeypatch.setattr(sink, "MOST", 1_000)
+    monkeypatch.setattr(extract, "new_sink", lambda *_: sink.new_sink(1, 1, 1, 1))
+
+    def larger(_: object) -> object:
+        raise failure  # type: ignore[misc]
+
+    if isinstance(failure, float):
+        monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=failure))
+    elif failure is not None:
+        monkeypatch.setattr(extract, "larger", larger)
+    with pytest.raises(DataError) as caught:
+        content.features(*opened)
+    assert str(caught.value).startswith(f"lists.gz:7: list long: {said}")
+    assert "keep fewer candidates a list, or name fewer templates" in str(caught.value)

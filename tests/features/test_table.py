@@ -1,0 +1,296 @@
+"""The feature table: what is counted, kept and numbered; names; files, whole and damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rendered_features import parsed
+
+from rerank.base.errors import ModelError
+from rerank.data.symbols import SymbolTable, text_hash
+from rerank.features.collecting import ListFeatures
+from rerank.features.counting import CollisionCount, TableBuilder
+from rerank.features.extract import Extractor
+from rerank.features.table import (
+    ABSENT,
+    FeatureTable,
+    HashedTable,
+    Table,
+    load_table,
+)
+from rerank.features.template import make_template
+
+TEMPLATES = ("T", "U(k=2)")
+
+
+def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
+    """A list in which the features called ``names`` vary (their entries do not matter here)."""
+    pairs = [name.split("|") for name in names]
+    texts = [text.split(" ") if text else [] for _, text in pairs]
+    first = np.concatenate([[0], np.cumsum([len(parts) for parts in texts])]).astype(np.int64)
+    for text in (text for parts in texts for text in parts):
+        symbols.intern(text)
+    hashes = np.array([text_hash(name) for name in names], np.uint64)
+    return ListFeatures(
+        hashes=hashes,
+        full=hashes,
+        template=np.array([TEMPLATES.index(template) for template, _ in pairs], np.int32),
+        symbols=np.array([text_hash(text) for parts in texts for text in parts], np.uint64),
+        symbol_first=first[:-1],
+        symbol_last=first[1:],
+        first=np.zeros(len(names) + 1, np.int64),
+        candidate=np.empty(0, np.int32),
+        value=np.empty(0, np.float32),
+    )
+
+
+def built(lists: Sequence[Sequence[str]], min_lists: int) -> tuple[FeatureTable, np.ndarray, list[np.ndarray]]:
+    """Table, column of every provisional id, and the provisional ids list by list."""
+    symbols, builder = SymbolTable(), TableBuilder(TEMPLATES, min_lists)
+    ids = [builder.add(varying(names, symbols)) for names in lists]
+    return *builder.finish(symbols), ids
+
+
+def names_of(table: Table) -> list[str]:
+    return [table.name(column) for column in range(table.width)]
+
+
+LISTS = [["T|a", "T|b c", "U(k=2)|a"], ["T|b c", "T|a"], ["T|"], ["U(k=2)|d", "T|a"]]
+
+
+@pytest.mark.parametrize(
+    ("min_lists", "kept"),
+    [(1, ["T|", "T|a", "T|b c", "U(k=2)|a", "U(k=2)|d"]), (2, ["T|a", "T|b c"]), (3, ["T|a"]), (4, [])],
+)
+def test_features_are_kept_that_vary_in_enough_lists(min_lists: int, kept: list[str]) -> None:
+    table, column, ids = built(LISTS, min_lists)
+    assert sorted(names_of(table)) == kept
+    assert table.about["seen"] == 5
+    assert table.about["kept"] == table.width == len(kept)
+    assert table.about["pruned"] == 5 - len(kept)
+    assert table.about["min_lists"] == min_lists
+    by_template = {name: sum(one.startswith(f"{name}|") for one in kept) for name in TEMPLATES}
+    assert table.about["templates"] == {
+        "T": {"seen": 3, "kept": by_template["T"]},
+        "U(k=2)": {"seen": 2, "kept": by_template["U(k=2)"]},
+    }
+    for names, numbers in zip(LISTS, ids, strict=True):
+        for name, number in zip(names, numbers, strict=True):
+            assert column[number] == (names_of(table).index(name) if name in kept else ABSENT)
+
+
+def test_columns_are_numbered_by_hash() -> None:
+    table, _, _ = built(LISTS, 1)
+    assert names_of(table) == sorted({name for names in LISTS for name in names}, key=text_hash)
+    assert table.hashes.tolist() == sorted(map(text_hash, names_of(table)))
+
+
+NAMES = st.sampled_from(
+    [f"{template}|{text}" for template in TEMPLATES for text in ("", *"abcdefghijkl", "a b", "b a")]
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.lists(NAMES, unique=True, max_size=12), max_size=8), st.integers(1, 4), st.randoms())
+def test_the_order_of_lists_and_features_changes_nothing(lists: list[list[str]], min_lists: int, random: Any) -> None:
+    table, column, ids = built(lists, min_lists)
+    counts = {name: sum(name in names for names in lists) for names in lists for name in names}
+    kept = sorted((name for name, count in counts.items() if count >= min_lists), key=text_hash)
+    assert names_of(table) == kept
+    for names, numbers in zip(lists, ids, strict=True):
+        assert [kept[c] if c >= 0 else None for c in column[numbers]] == [n if n in kept else None for n in names]
+    shuffled = [random.sample(names, len(names)) for names in random.sample(lists, len(lists))]
+    again, _, _ = built(shuffled, min_lists)
+    for name in ("hashes", "template", "first", "symbols"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(table, name))
+    assert (again.texts, again.templates, again.about) == (table.texts, table.templates, table.about)
+
+
+def test_counting_grows_with_the_corpus() -> None:
+    rng = np.random.default_rng(5)
+    hashes = np.unique(rng.integers(1, 1 << 63, 90_000).astype(np.uint64))
+    total = hashes.size
+    parts = [hashes[:60_000], hashes[30_000:], hashes[:10]]  # more than the first index and counts have room for
+    builder = TableBuilder(["T"], 2)
+    ids = []
+    for part in parts:
+        n = part.size
+        zeros = np.zeros(n, np.int64)
+        features = ListFeatures(part, part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0])
+        ids.append(builder.add(features))
+    table, column = builder.finish(SymbolTable())
+    assert [part.tolist() for part in ids] == [
+        list(range(60_000)),
+        list(range(30_000, total)),
+        list(range(10)),
+    ]
+    twice = np.concatenate([hashes[:10], hashes[30_000:60_000]])
+    np.testing.assert_array_equal(table.hashes, twice)
+    np.testing.assert_array_equal(np.flatnonzero(column >= 0), np.r_[:10, 30_000:60_000])
+    assert column[column >= 0].tolist() == list(range(twice.size))
+    assert table.about["seen"] == total
+
+
+def test_columns_of_another_list() -> None:
+    table, _, _ = built(LISTS, 2)
+    symbols = SymbolTable()
+    columns = table.columns(varying(["T|new", "T|b c", "U(k=2)|d", "T|a"], symbols))
+    assert columns.dtype == np.int32
+    assert columns.tolist() == [ABSENT, names_of(table).index("T|b c"), ABSENT, names_of(table).index("T|a")]
+    assert table.columns(varying([], symbols)).tolist() == []
+
+
+def test_an_empty_table() -> None:
+    table, column, _ = built([], 1)
+    assert (table.width, column.size) == (0, 0)
+    assert table.columns(varying(["T|a"], SymbolTable())).tolist() == [ABSENT]
+
+
+def test_names_are_rendered_from_what_was_hashed() -> None:
+    extractor = Extractor([make_template("Rule(ancestors=1)"), make_template("CoLenPar")], SymbolTable())
+    builder = TableBuilder(extractor.names, 1)
+    trees = ["(NP (NP (NN a)) (CC and) (NP (NN caf\udce9)))", "(X (NN a) (CC and) (NN caf\udce9))"]
+    texts = [tree.encode("utf-8", "surrogateescape").decode("latin-1") for tree in trees]
+    builder.add(extractor.features(parsed(texts, extractor.symbols), np.zeros(2)))
+    table, _ = builder.finish(extractor.symbols)
+    assert set(names_of(table)) == {
+        "Rule(ancestors=1)|NP | → NP CC NP",
+        "Rule(ancestors=1)|NP ^ NP | → NN",
+        "Rule(ancestors=1)|X | → NN CC NN",
+    }
+
+
+def test_symbols_without_a_text_are_shown_as_hashes() -> None:
+    table, _, _ = built([["T|a b"]], 1)
+    table.texts.pop(text_hash("a"))
+    assert table.name(0) == f"T|#{text_hash('a'):016x} b"
+
+
+# Files
+
+
+TEXTS = [["T|a", "T|日本 \udcff", "U(k=2)|a"], ["T|a", "T|日本 \udcff"]]
+
+
+@pytest.mark.parametrize("min_lists", [1, 2, 3])
+def test_what_was_saved_is_loaded(min_lists: int, tmp_path: Path) -> None:
+    table, _, _ = built(TEXTS, min_lists)
+    table.save(tmp_path)
+    loaded = load_table(tmp_path)
+    assert isinstance(loaded, FeatureTable)
+    for name in ("hashes", "template", "first", "symbols"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(table, name))
+        assert getattr(loaded, name).dtype == getattr(table, name).dtype
+    assert (loaded.texts, loaded.templates, loaded.about) == (table.texts, table.templates, table.about)
+    assert names_of(loaded) == names_of(table)
+    features = varying(["T|a", "T|x"], SymbolTable())
+    np.testing.assert_array_equal(loaded.columns(features), table.columns(features))
+
+
+def replace(name: str, change: Any) -> Any:
+    """Damage that writes another array."""
+
+    def damage(directory: Path) -> None:
+        path = directory / f"table_{name}.npy"
+        np.save(path, change(np.load(path)))
+
+    return damage
+
+
+def write(name: str, content: bytes) -> Any:
+    return lambda directory: (directory / name).write_bytes(content)
+
+
+def edit(**changes: Any) -> Any:
+    """Damage that changes the header."""
+
+    def damage(directory: Path) -> None:
+        path = directory / "table.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return damage
+
+
+DAMAGES = {
+    "no header": lambda directory: (directory / "table.json").unlink(),
+    "no array": lambda directory: (directory / "table_first.npy").unlink(),
+    "empty array": write("table_hashes.npy", b""),
+    "cut array": lambda directory: (directory / "table_hashes.npy").write_bytes(
+        (directory / "table_hashes.npy").read_bytes()[:-4]
+    ),
+    "no array at all": write("table_symbols.npy", b"nothing of that kind"),
+    "pickled": lambda directory: np.save(directory / "table_hashes.npy", np.array([{}], object), allow_pickle=True),
+    "no JSON": write("table.json", b"{"),
+    "not UTF-8": write("table.json", b"\xff\xfe"),
+    "a list": write("table.json", b"[]"),
+    "a number": write("table.json", b"3"),
+    "no texts": edit(texts=None),
+    "texts that are no hexadecimals": edit(texts={"xyz": "00"}),
+    "no templates": edit(templates=None),
+    "too few templates": edit(templates=["T"]),
+    "about nothing": edit(about=3),
+    "signed hashes": replace("hashes", lambda a: a.astype(np.int64)),
+    "real hashes": replace("hashes", lambda a: a.astype(np.float64)),
+    "unsorted hashes": replace("hashes", lambda a: a[::-1]),
+    "one hash twice": replace("hashes", lambda a: a[[0, 0, 2]]),
+    "two axes": replace("hashes", lambda a: a[:, None]),
+    "too few hashes": replace("hashes", lambda a: a[:2]),
+    "too few symbols": replace("symbols", lambda a: a[:2]),
+    "narrow symbols": replace("symbols", lambda a: a.astype(np.uint32)),
+    "real templates": replace("template", lambda a: a.astype(np.float32)),
+    "negative templates": replace("template", lambda a: a - 1),
+    "too few offsets": replace("first", lambda a: a[:-1]),
+    "real offsets": replace("first", lambda a: a.astype(np.float64)),
+    "offsets that decrease": replace("first", lambda a: a[[0, 2, 1, 3]]),
+    "offsets that start late": replace("first", lambda a: np.r_[1, a[1:]]),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_are_errors_of_the_model(damage: str, tmp_path: Path) -> None:
+    table, _, _ = built([["T|a", "T|b c", "U(k=2)|a"]], 1)
+    table.save(tmp_path)
+    load_table(tmp_path)
+    DAMAGES[damage](tmp_path)
+    with pytest.raises(ModelError, match="not a readable feature table"):
+        load_table(tmp_path)
+
+
+# Hashed columns
+
+
+def test_hashed_tables(tmp_path: Path) -> None:
+    table = HashedTable(4, TEMPLATES, {"kept": 3})
+    assert table.width == 16
+    features = varying(["T|a", "T|b"], SymbolTable())._replace(hashes=np.array([1, 16], np.uint64))
+    assert table.columns(features).tolist() == [0, 15]
+    assert table.columns(features).dtype == np.int32
+    assert table.name(7) == "hashed|#7"
+    table.save(tmp_path)
+    assert load_table(tmp_path) == table
+
+
+@pytest.mark.parametrize("change", [{"bits": 3}, {"bits": 31}, {"bits": "many"}, {"bits": None}, {"about": 1}])
+def test_damaged_hashed_tables(change: dict[str, Any], tmp_path: Path) -> None:
+    HashedTable(4, TEMPLATES, {}).save(tmp_path)
+    edit(**change)(tmp_path)
+    with pytest.raises(ModelError, match="not a readable feature table"):
+        load_table(tmp_path)
+
+
+def test_collisions_are_counted_by_column() -> None:
+    count = CollisionCount(8)
+    assert count.about() == {"kept": 0, "shared": 0, "columns": 8}
+    count.add(np.array([0, 1, 7]), np.array([10, 11, 12], np.uint64))
+    count.add(np.array([1, 2]), np.array([11, 13], np.uint64))
+    assert count.about() == {"kept": 4, "shared": 0, "columns": 8}
+    count.add(np.array([1, 7]), np.array([14, 15], np.uint64))
+    count.add(np.array([7]), np.array([12], np.uint64))
+    assert count.about() == {"kept": 4, "shared": 2, "columns": 8}

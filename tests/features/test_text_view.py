@@ -1,0 +1,264 @@
+"""The arrays of a list of texts, what is refused, and the extractor around them."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_texts import SPECS_TOGETHER, Lines, One, has_digit, is_mark, lists_of_texts, text_list
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable, text_hash
+from rerank.features import parse  # noqa: F401 - registers the templates of trees
+from rerank.features.extract import Extractor
+from rerank.features.template import make_template
+from rerank.features.text.extractor import TextExtractor
+from rerank.features.text.view import DIGIT, PUNCTUATION, TextView, ViewError, make_view
+from rerank.readers.texts.text_list import SparseScores, TextList
+
+SYMBOLS = SymbolTable()
+
+
+def viewed(nbest: TextList, source: str = "") -> TextView:
+    return make_view(nbest, source.encode(), SYMBOLS)
+
+
+def texts_of(hashes: np.ndarray) -> list[str | None]:
+    return [SYMBOLS.text_of_hash(int(h)) for h in hashes]
+
+
+def kind(word: str) -> int:
+    return DIGIT if has_digit(word) else (PUNCTUATION if is_mark(word) else 0)
+
+
+@settings(max_examples=150, deadline=None)
+@given(lists_of_texts())
+def test_views_hold_what_the_list_says(lines: Lines) -> None:
+    view = viewed(text_list(lines), " ".join(lines.source))
+    assert texts_of(view.source) == lines.source
+    assert view.source_kinds.tolist() == [kind(word) for word in lines.source]
+    assert view.names.tolist() == [*map(text_hash, lines.names), 0]
+    for y, one in enumerate(lines.candidates):
+        words = slice(view.first[y], view.first[y + 1])
+        assert texts_of(view.words[words]) == one.words
+        assert view.kinds[words].tolist() == [kind(word) for word in one.words]
+        spans = view.spans[view.phrase_first[y] : view.phrase_first[y + 1]]
+        assert spans.tolist() == [list(phrase) for phrase in one.phrases]
+        points = view.points[view.point_first[y] : view.point_first[y + 1]]
+        assert points.tolist() == [list(point) for point in one.points]
+        given = slice(view.given_first[y], view.given_first[y + 1])
+        assert dict(zip(texts_of(view.given_names[given]), view.given[given].tolist(), strict=True)) == one.given
+        assert (view.base[y], *view.scores[y]) == (one.base, *one.scores, one.base)
+    total = len(lines.candidates)
+    assert all(len(first) == total + 1 for first in (view.first, view.phrase_first, view.point_first))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text("a7.,…«。・·！ｅ＂Ａ０é日 \t-", max_size=5), max_size=4))
+def test_kinds_of_words(texts: list[str]) -> None:
+    nbest = plain(*[text.encode() for text in texts])
+    words = [word.decode() for text in nbest.texts for word in text.split()]
+    full_width = {"！", "＂"}
+    expected = [
+        DIGIT if has_digit(w) else (PUNCTUATION if all(c in full_width or is_mark(c) for c in w) else 0) for w in words
+    ]
+    assert viewed(nbest).kinds.tolist() == expected
+
+
+def test_bytes_that_are_not_utf8_and_cut_marks() -> None:
+    view = viewed(plain(b"\xff \xe2\x80 \xc2 \xe3\x80\x82 \xef\xbc"))
+    assert view.kinds.tolist() == [0, 0, 0, PUNCTUATION, 0]
+
+
+def plain(*texts: bytes, **fields: Any) -> TextList:
+    """A list of texts with a base score each."""
+    n = len(texts)
+    return TextList("a", "lists.gz", 10, list(texts), range(10, 10 + n), np.zeros((n, 1)), names=("score",), **fields)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("segmentation", "message"),
+    [
+        (b"0=0 1", "found '1' in the segmentation, expected source words = target words, like 5-7=5 or 2=3-4"),
+        (b"x=0", "found 'x=0' in the segmentation, expected"),
+        (b"0=", "found '0=' in the segmentation, expected"),
+        (b"=0", "found '=0'"),
+        (b"0-=0", "found '0-=0'"),
+        (b"1-0=0", "found '1-0=0'"),
+        (b"0=1-0", "found '0=1-0'"),
+        (b"0=0,1=1", "found '0=0,1=1'"),
+        (b"-1=0", "found '-1=0'"),
+        (b"0=0 2=1", "'2=1' in the segmentation points outside of the source, which has 2 words"),
+        (b"0-99999999999999999999999=0", "points outside of the source"),
+        (b"0=0 1=4", "'1=4' in the segmentation points outside of the text, which has 3 words"),
+        (b"0=0 1=2-3", "'1=2-3' in the segmentation points outside of the text"),
+        (b"0=1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
+        (b"0=0-1 1=1", "'1=1' in the segmentation overlaps the phrase before it"),
+        (b"0=0-1 1=0", "'1=0' in the segmentation overlaps the phrase before it"),
+    ],
+)
+def test_bad_segmentations(segmentation: bytes, message: str) -> None:
+    nbest = plain(b"a b", b"a b c", segmentation=[b"0=0-1", segmentation])
+    with pytest.raises(DataError, match=r"lists\.gz:11: list a: ") as caught:
+        viewed(nbest, "x y")
+    assert message in caught.value.message
+    assert isinstance(caught.value, ViewError)
+    assert caught.value.reason == "segmentation"
+
+
+@pytest.mark.parametrize(
+    ("alignment", "message"),
+    [
+        (b"0-0 1", "found '1' in the alignment, expected source word - target word, like 2-3"),
+        (b"0-", "found '0-'"),
+        (b"-0", "found '-0'"),
+        (b"0-0:S", "found '0-0:S'"),
+        (b"2-0", "'2-0' in the alignment points outside of the source, which has 2 words"),
+        (b"0-3", "'0-3' in the alignment points outside of the text, which has 3 words"),
+    ],
+)
+def test_bad_alignments(alignment: bytes, message: str) -> None:
+    nbest = plain(b"a b", b"a b c", alignment=[b"", alignment])
+    with pytest.raises(ViewError, match=r"lists\.gz:11: list a: ") as caught:
+        viewed(nbest, "x y")
+    assert message in caught.value.message
+    assert caught.value.reason == "alignment"
+
+
+def test_dropped_words_have_empty_targets() -> None:
+    view = viewed(plain(b"a b", segmentation=[b" 0=0 1=1  2=1\t3=1 4=2 5=2 "]), "u v w x y z")
+    assert view.spans[:, 2:].tolist() == [[0, 1], [1, 1], [1, 1], [1, 2], [2, 2], [2, 2]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=12) | st.text("0123-= \n\t\rx", max_size=14).map(str.encode), st.booleans())
+def test_any_bytes_give_spans_inside_or_an_error(field: bytes, segments: bool) -> None:
+    nbest = plain(b"a b c", b"a", b"")
+    fields = [field.replace(b"\n", b" "), b"0=0" if segments else b"0-0", b""]
+    nbest = replace(nbest, segmentation=fields) if segments else replace(nbest, alignment=fields)
+    try:
+        view = viewed(nbest, "x y")
+    except ViewError:
+        return
+    assert (view.spans >= 0).all()
+    assert (view.spans[:, 1] <= 2).all()
+    assert (view.spans[:, 0] < view.spans[:, 1]).all()
+    assert (view.spans[:, 2] <= view.spans[:, 3]).all()
+    assert (view.spans[:, 3] <= 3).all()
+    assert (view.points < [2, 3]).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39])
+def test_scores_that_features_cannot_hold(value: float) -> None:
+    nbest = replace(plain(b"a", b"b"), scores=np.array([[0.0, 1.0], [0.0, value]]), names=("score", "lm"))
+    with pytest.raises(ViewError, match=r"lists\.gz:11: list a: found a score that is not finite") as caught:
+        viewed(nbest)
+    assert caught.value.reason == "infinite score"
+    sparse = SparseScores(np.array([0, 0, 2]), [b"p", b"q"], np.array([1.0, value]))
+    with pytest.raises(ViewError, match=r"lists\.gz:11: list a: found a sparse feature with the value"):
+        viewed(plain(b"a", b"b", sparse=sparse))
+
+
+def test_lists_without_candidates_names_or_words() -> None:
+    assert viewed(plain()).first.tolist() == [0]
+    view = viewed(replace(plain(b"", b" "), names=()), "x")
+    assert (view.first.tolist(), view.names.size, view.words.size) == ([0, 0, 0], 0, 0)
+
+
+def test_names_of_scores_are_kept_for_the_life_of_the_symbols() -> None:
+    symbols = SymbolTable()
+    nbest = replace(plain(b"a"), scores=np.zeros((1, 2)), names=("score", "L M"))
+    for _ in range(2):
+        assert make_view(nbest, b"", symbols).names.tolist() == [0, text_hash("L M")]
+    assert symbols.text_of_hash(text_hash("L M")) == "L M"
+    other = SymbolTable()
+    make_view(nbest, b"", other)
+    assert other.text_of_hash(text_hash("L M")) == "L M"
+    del symbols
+    gc.collect()
+    assert make_view(nbest, b"", other).names.tolist() == [0, text_hash("L M")]
+
+
+# The extractor
+
+
+def test_templates_of_another_content_are_refused() -> None:
+    with pytest.raises(RecipeError, match=r"template Rule looks at trees, but the lists are lists of texts; name"):
+        TextExtractor([make_template("Dense"), make_template("Rule")], SymbolTable())
+    with pytest.raises(RecipeError, match=r"template Dense looks at texts, but the lists are lists of trees; name"):
+        Extractor([make_template("Rule"), make_template("Dense")], SymbolTable())
+    with pytest.raises(RecipeError, match="template Dense is named twice"):
+        TextExtractor([make_template("Dense"), make_template("Dense")], SymbolTable())
+
+
+@settings(max_examples=25, deadline=None)
+@given(lists_of_texts(), lists_of_texts())
+def test_centred_values_differ_by_a_constant_of_the_list(lines: Lines, other: Lines) -> None:
+    """And a list's features do not depend on the lists before it."""
+    templates = [make_template(spec) for spec in SPECS_TOGETHER]
+    plainly = TextExtractor(templates, SYMBOLS, centred=False)
+    centred = TextExtractor(templates, SYMBOLS)
+    centred.features(viewed(text_list(other), " ".join(other.source)))
+    view = viewed(text_list(lines), " ".join(lines.source))
+    found = [extractor.features(view) for extractor in (plainly, centred)]
+    np.testing.assert_array_equal(found[0].hashes, found[1].hashes)
+    tables = []
+    for features in found:
+        table = np.zeros((features.hashes.size, len(lines.candidates)))
+        feature = np.repeat(np.arange(features.hashes.size), np.diff(features.first))
+        table[feature, features.candidate] = features.value
+        tables.append(table)
+    difference = tables[0] - tables[1]
+    if difference.size:
+        np.testing.assert_allclose(difference, difference[:, :1].repeat(difference.shape[1], 1), atol=1e-5)
+
+
+def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    specs = ["PhrasePair", "Jump", "WordPair", "LengthRatio", "TargetNGram"]
+    extractor = TextExtractor([make_template(spec) for spec in specs], SYMBOLS)
+    with caplog.at_level(logging.WARNING, "rerank"):
+        for _ in range(3):
+            extractor.features(viewed(plain(b"a", b"b")))
+    assert set(extractor.lacking) == {"segmentation", "alignment", "source"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "a list has no segmentation: PhrasePair, Jump give nothing there",
+        "a list has no alignment: WordPair give nothing there",
+        "a list has no source: LengthRatio give nothing there",
+    ]
+    assert TextExtractor([], SYMBOLS).features(viewed(plain())).hashes.size == 0
+
+
+def test_users_templates() -> None:
+    def shout(candidate: Any) -> dict[str, float]:
+        return {"loud": candidate.text.count("!")}
+
+    nbest = plain(b"a !", b"b")
+    extractor = TextExtractor([make_template("TargetNGram")], SYMBOLS, user={"shout": shout})
+    assert (extractor.names, extractor.free) == (["TargetNGram", "shout"], ())
+    features = extractor.features(viewed(nbest), nbest.candidates)
+    assert sorted(features.template.tolist()) == [0, 0, 0, 1]
+    with pytest.raises(ValueError, match="2 texts with 0 candidates"):
+        extractor.features(viewed(nbest))
+
+
+def test_hashed_features_share_columns() -> None:
+    extractor = TextExtractor([make_template("TargetNGram")], SYMBOLS, bits=4)
+    words = [f"w{i}" for i in range(40)]
+    features = extractor.features(viewed(text_list(Lines([], [One(words), One([])]))))
+    assert 0 < features.hashes.size <= 16
+    assert int(features.hashes.max()) <= 16
+
+
+def test_long_lists_get_more_room() -> None:
+    ones = [One([f"{y}w{i}" for i in range(50)]) for y in range(120)]
+    extractor = TextExtractor([make_template("TargetNGram(n=3)")], SYMBOLS)
+    assert extractor.features(viewed(text_list(Lines([], ones)))).hashes.size == 120 * 50

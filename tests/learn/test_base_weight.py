@@ -1,0 +1,195 @@
+"""The weight of the base score: exact against brute force, over shards, after interruptions, with all learners."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from entries import find_entries
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import METRICS, problem
+from strategies import bits, random_corpus, run
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards, write_shards
+from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
+from rerank.learn.mert.error_surface import Line
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.trainer import Training, train
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import oracles
+from rerank.models.predictions import corpus_score
+from rerank.storage.checkpoints import Checkpoint
+
+GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
+ENTRIES = find_entries()
+
+
+def corpus_with(seed: int, metric: Metric, lists: int = 8) -> tuple[Corpus, Weights]:
+    """Random lists with the statistics of a metric, and a predictor; some lists are empty, some candidates alike."""
+    offsets, features, stats, reference = problem(seed, lists=lists, metric=metric)
+    random, (N, width) = np.random.default_rng(seed), features.shape
+    corpus = Corpus(
+        lists=offsets, rows=width * np.arange(N + 1), columns=np.tile(np.arange(width), N), values=features.ravel(),
+        base=random.standard_normal(N), gain=np.zeros(N), stats=stats, reference=reference, weight=np.ones(lists),
+        width=width,
+    )  # fmt: skip
+    return corpus, Weights(random.standard_normal(width), 0.7)
+
+
+class StoppedError(Exception):
+    """Ends a training where it stands."""
+
+
+def with_gains(seed: int) -> Corpus:
+    """Random lists whose metric is their gain."""
+    corpus = random_corpus(seed)
+    return replace(corpus, stats=corpus.gain[:, None], reference=np.ones((corpus.list_count, 1)))
+
+
+CORPUS, DEV = with_gains(6), with_gains(7)
+SEARCH = BaseSearch(DEV, Gain())
+
+
+def fit(learner: Learner, lists: Any = CORPUS, **options: Any) -> Training:
+    return train(learner, lists, oracles(lists), **{"epochs": 4, "seed": 5, "weigh": SEARCH} | options)
+
+
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(sorted(METRICS)))
+def test_no_weight_of_a_dense_grid_is_better(seed: int, name: str) -> None:
+    metric = METRICS[name]
+    corpus, weights = corpus_with(seed, metric)
+    search = BaseSearch(corpus, metric)
+    found, score = search(weights)
+    assert found.base >= 0
+    assert found.w is weights.w
+    assert score == search.sign * corpus_score(corpus, found, metric)
+    grid = [search.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in GAMMAS]
+    assert score >= max(grid) - 1e-12
+    assert score >= search.base_score - 1e-12
+    # A grid of the middles of all intervals finds nothing else: it is the best that there is.
+    line = search.line([corpus_scores(corpus, weights)])
+    ends = np.concatenate([[0.0], line.edges[line.edges > 0], [1e6]])
+    middles = [
+        search.sign * corpus_score(corpus, Weights(weights.w, gamma), metric) for gamma in (ends[1:] + ends[:-1]) / 2
+    ]
+    assert score == pytest.approx(max(middles), abs=1e-12)
+
+
+def corpus_scores(corpus: Corpus, weights: Weights) -> np.ndarray:
+    """w·φ(y) of all candidates."""
+    return np.add.reduceat(weights.w[corpus.columns] * corpus.values.astype(float), corpus.rows[:-1])
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_shards_are_one_corpus(name: str, tmp_path: Path) -> None:
+    corpus, weights = corpus_with(3, METRICS[name], lists=30)
+    write_shards(tmp_path, [corpus.slice(a, b) for a, b in pairwise((0, 9, 9, 20, 30))], {})
+    shards = Shards.load(tmp_path)
+    one, other = (BaseSearch(lists, METRICS[name])(weights) for lists in (corpus, shards))
+    assert (one[0].base, one[1]) == (other[0].base, other[1])
+    assert start_weight(corpus) == start_weight(shards)
+
+
+def test_the_middle_of_the_best_interval() -> None:
+    line = Line(np.array([-3.0, -1.0, 1.0, 2.0, 4.0]), np.array([9.0, 9, 5, 6, 6, 4]))
+    assert best_weight(line) == 3.0  # of two equal ones above 0 the wider
+    assert best_weight(line, -1.0) == 8.0  # the last counts as twice as long as what comes before it
+    assert best_weight(Line(np.array([1.0, 1 + 1e-9, 2.0]), np.array([1.0, 9, 3, 2]))) == pytest.approx(1.5)  # a spike
+    assert best_weight(Line(np.array([-1.0]), np.array([1.0, 2.0]))) is None
+    assert best_weight(Line(np.array([1e302]), np.array([1.0, 2.0]))) is None
+
+
+def test_the_weight_in_training_follows_the_unit_of_base_scores() -> None:
+    deviation = np.sqrt(np.mean([(b - b.mean()) ** 2 for b in np.split(CORPUS.base, CORPUS.lists[1:-1])]))
+    assert start_weight(CORPUS) == pytest.approx(START / deviation)
+    assert start_weight(replace(CORPUS, base=1000 * CORPUS.base + 5)) == pytest.approx(START / deviation / 1000)
+    assert start_weight(replace(CORPUS, base=np.full(CORPUS.base.size, 7.3))) == START
+
+
+def test_base_scores_that_are_all_alike_change_nothing() -> None:
+    search = BaseSearch(replace(DEV, base=np.full(DEV.base.size, 7.3)), Gain())
+    weights = Weights(np.ones(DEV.width), 0.25)
+    assert search(weights) == (weights, search.sign * corpus_score(search.dev, weights, Gain()))
+
+
+def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
+    found, plain = fit(VotedRDA(base=0.02)), fit(VotedRDA(base=0.02), weigh=None)
+    assert bits(fit(VotedRDA(base=0.02), epochs=found.epoch, weigh=None).state) == bits(
+        found.state
+    )  # training is the same
+    assert [line["mistakes"] for line in found.history] == [line["mistakes"] for line in plain.history]
+    best = max(found.history, key=lambda line: line["dev"])
+    assert best["epoch"] == found.epoch
+    assert best["base_weight"] == found.weights["average"].base
+    assert best["dev"] == corpus_score(DEV, found.weights["average"], Gain())
+    for name, weights in found.weights.items():
+        own = getattr(found.learner, name)(found.state)
+        assert weights.base == SEARCH(own)[0].base
+        np.testing.assert_array_equal(weights.w, own.w)
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_going_on_from_a_checkpoint(after: int, tmp_path: Path) -> None:
+    expected = fit(VotedRDA(base=0.02))
+
+    def stop(line: dict[str, Any]) -> None:
+        if line["epoch"] > after:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        fit(VotedRDA(base=0.02), checkpoint=Checkpoint(tmp_path / "here", "key", 0), on_epoch=stop)
+    found = fit(VotedRDA(base=0.02), checkpoint=Checkpoint(tmp_path / "here", "key", 1e9))
+    assert found.epoch == expected.epoch
+    for name, weights in expected.weights.items():
+        assert found.weights[name].base == weights.base
+        assert found.weights[name].w.tobytes() == weights.w.tobytes()
+
+
+def test_a_single_section_is_training_without_mixing() -> None:
+    found, expected = (fit_mixed(1), fit(Perceptron(base=0.02)))
+    assert {name: own.base for name, own in found.weights.items()} == {
+        name: own.base for name, own in expected.weights.items()
+    }
+    assert fit_mixed(3).weights["average"].base > 0
+
+
+def fit_mixed(sections: int) -> Training:
+    return train_mixed(
+        Perceptron(base=0.02), CORPUS, oracles(CORPUS), mixing=Mixing(sections), epochs=4, seed=5, weigh=SEARCH
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_every_learner_trains_and_votes(name: str) -> None:
+    for parameters in ENTRIES[name].variants:
+        settings = {"name": name, **parameters, "base": AUTO}
+        learner = make_learner(settings, base=start_weight(CORPUS))
+        found = fit(learner, epochs=2)
+        assert max(line["dev"] for line in found.history) >= SEARCH.base_score - 1e-12
+        ran = run(learner, CORPUS, 1)
+        one, other = (made.votes(ran.log, CORPUS) for made in (learner, make_learner(settings, base=learner.base + 2)))  # type: ignore[attr-defined]
+        np.testing.assert_allclose(other.beta, one.beta + 2)
+        np.testing.assert_array_equal(other.value, one.value)
+
+
+def test_settings_of_a_learner() -> None:
+    assert make_learner({"name": "vrda", "base": AUTO}, base=0.3) == VotedRDA(base=0.3)
+    assert make_learner({"name": "vrda", "base": 2}, base=0.3) == build(
+        learners, {"name": "vrda", "base": 2}, "learner"
+    )
+    for key, value in (("learner", "automatic"), ("training.select.learner", "1")):
+        with pytest.raises(RecipeError, match="a finite number from 0, or auto") as error:
+            make_learner({"name": "vrda", "base": value}, key)
+        assert error.value.key == f"{key}.base"

@@ -1,0 +1,301 @@
+"""A Gaussian learner's update by itself: its constraint, formula and minimiser; variances that fall and collapse."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import reference
+from scipy.optimize import minimize
+from strategies import corpus_of, orders, random_corpus, run, stored, targets
+
+from rerank.data.corpus import Corpus
+from rerank.learn.log import UpdateLog
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.cw import CW
+from rerank.learn.rules.gaussian import SMALLEST
+from rerank.learn.rules.gaussian_full import FullGaussian
+from rerank.learn.rules.nherd import NormalHerd
+from rerank.learn.rules.scw import SoftCW
+from rerank.learn.trainer import train
+
+
+class Update(NamedTuple):
+    """Mean and covariance before and after an update on z, the base score's coordinate last; β·b of z."""
+
+    mu: np.ndarray
+    sigma: np.ndarray
+    mu_after: np.ndarray
+    sigma_after: np.ndarray
+    z: np.ndarray
+    fixed: float
+
+    @property
+    def margins(self) -> tuple[float, float]:
+        """Before and after."""
+        return tuple(self.fixed + float(mu @ self.z) for mu in (self.mu, self.mu_after))  # type: ignore[return-value]
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        """Before and after."""
+        return tuple(float(self.z @ sigma @ self.z) for sigma in (self.sigma, self.sigma_after))  # type: ignore[return-value]
+
+
+def moments(learner: FullGaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(μ, Σ), the latter as a matrix."""
+    sigma = state.sigma.copy() if learner.full else np.diag(state.g[:, 1])
+    return learner.means(state).copy(), sigma
+
+
+def updates(learner: FullGaussian, seed: int, corpus: Corpus | None = None) -> Iterator[Update]:
+    """The updates of a learner, that has seen a few lists, on the lists of weight 1 of a corpus, each by itself."""
+    corpus = random_corpus(seed) if corpus is None else corpus
+    known = corpus.take(np.arange(5))
+    before = run(learner, known, 1).state
+    rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
+    found = 0
+    for i in np.flatnonzero(corpus.weight == 1.0):
+        state, log = stored(before), UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
+        if log.updates == 1:
+            star, rival = log.arrays()["candidate"]
+            fixed = learner.base * float(corpus.base[star] - corpus.base[rival])
+            yield Update(*moments(learner, before), *moments(learner, state), rows[star] - rows[rival], fixed)
+            found += 1
+    assert found > 3
+
+
+@pytest.mark.parametrize("form", ["var", "stdev"])
+@pytest.mark.parametrize("covariance", ["full", "exact", "kl", "l2"])
+@pytest.mark.parametrize("phi", [0.1, 1.0, 3.0])
+def test_cw_meets_its_constraint_with_equality(form: Any, covariance: Any, phi: float) -> None:
+    """kl and l2 take the α of the full update: their constraint is that of the full v⁺."""
+    for update in updates(CW(phi, form, covariance, base=0.5, base_rate=0.25), seed=3):
+        (m, after), (v, v_after) = update.margins, update.variances
+        if covariance in ("kl", "l2"):
+            alpha = (after - m) / v
+            xi = 2 * alpha * phi
+            if form == "stdev":
+                root = (-alpha * v * phi + np.sqrt((alpha * v * phi) ** 2 + 4 * v)) / 2
+                xi = alpha * phi / root
+            v_after = v / (1 + xi * v)
+        assert after == pytest.approx(phi * (v_after if form == "var" else np.sqrt(v_after)), rel=1e-7)
+
+
+def assert_moments(update: Update, mu: np.ndarray, sigma: np.ndarray) -> None:
+    np.testing.assert_allclose(update.mu_after, mu, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(update.sigma_after, sigma, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("covariance", ["full", "kl", "l2"])
+@pytest.mark.parametrize("r", [0.1, 1.0, 20.0])
+def test_arow_adds_to_the_inverse(covariance: Any, r: float) -> None:
+    """Σ⁻¹ ← Σ⁻¹ + zzᵀ/r, or its diagonal, or the diagonal of Σ; μ moves by the new Σz/r times the hinge loss."""
+    for update in updates(AROW(r, covariance, base=0.5, base_rate=0.25), seed=4):
+        z, full = update.z, np.linalg.inv(np.linalg.inv(update.sigma) + np.outer(update.z, update.z) / r)
+        mu = update.mu + (1.0 - update.margins[0]) / r * (full @ z)
+        sigma = full
+        if covariance == "kl":
+            sigma = np.diag(1.0 / np.diag(np.linalg.inv(full)))
+        elif covariance == "l2":
+            sigma = np.diag(np.diag(full))
+        assert_moments(update, mu, sigma)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("covariance", ["full", "exact", "kl", "l2"])
+def test_normal_herding_is_its_formulas(covariance: Any, C: float) -> None:
+    """Crammer & Lee (2010), Fig. 1: full, exact, project (kl) and drop (l2)."""
+    for update in updates(NormalHerd(C, covariance, base=0.5, base_rate=0.25), seed=5):
+        z, sigma, v = update.z, update.sigma, update.variances[0]
+        mu = update.mu + (1.0 - update.margins[0]) / (v + 1.0 / C) * (sigma @ z)
+        size = (C * C * v + 2 * C) / (1 + C * v) ** 2
+        full = sigma - size * np.outer(sigma @ z, sigma @ z)
+        s = np.diag(sigma)
+        expected = {
+            "full": full,
+            "exact": np.diag(s / (1 + C * z**2 * s) ** 2),
+            "kl": np.diag(1 / (1 / s + (2 * C + C * C * v) * z**2)),
+            "l2": np.diag(s - (s * z) ** 2 * (C * C * v + 2 * C) / (1 + C * v) ** 2),
+        }
+        assert_moments(update, mu, expected[covariance])
+
+
+def small_corpus(seed: int) -> Corpus:
+    """Two columns, lists of two; all weights 1."""
+    random = np.random.default_rng(seed)
+    rows = [[dict(enumerate(random.normal(size=2).astype(np.float32).tolist())) for _ in "ab"] for _ in range(40)]
+    return corpus_of([[(a, 0.0, 1.0), (b, 0.0, 0.0)] for a, b in rows], width=2)
+
+
+def divergence(mu: np.ndarray, root: np.ndarray, update: Update) -> float:
+    """KL(N(μ, LLᵀ) ‖ N of before) without its constant, in the two columns."""
+    inverse = np.linalg.inv(update.sigma[:2, :2])
+    step = mu - update.mu[:2]
+    log_det = 2 * np.log(np.abs(np.diag(root))).sum()
+    return float(0.5 * (np.trace(inverse @ root @ root.T) + step @ inverse @ step - log_det))
+
+
+def minimiser(learner: Any, update: Update) -> tuple[np.ndarray, np.ndarray]:
+    """(μ, Σ) that minimises what the learner's paper says, over (μ, L, slack) with Σ = LLᵀ."""
+    diagonal, z = learner.covariance == "exact", update.z[:2]
+
+    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        return x[:2], np.array([[x[2], 0.0], [0.0 if diagonal else x[4], x[3]]]), float(x[5])
+
+    def variance(x: np.ndarray) -> float:
+        return float(((parts(x)[1].T @ z) ** 2).sum())
+
+    def objective(x: np.ndarray) -> float:
+        mu, root, slack = parts(x)
+        value = divergence(mu, root, update)
+        match learner.name:
+            case "scw":
+                return value + learner.C * (slack if learner.variant == "1" else slack**2)
+            case "arow":
+                return value + (slack**2 + variance(x)) / (2 * learner.r)
+        return value
+
+    def slackness(x: np.ndarray) -> float:
+        mu, _, slack = parts(x)
+        m = float(mu @ z)
+        if learner.name == "arow":
+            return m + slack - 1.0
+        asked = variance(x) if learner.name == "cw" and learner.form == "var" else np.sqrt(variance(x))
+        return m + slack - learner.phi * float(asked)
+
+    root = np.linalg.cholesky(update.sigma[:2, :2])
+    start = np.array([*update.mu[:2], root[0, 0], root[1, 1], root[1, 0], 0.0 if learner.name == "cw" else 0.5])
+    free = (None, None)
+    found = minimize(
+        objective,
+        start,
+        method="SLSQP",
+        bounds=[free, free, (1e-6, None), (1e-6, None), free, (0.0, 0.0 if learner.name == "cw" else None)],
+        constraints={"type": "ineq", "fun": slackness},
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    mu, root, _ = parts(found.x)
+    return mu, root @ root.T
+
+
+MINIMISERS: list[Any] = [
+    CW(0.5, "var", "full", base=0.0),
+    CW(1.0, "stdev", "full", base=0.0),
+    CW(0.5, "var", "exact", base=0.0),
+    CW(1.0, "stdev", "exact", base=0.0),
+    SoftCW(0.5, 0.3, "1", "full", base=0.0),
+    SoftCW(1.0, 5.0, "1", "full", base=0.0),
+    SoftCW(1.0, 0.5, "2", "full", base=0.0),
+    SoftCW(0.5, 4.0, "2", "full", base=0.0),
+    AROW(0.5, "full", base=0.0),
+    AROW(5.0, "full", base=0.0),
+]
+
+
+@pytest.mark.parametrize("learner", MINIMISERS, ids=repr)
+def test_an_update_is_the_minimiser(learner: Any) -> None:
+    """CW: least divergence where m ≥ φv or φ√v; soft CW: + C·slack or C·slack²; AROW: + (hinge² + v)/2r."""
+    for n, update in enumerate(updates(learner, seed=0, corpus=small_corpus(6))):
+        mu, sigma = minimiser(learner, update)
+        np.testing.assert_allclose(update.mu_after[:2], mu, atol=2e-4)
+        np.testing.assert_allclose(update.sigma_after[:2, :2], sigma, atol=2e-4)
+        if n == 5:
+            break
+
+
+@pytest.mark.parametrize("covariance", ["kl", "l2", "full"])
+@pytest.mark.parametrize("r", [1e-3, 1.0, 100.0])
+def test_variances_of_arow_fall_and_stay_positive(covariance: Any, r: float) -> None:
+    learner, corpus = AROW(r, covariance, top=2, base_rate=0.5), random_corpus(8)
+    state, before = learner.init(corpus.width), np.ones(corpus.width)
+    for order in orders(corpus, 4):
+        for i in order:
+            learner.epoch(corpus, targets(corpus), np.array([i]), state)
+            after = learner.variances(state)
+            assert (after <= before * (1 + 1e-12)).all()
+            assert (after > 0.0).all()
+            before = after
+    assert (before < 1.0).all()
+
+
+NOISY: list[Any] = [
+    AROW(1e-3, "full"),
+    AROW(1.0, "full", base_rate=0.5),
+    NormalHerd(0.01, "full"),
+    NormalHerd(100.0, "full", top=3),
+    SoftCW(1.0, 1.0, "1", "full"),
+    SoftCW(3.0, 100.0, "1", "full"),
+    SoftCW(1.0, 1.0, "2", "full", base_rate=0.5),
+    CW(0.05, "stdev", "full"),
+    CW(0.05, "var", "full"),
+]
+
+
+@pytest.mark.parametrize("learner", NOISY, ids=repr)
+def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: FullGaussian) -> None:
+    sigma = run(learner, random_corpus(9), 5).state.sigma
+    np.testing.assert_allclose(sigma, sigma.T, rtol=0, atol=1e-14)
+    assert np.linalg.eigvalsh((sigma + sigma.T) / 2).min() > 0.0
+    assert np.diag(sigma).max() <= 1.0
+
+
+@pytest.mark.parametrize("learner", [CW(1.0, "stdev", "full"), CW(1.0, "var", "full")], ids=repr)
+def test_a_full_covariance_of_cw_stays_positive_definite_on_noisy_labels(learner: CW) -> None:
+    sigma = run(learner, random_corpus(9), 5).state.sigma
+    assert np.linalg.eigvalsh((sigma + sigma.T) / 2).min() > 0.0
+
+
+@pytest.mark.parametrize("learner", [CW(3.0, "stdev"), CW(3.0, "stdev", "exact"), CW(3.0, "stdev", "l2"), CW(3.0)])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_collapsing_variances_end_in_numbers(learner: CW, normalize: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Labels at random: variances fall doubly exponentially. Updates that they are too small for are left out, counted,
+    and warned of once."""
+    random = np.random.default_rng(1)
+    lists = [
+        [(dict(enumerate(random.normal(size=5).tolist())), 0.0, label), ({}, 0.0, 1.0 - label)]
+        for label in random.integers(0, 2, size=600).astype(float)
+    ]
+    learner, corpus = CW(learner.phi, learner.form, learner.covariance, normalize), corpus_of(lists)
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        training = train(learner, corpus, targets(corpus), epochs=3, seed=1)
+    for weights in training.weights.values():
+        assert np.isfinite(weights.w).all()
+    assert all(np.isfinite(line["loss"]) for line in training.history)
+    assert (learner.variances(training.state) >= SMALLEST).all()
+    assert training.skipped == sum(line["skipped"] for line in training.history)
+    assert len(caplog.records) == (training.skipped > 0)
+    if learner.form == "stdev" and learner.covariance == "kl":
+        assert training.skipped > 0
+
+
+def test_only_updates_that_were_due_are_skipped() -> None:
+    """A margin far above what is asked for leaves nothing to skip, however small the variance."""
+    corpus, learner = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], width=1), CW()
+    for mean, skipped in ((-5.0, 1), (5.0, 0)):
+        state = learner.init(1)
+        state.g[0] = mean, SMALLEST
+        stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)[0]
+        assert (stats.skipped, stats.updates) == (skipped, 0)
+
+
+@pytest.mark.parametrize(
+    ("learner", "loss"),
+    [
+        (AROW(), 1.0),
+        (NormalHerd(), 1.0),
+        (CW(), 0.0),
+        (SoftCW(), 0.0),
+    ],
+)
+@pytest.mark.parametrize("covariance", ["kl", "full"])
+def test_equal_rows_have_a_loss_and_no_update(learner: Any, loss: float, covariance: str) -> None:
+    """z = 0: nothing can be learned, and the loss is what margin 0 and variance 0 make of it."""
+    learner = type(learner)(covariance=covariance)
+    ran = run(learner, corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]]), 2)
+    assert ran.per_epoch("mistakes") == [1, 1]
+    assert ran.per_epoch("updates") == ran.per_epoch("skipped") == [0, 0]
+    assert ran.per_epoch("loss") == [loss, loss]

@@ -1,0 +1,276 @@
+"""Dual ascent equals its twin, stays in its box, and ends at the optimum of the duals that it climbs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from strategies import bits, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.winnow import lm_nwin, lm_perc, lm_uwin
+
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
+from rerank.learn.log import UpdateLog
+from rerank.learn.rules.large_margin import NO_LIMIT, LMNWin, LMPerceptron, LMUWin
+from rerank.learn.trainer import train
+from rerank.learn.voting.voting import vote
+
+Learner = LMUWin | LMPerceptron
+TWINS = {"lm-uwin": lm_uwin, "lm-nwin": lm_nwin, "lm-perc": lm_perc}
+BASES = [(0.0, 0.0), (0.5, 0.0), (0.5, 0.5)]
+
+
+@st.composite
+def made(draw: st.DrawFn) -> Learner:
+    base, base_rate = draw(st.sampled_from(BASES))
+    common: dict[str, Any] = {"C": draw(st.sampled_from([None, 0.1, 1.0])), "base": base, "base_rate": base_rate}
+    if draw(st.integers(0, 2)) == 0:
+        return LMPerceptron(**common)
+    common |= {"eta": draw(st.sampled_from([0.01, 0.25])), "mu": draw(st.sampled_from([0.01, 0.5]))}
+    if draw(st.booleans()):
+        return LMUWin(**common)
+    return LMNWin(**common, total=draw(st.sampled_from([None, 0.5, 8.0])))
+
+
+def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
+    parameters = dataclasses.asdict(learner)
+    return TWINS[learner.name](corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
+
+
+@settings(max_examples=60)
+@given(corpora(dyadic=False), corpora(dyadic=False), made(), st.booleans(), st.integers(0, 3))
+def test_equals_the_twin(training: Corpus, corpus: Corpus, learner: Learner, any_ties: bool, epochs: int) -> None:
+    """What is counted, the predictors, and the votes."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        trace = twin(learner, training, epochs, any_ties)
+    largest = max(float(np.abs(predictor.w).max(initial=0.0)) for predictor in trace.predictors)
+    assume(largest < 1e6 and trace.gap > 1e-9)  # no learner can follow a twin whose steps run away
+    ran = run(learner, training, epochs, any_ties=any_ties)
+    assert ran.per_epoch("lists") == [training.list_count] * epochs
+    assert ran.per_epoch("mistakes") == trace.mistakes
+    assert ran.per_epoch("updates") == trace.updates
+    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-11)
+    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
+    assert ran.log.arrays()["survived"].tolist() == trace.survived
+    assert learner.updates(ran.state) == len(trace.deltas)
+    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
+    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-9, atol=1e-11)
+    assert last.base == pytest.approx(trace.predictors[-1].beta, rel=1e-10)
+    np.testing.assert_allclose(average.w, w, rtol=1e-9, atol=1e-11)
+    assert average.base == pytest.approx(beta, rel=1e-10)
+    if reference.voting_gap(trace, corpus) > 1e-9:
+        votes = vote(learner.votes(ran.log, training), corpus)
+        np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
+
+
+@pytest.mark.parametrize("learner", [LMUWin(eta=0.05, C=0.3), LMNWin(eta=0.05, total=9.0, C=0.3), LMPerceptron(C=0.3)])
+@pytest.mark.parametrize("base_rate", [0.0, 0.4])
+def test_votes_equal_brute_force_over_many_updates(learner: Learner, base_rate: float) -> None:
+    learner = dataclasses.replace(learner, base=0.2, base_rate=base_rate)
+    training, corpus = random_corpus(21), random_corpus(22)
+    trace, ran = twin(learner, training, 6), run(learner, training, 6)
+    assert len(trace.deltas) > 60
+    assert min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9
+    votes = learner.votes(ran.log, training)
+    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
+    last = learner.last(ran.state)
+    w = np.zeros(training.width)
+    w[votes.columns] = votes.value  # of several values of a column the last one stays
+    np.testing.assert_array_equal(last.w, votes.scale[-1] * w)
+    assert last.base == votes.beta[-1]
+
+
+@settings(max_examples=60)
+@given(corpora(), made(), st.integers(0, 4))
+def test_duals_stay_in_their_box_and_give_the_weights(corpus: Corpus, learner: Learner, epochs: int) -> None:
+    """0 ≤ α ≤ C·weight; α = 0 for oracles; θ (or w) = Σ α·(φ(y*) − φ(y))."""
+    ran = run(learner, corpus, epochs)
+    alpha, oracles = ran.state.alpha, targets(corpus)
+    weight = np.repeat(corpus.weight, np.diff(corpus.lists))
+    assert alpha.shape == (corpus.candidate_count,)
+    assert (alpha >= 0.0).all()
+    assert (alpha <= (np.inf if learner.C is None else learner.C * weight)).all()
+    assert not alpha[oracles[oracles >= 0]].any()
+    rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
+    star = np.repeat(oracles, np.diff(corpus.lists))
+    total = alpha @ (rows[star] - rows) if alpha.size else np.zeros(corpus.width + 1)
+    last = learner.last(ran.state)
+    if isinstance(learner, LMPerceptron):
+        expected = total
+    else:
+        expected = 2 * learner.mu * np.sinh(total)
+        if isinstance(learner, LMNWin):
+            parts = 2 * learner.mu * np.cosh(total)
+            W = learner.total or 2 * learner.mu * (corpus.width + (learner.base_rate > 0))
+            expected *= W / (parts.sum() if learner.base_rate > 0 else parts[:-1].sum())
+    np.testing.assert_allclose(last.w, expected[:-1], rtol=1e-9, atol=1e-11)
+    assert last.base == pytest.approx(learner.base + learner.base_rate * expected[-1], rel=1e-9)
+
+
+def dual(learner: Learner, alpha: np.ndarray, Z: np.ndarray, target: np.ndarray) -> float:
+    """What Zhang maximises (section 2), with margins of ``target`` to be reached."""
+    s = alpha @ Z
+    if isinstance(learner, LMPerceptron):
+        return float(target @ alpha - s @ s / 2)
+    parts = float((2 * learner.mu * np.cosh(s)).sum())
+    if isinstance(learner, LMNWin):
+        assert learner.total is not None
+        return float(target @ alpha - learner.total * np.log(parts))
+    return float(target @ alpha - parts)
+
+
+@pytest.mark.parametrize("C", [0.1, 0.5])
+@pytest.mark.parametrize("base", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "learner", [LMUWin(eta=0.02, mu=0.1), LMNWin(eta=0.02, mu=0.1, total=4.0), LMPerceptron()], ids=lambda x: x.name
+)
+def test_ends_at_the_optimum_of_the_dual(learner: Learner, C: float, base: float) -> None:
+    """Lists of two that no weights separate; a base score of fixed weight is a margin that is there already."""
+    random = np.random.default_rng(3)
+    rows, b = random.integers(-2, 3, size=(14, 4)).astype(float), random.integers(-2, 3, size=14) / 4
+    rows *= np.where(rows @ [2, -1, 1, 0] < 0, -1.0, 1.0)[:, None]
+    rows[5] = -rows[4]
+    weights = [float(x) for x in random.choice([0.5, 1.0, 2.0], 14)]
+    lists = [[(dict(enumerate(x)), score, 1.0), ({}, 0.0, 0.0)] for x, score in zip(rows, b, strict=True)]
+    learner = dataclasses.replace(learner, C=C, base=base)
+    corpus = corpus_of(lists, weights, width=4)
+    state = learner.init(4, corpus.candidate_count)
+    learner.epoch(corpus, targets(corpus), np.tile(np.arange(14), 20_000), state)
+    found, target, limits = state.alpha[1::2], 1.0 - base * b, C * np.array(weights)
+    best = minimize(
+        lambda alpha: -dual(learner, alpha, rows, target), np.zeros(14), method="L-BFGS-B",
+        bounds=[(0.0, limit) for limit in limits], options={"ftol": 1e-15, "gtol": 1e-9},
+    )  # fmt: skip
+    reached = dual(learner, found, rows, target)
+    assert reached == pytest.approx(-best.fun, abs=1e-8)
+    assert reached > dual(learner, np.zeros(14), rows, target) + 0.05
+    np.testing.assert_allclose(found @ rows, best.x @ rows, atol=1e-4)
+    assert 0 < np.count_nonzero(found) < 14  # some constraints bind, some do not
+    assert (found == limits).any()
+
+
+def test_large_margins_without_a_limit_are_all_1() -> None:
+    """On a separable corpus of pairs the margins of those with α > 0 end at 1, all others above."""
+    random = np.random.default_rng(6)
+    rows = random.integers(-2, 3, size=(40, 5)) / 2
+    rows = np.array([x * np.sign(x.sum()) for x in rows if x.sum()])
+    lists = [[(dict(enumerate(x)), 0.0, 1.0), ({}, 0.0, 0.0)] for x in rows]
+    corpus = corpus_of(lists, width=5)
+    for learner in (LMUWin(0.02, 0.1, None, 0.0), LMNWin(0.02, 0.1, None, 0.0, total=20.0), LMPerceptron(None, 0.0)):
+        state = learner.init(5, corpus.candidate_count)
+        learner.epoch(corpus, targets(corpus), np.tile(np.arange(len(rows)), 20_000), state)
+        margins, alpha = rows @ learner.last(state).w, state.alpha[1::2]
+        assert margins.min() > 1 - 1e-3
+        assert margins[alpha > 1e-6] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_by_hand() -> None:
+    """One pair with z = 2: lm-perc reaches margin 1 at once; limits hold; a margin above 1 brings α down."""
+    corpus = corpus_of([[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], [0.5], width=1)
+
+    def alpha_after(learner: Learner, visits: int, start: float = 0.0) -> tuple[float, int]:
+        state = learner.init(1, 2)
+        if start:
+            learner.epoch(corpus, targets(corpus), np.array([0]), state)
+            state.alpha[1] = start
+        stats = learner.epoch(corpus, targets(corpus), np.zeros(visits, np.int64), state)[0]
+        return float(state.alpha[1]), stats.updates
+
+    assert alpha_after(LMPerceptron(C=None), 5) == (0.25, 1)
+    assert alpha_after(LMPerceptron(C=0.2), 5) == (0.1, 1)  # C·weight
+    assert alpha_after(LMUWin(eta=0.25, mu=0.5, C=None), 1) == (0.25, 1)
+    w = np.sinh(0.5)  # μ·2·sinh(αz)
+    found = alpha_after(LMUWin(eta=0.25, mu=0.5, C=None), 2)
+    assert found == (pytest.approx(0.25 + 0.25 * (1 - 2 * w), rel=1e-14), 2)
+    assert 2 * w > 1
+    assert alpha_after(LMUWin(eta=0.25, mu=0.5, C=0.125), 2) == (pytest.approx(0.0625), 1)
+
+
+def test_a_dual_belongs_to_the_rival_whichever_oracle_plays() -> None:
+    """Two oracles with their own columns; the rival's α goes on where another oracle takes over."""
+    oracles = [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.25, 1.0)]
+    corpus = corpus_of([[*oracles, ({}, 0.5, 0.0)]], width=2)
+    learner = LMPerceptron(C=None)
+    state = learner.init(2, 3)
+    learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
+    assert learner.last(state).w.tolist() == [0.0, 1.25]  # m was 0.25 − 0.5
+    assert state.alpha.tolist() == [0.0, 0.0, 1.25]
+    state.w[0] = 1.75  # the first oracle is ahead now, by 1.25: α goes down by 0.25
+    learner.epoch(corpus, np.array([1]), np.array([0]), state, any_ties=True)
+    assert state.alpha.tolist() == [0.0, 0.0, 1.0]
+    assert learner.last(state).w.tolist() == [1.5, 1.25]
+
+
+@pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
+@pytest.mark.parametrize("points", [3, 20])
+def test_parts_of_an_epoch_change_no_bit(learner: Learner, points: int) -> None:
+    corpus = random_corpus(5)
+    assert bits(run(learner, corpus, 3).state) == bits(run(learner, corpus, 3, points=points).state)
+
+
+@pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
+def test_another_corpus_has_other_duals(learner: Learner) -> None:
+    """The weights stay; a state with the wrong number of duals is refused, an adopted one goes on."""
+    corpus, other = random_corpus(5), random_corpus(6, lists=12)
+    ran = run(learner, corpus, 2)
+    before = learner.last(ran.state)
+    adopted = learner.adopt(ran.state, other.candidate_count)
+    assert adopted.alpha.tolist() == [0.0] * other.candidate_count
+    assert ran.state.alpha.any()
+    np.testing.assert_array_equal(learner.last(adopted).w, before.w)
+    for state in (ran.state, learner.init(other.width)):
+        with pytest.raises(ValueError, match=f"{state.alpha.size} dual variables for {other.candidate_count} cand"):
+            learner.epoch(other, targets(other), np.arange(3), state)
+    warm = train(learner, other, targets(other), epochs=1, seed=1, warm=(adopted, 2))
+    assert warm.state.alpha.shape == (other.candidate_count,)
+    assert learner.updates(warm.state) > learner.updates(ran.state)
+
+
+@pytest.mark.parametrize("eta", [1e-300, 1e308])
+@pytest.mark.parametrize("size", [1e-38, 1.0, 3e38])
+@pytest.mark.parametrize("cls", [LMUWin, LMNWin, LMPerceptron])
+def test_no_number_overflows(cls: Any, eta: float, size: float) -> None:
+    corpus = random_corpus(13)
+    with np.errstate(over="ignore"):
+        corpus = dataclasses.replace(corpus, values=np.clip(corpus.values * np.float32(size), -3e38, 3e38))
+    for C in (1e-300, 1e308, None):
+        learner = cls(C=C) if cls is LMPerceptron else cls(C=C, eta=eta)
+        ran = run(learner, corpus, 4)
+        assert (ran.state.alpha <= NO_LIMIT).all()
+        assert all(np.isfinite(array).all() for array in ran.state)
+        assert all(np.isfinite(array).all() for array in learner.votes(ran.log, corpus))
+        for weights in (learner.last(ran.state), learner.average(ran.state)):
+            assert np.isfinite(weights.w).all()
+
+
+def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
+    lists = [[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({1: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.0, 0.0)]]
+    corpus = corpus_of(lists, [0.0, 1.0], width=2)
+    for learner in (LMUWin(C=None), LMNWin(C=None), LMPerceptron(C=None), LMPerceptron()):
+        ran = run(learner, corpus, 3)
+        assert ran.per_epoch("mistakes") == [2, 2, 2]
+        assert not learner.last(ran.state).w.any()
+        assert ran.state.alpha[:2].tolist() == [0.0, 0.0]
+    assert run(LMPerceptron(), corpus, 3).per_epoch("updates") == [0, 0, 0]
+
+
+@pytest.mark.parametrize("C", [0, 0.0, -1.0, -1e-300, np.nan, np.inf, "1", True, [1.0], 10**400])
+@pytest.mark.parametrize("cls", [LMUWin, LMNWin, LMPerceptron])
+def test_limits_that_are_none_are_refused(cls: Any, C: Any) -> None:
+    with pytest.raises(RecipeError, match="expected a finite number above 0") as caught:
+        cls(C=C)
+    assert caught.value.key == "C"
+    assert repr(C) in caught.value.message
+
+
+def test_without_updates_the_first_predictor_has_all_votes() -> None:
+    corpus = corpus_of([[({0: 1.0}, 1.0, 0.0), ({0: 5.0}, 2.0, 1.0)], []])
+    for learner in (LMUWin(), LMNWin(), LMPerceptron()):
+        votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
+        assert vote(votes, corpus).tolist() == [0.0, 7.0]

@@ -1,0 +1,414 @@
+"""MERT: envelopes and lines against brute force, steps against what they promise, searches against their contract."""
+
+import dataclasses
+from itertools import pairwise
+from threading import Event, Lock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import METRICS, Ratio, problem
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.learn.mert.error_surface import ErrorSurface, Line
+from rerank.learn.mert.mert import MertSettings, line_scores, mert
+from rerank.learn.mert.search import Searcher, best_step
+from rerank.metrics.base import Metric
+
+
+def naive_choice(lists, scores, ties):
+    """Highest score, then highest tie, then lowest index."""
+    return [
+        min(range(first, last), key=lambda y: (-scores[y], -ties[y], y)) if last > first else -1
+        for first, last in pairwise(lists)
+    ]
+
+
+def naive_score(lists, stats, reference, metric, scores, ties):
+    chosen = [y for y in naive_choice(lists, scores, ties) if y >= 0]
+    return float(metric.scores(stats[chosen].sum(axis=0), reference.sum(axis=0)))
+
+
+def naive_edges(lists, intercept, slope):
+    """Where the highest score of some list changes its slope: every crossing of two candidates, tried by its sides."""
+    found = set()
+    for first, last in pairwise(lists):
+        for y in range(first, last):
+            for x in range(first, y):
+                if slope[x] != slope[y]:
+                    gamma = (intercept[x] - intercept[y]) / (slope[y] - slope[x])
+                    scores = intercept[first:last] + gamma * slope[first:last]
+                    if intercept[x] + gamma * slope[x] >= scores.max() - 1e-9:
+                        found.add(gamma)
+    return sorted(found)
+
+
+SEEDS = st.integers(0, 10_000)
+
+
+@given(seed=SEEDS, whole=st.booleans(), metric=st.sampled_from(sorted(METRICS)))
+def test_a_line_is_brute_force_between_all_crossings(seed, whole, metric):
+    metric = METRICS[metric]
+    lists, features, stats, reference = problem(seed, metric=metric, whole=whole)
+    random = np.random.default_rng(seed)
+    intercept, slope = (features @ random.integers(-2, 3, 3).astype(float) for _ in range(2))
+    ties = random.integers(0, 2, slope.size).astype(float)
+    surface = ErrorSurface.of(lists, features, stats, reference, metric, ties=ties)
+    line = surface.line(intercept, slope)
+    assert (np.diff(line.edges) > 0).all()
+    assert line.scores.shape == (line.edges.size + 1,)
+    edges = np.array(naive_edges(lists, intercept, slope))
+    assert all(np.abs(edges - edge).min() < 1e-9 for edge in line.edges)
+    ends = np.concatenate([[-60.0], edges, [60.0]])
+    for middle, width in zip((ends[1:] + ends[:-1]) / 2, np.diff(ends), strict=True):
+        if width > 1e-6:
+            exact = naive_score(lists, stats, reference, metric, intercept + middle * slope, ties)
+            assert line.scores[line.around(middle)] == exact
+
+
+@given(seed=SEEDS, whole=st.booleans())
+def test_no_edge_is_missing_or_idle(seed, whole):
+    """With statistics that tell all candidates apart, every edge changes the score, and no other place does."""
+    features = problem(seed, whole=whole)[1]
+    features = np.unique(features, axis=0)  # candidates that are alike would be one line
+    lists = np.array([0, len(features) // 2, len(features)])
+    stats = np.stack([2.0 ** np.arange(len(features)), np.zeros(len(features))], axis=1)
+    line = line_scores(lists, features, stats, np.ones((2, 1)), Ratio(), [0.0, 1.0, 0.5], [1.0, 0.0, 0.25])
+    assert (np.diff(line.scores) != 0).all()
+
+
+def test_candidates_that_are_alike_go_by_ties_then_index():
+    lists, reference = np.array([0, 3]), np.ones((1, 1))
+    features, stats = np.ones((3, 1)), np.array([[1.0, 0], [2, 0], [3, 0]])
+    for ties, expected in ((None, 1.0), (np.array([0.0, 1, 1]), 2.0), (np.array([0.0, 1, 2]), 3.0)):
+        line = line_scores(lists, features, stats, reference, Ratio(), [1.0], [1.0], ties=ties)
+        assert line.edges.size == 0
+        assert line.scores.tolist() == [expected]
+
+
+def test_a_line_by_hand():
+    # scores 0 + 1γ, 1 + 0γ, 2 − 1γ: the third is best up to γ = 1, where all three meet, then the first
+    features = np.array([[0.0, 1], [1, 0], [2, -1]])
+    stats = np.array([[5.0, 0], [7, 0], [1, 0]])
+    line = line_scores([0, 3], features, stats, np.array([[10.0]]), Ratio(), [1.0, 0], [0.0, 1])
+    assert line.edges.tolist() == [1.0]
+    assert line.scores.tolist() == [0.1, 0.5]
+    assert [line.around(x) for x in (-9.0, 1.0, 1.5)] == [0, 0, 1]
+
+
+def test_base_scores_are_part_of_the_intercept():
+    lists, features, stats, reference = problem(3)
+    w, d = np.array([0.5, -1, 2]), np.array([1.0, 0, 0])
+    plain = line_scores(lists, features, stats, reference, Ratio(), w, d)
+    moved = line_scores(lists, features, stats, reference, Ratio(), np.zeros(3), d, features @ w)
+    assert moved.edges == pytest.approx(plain.edges)
+    assert moved.scores.tolist() == plain.scores.tolist()
+
+
+# Steps
+
+
+@given(seed=SEEDS, metric=st.sampled_from(sorted(METRICS)))
+def test_the_step_reaches_the_score_that_it_promises(seed, metric):
+    metric = METRICS[metric]
+    lists, features, stats, reference = problem(seed, metric=metric)
+    surface = ErrorSurface.of(lists, features, stats, reference, metric)
+    w, d = np.random.default_rng(seed).standard_normal((2, 3))
+    line = surface.line(surface.linear(w), surface.linear(d))
+    step = best_step(line, 1.0, sign=surface.sign)
+    assert surface.sign * surface.score(w + step.gamma * d) == step.there == (surface.sign * line.scores).max()
+    assert surface.sign * surface.score(w) == step.here
+    grid = [surface.sign * surface.score(w + gamma * d) for gamma in np.linspace(-20, 20, 401)]
+    assert step.there >= max(grid)
+
+
+EDGES = np.array([-2.0, 1.0, 2.0, 4.0])
+
+
+def test_of_equal_intervals_the_widest_then_the_nearest():
+    def step(*scores, **options):
+        return best_step(Line(EDGES, np.array(scores, float)), 0.5, **options)
+
+    assert step(0, 1, 9, 2, 1) == (1.5, 9.0, 1.0)
+    assert step(0, 1, 9, 9, 1) == (3.0, 9.0, 1.0)  # 2 wide
+    assert step(9, 1, 9, 1, 1) == (1.5, 9.0, 1.0)  # both 1 wide: the nearer to 0
+    assert step(9, 1, 1, 1, 1) == (-2.5, 9.0, 1.0)  # the end interval: reach beyond its edge
+    assert step(1, 1, 1, 1, 9) == (4.5, 9.0, 1.0)
+    assert step(9, 1, 9, 2, 0.5, sign=-1.0) == (4.5, -0.5, -1.0)
+    assert best_step(Line(np.empty(0), np.array([3.0])), 1.0, sign=-1.0) == (0.0, -3.0, -3.0)
+
+
+def test_a_window_judges_an_interval_with_its_neighbours():
+    line = Line(EDGES, np.array([0.0, 0, 9, 0, 6]))
+    assert best_step(line, 1.0).there == 9.0
+    mean = best_step(line, 1.0, window=1)
+    assert (mean.there, mean.here) == (5.0, 3.0)  # interval 3: (9 + 0 + 6) / 3
+    assert mean.gamma == 3.0
+    assert best_step(line, 1.0, window=1, smoothing="min").there == 0.0
+    plateau = Line(EDGES, np.array([9.0, 0, 5, 6, 7]))
+    assert best_step(plateau, 1.0, window=1, smoothing="min") == (5.0, 6.0, 0.0)
+
+
+@given(seed=SEEDS, window=st.integers(1, 4), smoothing=st.sampled_from(["mean", "min"]))
+def test_windows_are_their_slow_twin(seed, window, smoothing):
+    random = np.random.default_rng(seed)
+    scores, edges = random.integers(0, 9, 8).astype(float), np.cumsum(random.random(7) + 0.1) - 3
+    take = {"mean": np.mean, "min": np.min}[smoothing]
+    levels = [
+        take([scores[min(max(k + shift, 0), 7)] for shift in range(-window, window + 1)]) for k in range(scores.size)
+    ]
+    line = Line(edges, scores)
+    step = best_step(line, 1.0, window=window, smoothing=smoothing)
+    assert step.there == pytest.approx(max(levels))
+    assert step.here == pytest.approx(levels[line.around(0.0)])
+
+
+def test_intervals_too_narrow_to_hit_are_no_place_to_go():
+    line = Line(np.array([1.0, 1.0 + 1e-12]), np.array([0.0, 9, 1]))
+    assert best_step(line, 1.0).there == 1.0
+
+
+# Searches
+
+SMALL = {"random": 4, "restarts": 2, "patience": 1, "tolerance": 0.0}
+
+
+def small(seed: int = 0, metric: Metric | None = None):
+    """A problem with room to improve, and a start."""
+    return problem(seed, lists=30, longest=8, width=4, metric=metric), np.array([1.0, -0.5, 0.25, -1.0])
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+@pytest.mark.parametrize("based", [False, True])
+def test_a_search_goes_up_and_says_what_is_true(metric, based):
+    metric = METRICS[metric]
+    arrays, start = small(metric=metric)
+    base = np.random.default_rng(5).standard_normal(len(arrays[1])) if based else None
+    result = mert(*arrays, metric, start, MertSettings(**SMALL), base)
+    surface = ErrorSurface.of(*arrays, metric, base)
+    sign = surface.sign
+    assert sign * result.score > sign * result.start_score
+    assert result.score == surface.score(result.weights)
+    assert result.start_score == surface.score(start)
+    assert sign * result.score == max(sign * run.score for run in result.runs)
+    for run in result.runs:
+        path = [run.start_score, *(line["score"] for line in run.history)]
+        assert (sign * np.diff(path) > 0).all()
+        assert path[-1] == run.score == surface.score(run.weights)
+        assert [line["iteration"] for line in run.history] == list(range(1, len(path)))
+        if not based:
+            assert np.abs(run.weights).sum() == pytest.approx(np.abs(start).sum())
+
+
+def test_nothing_better_lies_along_a_coordinate_of_the_result():
+    arrays, start = small()
+    result = mert(*arrays, Ratio(), start, MertSettings(**SMALL))
+    for d in np.eye(4):
+        line = line_scores(*arrays, Ratio(), result.weights, d)
+        assert best_step(line, 1.0).there <= result.score
+
+
+def test_the_best_weights_of_a_plane_are_found():
+    """Two features: all directions of weights can be tried."""
+    arrays = problem(8, lists=25, longest=6, width=2)
+    surface = ErrorSurface.of(*arrays, Ratio())
+    angles = np.linspace(-np.pi, np.pi, 20_001)
+    best = max(surface.score(np.array([np.cos(angle), np.sin(angle)])) for angle in angles)
+    found = mert(*arrays, Ratio(), [1.0, 1.0], MertSettings(restarts=10, interval=(-4, 4), tolerance=0.0))
+    assert found.score >= best > surface.score(np.ones(2))
+
+
+@pytest.mark.parametrize("restarts", [0, 3])
+def test_the_number_of_workers_changes_nothing(restarts):
+    arrays, start = small()
+    settings = MertSettings(**{**SMALL, "restarts": restarts}, bootstrap=50)
+    results = [mert(*arrays, Ratio(), start, dataclasses.replace(settings, workers=workers)) for workers in (1, 1, 3)]
+    for other in results[1:]:
+        assert other.weights.tobytes() == results[0].weights.tobytes()
+        assert other.history == results[0].history
+        assert [run.history for run in other.runs] == [run.history for run in results[0].runs]
+        assert other.interval == results[0].interval
+
+
+def test_the_seed_counts():
+    arrays, start = small()
+    one, two = (mert(*arrays, Ratio(), start, MertSettings(**SMALL, seed=seed)) for seed in (1, 2))
+    assert one.runs[1].start.tolist() != two.runs[1].start.tolist()
+
+
+def test_random_starts_lie_in_the_interval():
+    arrays, start = small()
+    surface = ErrorSurface.of(*arrays, Ratio(), np.ones(len(arrays[1])))  # base scores: no rescaling
+    interval = [(0, 0), (1, 1), (-2, 0), (0, 3)]
+    searcher = Searcher.of(surface, MertSettings(interval=interval), start, list("abcd"), None, Event(), map)
+    unit = np.abs(start * surface.spread()).mean()
+    noise = [(searcher.random_start(np.random.default_rng(seed)) - start) * surface.spread() for seed in range(50)]
+    low, high = np.min(noise, axis=0) / unit, np.max(noise, axis=0) / unit
+    assert [*low[:2], *high[:2]] == pytest.approx([0, 1, 0, 1])
+    assert -2 <= low[2] < -1.8 < -0.2 < high[2] <= 0 <= low[3] < 0.3 < 2.7 < high[3] <= 3
+
+
+def test_features_that_decide_nothing_keep_their_weight():
+    lists, features, stats, reference = small()[0]
+    same = np.repeat(np.arange(lists.size - 1) * 0.1, np.diff(lists))  # one value in a list
+    result = mert(lists, np.column_stack([features, same]), stats, reference, Ratio(), [1, 1, 1, 1, 5], MertSettings())
+    ratios = result.weights / np.abs(result.weights).sum()
+    assert np.isfinite(result.weights).all()
+    assert ratios[4] > 0
+    base = np.linspace(0, 1, len(features))
+    fixed = mert(lists, np.column_stack([features, same]), stats, reference, Ratio(), [1, 1, 1, 1, 5], None, base)
+    assert fixed.weights[4] == 5.0
+
+
+def test_scaling_a_feature_scales_its_weight():
+    """By a power of two: all numbers have the same bits but for their exponents."""
+    (lists, features, stats, reference), start = small()
+    scale, base = np.array([2.0, 0.25, 1, 8]), np.linspace(0, 1, len(features))
+    plain = mert(lists, features, stats, reference, Ratio(), start, MertSettings(**SMALL), base)
+    other = mert(lists, features * scale, stats, reference, Ratio(), start / scale, MertSettings(**SMALL), base)
+    assert (other.weights * scale).tolist() == plain.weights.tolist()
+    assert other.score == plain.score
+
+
+def test_a_window_ends_and_keeps_its_promise():
+    arrays, start = small()
+    for smoothing in ("mean", "min"):
+        result = mert(*arrays, Ratio(), start, MertSettings(**SMALL, window=2, smoothing=smoothing))
+        surface = ErrorSurface.of(*arrays, Ratio())
+        assert result.score == surface.score(result.weights)
+        assert max(run.level for run in result.runs) == next(
+            run.level for run in result.runs if run.weights is result.weights
+        )
+        assert all(len(run.history) < 100 for run in result.runs)
+
+
+def test_no_steps_are_taken_beyond_the_limit():
+    arrays, start = small()
+    assert len(mert(*arrays, Ratio(), start, MertSettings()).runs[0].history) > 1
+    assert len(mert(*arrays, Ratio(), start, MertSettings(iterations=1)).runs[0].history) == 1
+
+
+def test_the_interval_is_that_of_a_paired_bootstrap():
+    arrays, start = small()
+    result = mert(*arrays, Ratio(), start, MertSettings(**SMALL, bootstrap=500))
+    assert result.interval is not None
+    assert result.interval.difference == pytest.approx(result.score - result.start_score)
+    assert result.interval.low < result.interval.difference < result.interval.high
+    assert result.interval.samples == 500
+    assert mert(*arrays, Ratio(), start, MertSettings(**SMALL)).interval is None
+
+
+def test_every_step_is_told_with_the_names_of_features():
+    arrays, start = small()
+    told = []
+    settings = MertSettings(random=0, restarts=2, tolerance=0.0)
+    result = mert(*arrays, Ratio(), start, settings, names=["a", "b", "c", "d"], on_step=told.append)
+    assert told == [line for run in result.runs for line in run.history]
+    assert {line["direction"] for line in told} <= {"a", "b", "c", "d"}
+    assert {line["run"] for line in told} <= {0, 1, 2}
+    assert list(told[0]) == ["run", "iteration", "direction", "step", "score", "weights"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_ends_all_searches(workers):
+    arrays, start = small()
+    told = []
+
+    def interrupt(line):
+        told.append(line)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mert(*arrays, Ratio(), start, MertSettings(restarts=6, workers=workers, tolerance=0.0), on_step=interrupt)
+    assert 1 <= len(told) <= 7
+
+
+def test_lists_without_candidates_and_no_lists():
+    for lists, L in (([0], 0), ([0, 0, 0], 2)):
+        result = mert(lists, np.empty((0, 2)), np.empty((0, 2)), np.ones((L, 1)), Ratio(), [1.0, 2.0])
+        assert (result.weights.tolist(), result.score) == ([1.0, 2.0], 0.0)
+    assert mert([0, 2], np.ones((2, 2)), np.eye(2), np.ones((1, 1)), Ratio(), [0.0, 0.0]).score == 1.0
+
+
+def test_a_start_of_zeros_is_left():
+    arrays, _ = small()
+    result = mert(*arrays, Ratio(), np.zeros(4), MertSettings(**SMALL))
+    assert result.score > result.start_score
+    assert result.weights.any()
+
+
+# What is refused
+
+
+def test_arrays_that_do_not_belong_together():
+    (lists, features, stats, reference), start = small()
+    for wrong in (
+        (lists, features[1:], stats, reference),
+        (lists, features, stats[1:], reference),
+        (lists, features, stats, reference[1:]),
+        (lists, features[:, 0], stats, reference),
+        (lists[::-1], features, stats, reference),
+        (lists[:0], features, stats, reference),
+    ):
+        with pytest.raises(DataError, match=r"expected \[L \+ 1\], \[N, F\], \[N, K\], \[L, R\], \[N\] and \[N\]"):
+            mert(*wrong, Ratio(), start)
+    with pytest.raises(DataError, match="have the shapes"):
+        mert(lists, features, stats, reference, Ratio(), start, None, np.ones(2))
+
+
+def test_numbers_that_are_not_finite():
+    features, stats = np.ones((5, 1)), np.ones((5, 2))
+    features[3] = np.nan
+    with pytest.raises(DataError, match="candidate 2 of list 2 has a feature that is no finite number"):
+        mert([0, 2, 5], features, stats, np.ones((2, 1)), Ratio(), [1.0])
+
+
+@pytest.mark.parametrize("start", [[1.0], [1.0, np.inf, 0, 0], [[1.0, 2, 3, 4]]])
+def test_a_start_that_does_not_fit(start):
+    with pytest.raises(RecipeError, match=r"start: found .* expected 4 finite numbers"):
+        mert(*small()[0], Ratio(), start)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("random", -1),
+        ("restarts", 1.5),
+        ("patience", -1),
+        ("iterations", 0),
+        ("tolerance", float("nan")),
+        ("window", -1),
+        ("smoothing", "median"),
+        ("seed", -1),
+        ("workers", 0),
+        ("bootstrap", -1),
+        ("coordinate", 1),
+    ],
+)
+def test_settings_that_are_refused(setting, value):
+    with pytest.raises(RecipeError, match=f"{setting}: found"):
+        MertSettings(**{setting: value})
+
+
+def test_no_direction_is_refused():
+    with pytest.raises(RecipeError, match="expected a direction"):
+        MertSettings(coordinate=False, random=0)
+
+
+@pytest.mark.parametrize("interval", [(1, 0), (0,), ((0, 1), (0, 1)), (0, float("inf")), "ab", [(0, 1), 2]])
+def test_intervals_that_are_refused(interval):
+    with pytest.raises(RecipeError, match=r"interval: found .* each of 4 features"):
+        mert(*small()[0], Ratio(), np.ones(4), MertSettings(interval=interval))
+
+
+def test_reports_wait_for_one_another():
+    """The lock of a search is its own to take: two threads never report at once."""
+    arrays, start = small()
+    lock = Lock()
+
+    def report(_line):
+        assert lock.acquire(blocking=False)
+        lock.release()
+
+    mert(*arrays, Ratio(), start, MertSettings(**{**SMALL, "restarts": 8}, workers=4), on_step=report)

@@ -1,0 +1,270 @@
+"""Passive-aggressive learning equals its dense twin, and every update is the minimiser that it stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from reference_pairs import ORACLES, Pairs
+from scipy.optimize import minimize
+from strategies import bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
+from twins.pa import pa as pa_twin
+
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
+from rerank.learn.log import UpdateLog
+from rerank.learn.pairs import PairSource
+from rerank.learn.rules.additive import AdditiveState
+from rerank.learn.rules.pa import PassiveAggressive
+from rerank.learn.voting.voting import vote
+
+VARIANTS = ["hard", "1", "2"]
+SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "variant": st.sampled_from(VARIANTS),
+        "C": st.sampled_from([0.01, 0.3, 5.0]),
+        "top": st.sampled_from([1, 1, 2, 5]),
+        "loss": st.sampled_from(["hinge", "cost"]),
+        "base": st.sampled_from([0.0, 0.5, 1.0]),
+        "base_rate": st.sampled_from([0.0, 0.5]),
+    }
+)
+SOURCES = st.sampled_from(
+    [
+        PairSource(),
+        PairSource(tilt=2.5),
+        PairSource("hope-fear", tilt=0.7),
+        PairSource("hope-fear", tilt=4.0),
+        PairSource("sampled", tilt=3.0, draws=4, threshold=0.1),
+    ]
+)
+
+
+def twin(
+    learner: PassiveAggressive, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES
+) -> reference.Trace:
+    shared: dict[str, Any] = {"any_ties": any_ties, "pairs": pairs}
+    return pa_twin(corpus, targets(corpus), orders(corpus, epochs), **shared, **vars(learner))
+
+
+@settings(max_examples=200)
+@given(corpora(dyadic=False), SETTINGS, SOURCES, st.booleans(), st.integers(1, 2))
+def test_equals_the_twin(
+    corpus: Corpus, parameters: dict[str, Any], pairs: PairSource, any_ties: bool, epochs: int
+) -> None:
+    learner = PassiveAggressive(**parameters)
+    trace = twin(learner, corpus, epochs, any_ties, Pairs(pairs))
+    assume(trace.gap > 1e-9)
+    ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-12)
+    assert ran.log.arrays()["survived"].tolist() == trace.survived
+    assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
+    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
+    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(average.w, w, rtol=1e-10, atol=1e-12)
+    assert (last.base, average.base) == pytest.approx((trace.predictors[-1].beta, beta), rel=1e-10, abs=1e-12)
+
+
+@settings(max_examples=80)
+@given(corpora(dyadic=False), corpora(dyadic=False), SETTINGS, SOURCES)
+def test_votes_equal_brute_force(
+    training: Corpus, corpus: Corpus, parameters: dict[str, Any], pairs: PairSource
+) -> None:
+    learner = PassiveAggressive(**parameters)
+    trace = twin(learner, training, 1, pairs=Pairs(pairs))
+    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
+    found = vote(learner.votes(run(learner, training, 1, pairs=pairs).log, training), corpus)
+    np.testing.assert_array_equal(found, reference.votes(trace, corpus))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("top", [1, 4])
+def test_votes_equal_brute_force_over_many_updates(variant: Any, top: int) -> None:
+    learner, training, corpus = PassiveAggressive(variant, 0.1, top, base_rate=0.25), random_corpus(1), random_corpus(2)
+    ran, trace = run(learner, training, 4), twin(learner, training, 4)
+    assert len(trace.deltas) > 80
+    votes = learner.votes(ran.log, training)
+    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
+    w = np.zeros(training.width)
+    w[votes.columns] = votes.value
+    np.testing.assert_array_equal(w, learner.last(ran.state).w)
+    assert votes.survived.sum() == 4 * training.list_count
+
+
+def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """(w, w⁺, z, fixed part of the margin, the logged τ) of the first list that a trained learner updates on; the base
+    score's coordinate is the last of the vectors."""
+    corpus, training = random_corpus(seed), random_corpus(seed + 100)
+    rows = np.column_stack([reference.dense(corpus), learner.base_rate * corpus.base])
+    before: AdditiveState = run(learner, training, 1).state
+    for i in range(corpus.list_count):
+        state, log = stored(before), UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
+        arrays = log.arrays()
+        if log.updates == 1:
+            rival = arrays["candidate"][arrays["a"] > 0][0]
+            star = arrays["candidate"][arrays["a"] < 0][0]
+            w, after = (np.append(s.w, s.base[0]) for s in (before, state))
+            fixed = learner.base * float(corpus.base[star] - corpus.base[rival])
+            return w, after, rows[star] - rows[rival], fixed, float(arrays["rate"][0] / corpus.weight[i])
+    raise AssertionError("no update")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("base_rate", [0.0, 0.25])
+def test_hard_updates_leave_margin_1(seed: int, base_rate: float) -> None:
+    corpus, learner = random_corpus(seed), PassiveAggressive("hard", base=0.5, base_rate=base_rate)
+    rows = np.column_stack([reference.dense(corpus), base_rate * corpus.base])
+    updates = 0
+    state = run(learner, random_corpus(seed + 50), 1).state
+    for i in np.flatnonzero(corpus.weight == 1.0):
+        log = UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log)
+        for star, rival in log.arrays()["candidate"].reshape(-1, 2):
+            fixed = 0.5 * (corpus.base[star] - corpus.base[rival])
+            m = np.append(state.w, state.base[0]) @ (rows[star] - rows[rival]) + fixed
+            assert m == pytest.approx(1.0, rel=0, abs=1e-12)
+            updates += 1
+    assert updates > 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("C", [1e-3, 0.1, 10.0])
+def test_steps_are_the_closed_forms(seed: int, C: float) -> None:
+    for variant in ("1", "2"):
+        w, _, z, fixed, tau = one_update(PassiveAggressive(variant, C=C, base_rate=0.25), seed)  # type: ignore[arg-type]
+        loss = 1.0 - fixed - w @ z
+        expected = min(C, loss / (z @ z)) if variant == "1" else loss / (z @ z + 1.0 / (2.0 * C))
+        assert tau == pytest.approx(expected, rel=1e-12)
+        assert variant == "2" or tau <= C
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("C", [0.02, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_update_is_the_minimiser(variant: Any, C: float, seed: int) -> None:
+    """argmin ½‖w⁺ − w‖² where m⁺ ≥ 1 − ξ, + Cξ (PA-I) or + Cξ² (PA-II), ξ ≥ 0 (Crammer et al. 2006, eqs. 3, 6, 7)."""
+    w, _, z, fixed, tau = one_update(PassiveAggressive(variant, C=C, base_rate=0.25), seed)
+    price = {"hard": lambda _: 0.0, "1": lambda s: C * s, "2": lambda s: C * s * s}[variant]
+    slack = (0.0, 0.0 if variant == "hard" else None)
+    found = minimize(
+        lambda x: 0.5 * float((x[:-1] - w) @ (x[:-1] - w)) + price(x[-1]),
+        np.append(w + z / (z @ z), 0.5 * (variant != "hard")),
+        method="SLSQP",
+        bounds=[(None, None)] * w.size + [slack],
+        constraints={"type": "ineq", "fun": lambda x: fixed + x[:-1] @ z - 1.0 + x[-1]},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(w + tau * z, found.x[:-1], atol=2e-6)
+
+
+@pytest.mark.parametrize("source", ["oracle", "hope-fear", "sampled"])
+@pytest.mark.parametrize("tilt", [0.5, 3.0])
+def test_hard_updates_for_the_cost_leave_the_margin_that_it_asks_for(source: str, tilt: float) -> None:
+    pairs = PairSource(source, tilt=tilt, draws=3, threshold=0.0)
+    corpus, learner = random_corpus(3), PassiveAggressive("hard", loss="cost", base=0.5, base_rate=0.25)
+    rows = np.column_stack([reference.dense(corpus), 0.25 * corpus.base])
+    state, asked = run(learner, random_corpus(53), 1, pairs=pairs).state, []
+    for i in np.flatnonzero(corpus.weight == 1.0):
+        log = UpdateLog()
+        learner.epoch(corpus, targets(corpus), np.array([i]), state, log=log, pairs=pairs.rule(1, 0))
+        for star, rival in log.arrays()["candidate"].reshape(-1, 2):
+            fixed = 0.5 * (corpus.base[star] - corpus.base[rival])
+            m = np.append(state.w, state.base[0]) @ (rows[star] - rows[rival]) + fixed
+            asked.append(tilt * (corpus.gain[star] - corpus.gain[rival]))
+            assert m == pytest.approx(asked[-1], rel=0, abs=1e-12)
+    assert len(set(asked)) > 2
+    assert min(asked) >= 0.0
+
+
+def test_the_cost_asks_by_gain_and_compares_by_score_less_gain() -> None:
+    """The oracle is ahead of both others: by too little of the first for hinge, of the second for a high cost."""
+    lists: list[list[Any]] = [[({0: 1.0}, 1.0, 1.0), ({1: 1.0}, 0.5, 0.75), ({2: 1.0}, 0.0, 0.0)]]
+    corpus = corpus_of(lists)
+    for loss, tilt, candidates, short in (
+        ("hinge", 1.0, [0, 1], 0.5),
+        ("cost", 1.0, [], 0.0),  # 0.25 and 1 are asked for and are there
+        ("cost", 1.5, [0, 2], 0.5),
+        ("cost", 4.0, [0, 2], 3.0),
+    ):
+        ran = run(PassiveAggressive("hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
+        assert ran.log.arrays()["candidate"].tolist() == candidates
+        assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([short], [0])
+        assert ran.state.w[0] == short / 2
+
+
+def test_further_rivals_of_an_oracle_come_in_the_order_of_score_less_gain() -> None:
+    lists: list[list[Any]] = [
+        [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.5, 0.875), ({2: 1.0}, 0.0, 0.0), ({3: 1.0}, 0.0, 0.5)]
+    ]
+    ran = run(PassiveAggressive("1", C=0.001, top=3, loss="cost"), corpus_of(lists), 1, pairs=PairSource(tilt=2.0))
+    assert ran.log.arrays()["candidate"].tolist() == [0, 2, 0, 3, 0, 1]
+    assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([2.0], [1])
+
+
+def test_a_hope_learns_from_its_fear_alone_and_by_what_that_costs() -> None:
+    """The oracle is out of reach: the hope is the better of the two others, and the fear the worse."""
+    lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.75), ({2: 1.0}, 0.25, 0.25)]]
+    for loss, asked in (("hinge", 1.0), ("cost", 1.5)):
+        learner = PassiveAggressive("hard", loss=loss, top=2)  # type: ignore[arg-type]
+        ran = run(learner, corpus_of(lists), 1, pairs=PairSource("hope-fear", tilt=3.0))
+        assert ran.log.arrays()["candidate"].tolist() == [1, 2]
+        assert ran.per_epoch("loss") == [asked + 0.25]
+        assert ran.state.w[:3].tolist() == [0.0, (asked + 0.25) / 2, -(asked + 0.25) / 2]
+
+
+def test_other_losses_are_refused() -> None:
+    with pytest.raises(RecipeError, match="found 'log'; expected one of hinge, cost") as caught:
+        PassiveAggressive(loss="log")  # type: ignore[arg-type]
+    assert caught.value.key == "loss"
+
+
+def test_a_list_weight_scales_the_step() -> None:
+    lists = [[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]]
+    for weight in (0.5, 1.0, 3.0):
+        corpus = corpus_of(lists, [weight], 1)
+        assert run(PassiveAggressive("hard"), corpus, 1).state.w[0] == weight * 0.5
+        assert run(PassiveAggressive("1", C=0.125), corpus, 1).state.w[0] == weight * 0.25
+        assert run(PassiveAggressive("2", C=0.5), corpus, 1).state.w[0] == weight * 0.4
+
+
+def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None:
+    """Rivals that share a column with the oracle's: after the first step the second margin is known by hand."""
+    corpus = corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0, 0: 1.0}, 1.0, 0.0)]], width=2)
+    learner = PassiveAggressive("hard", top=2)
+    ran = run(learner, corpus, 1)
+    # candidate 2 scores 1, candidate 0 scores 0: z = (−1, −1) with m = −1, τ = 1; then z = (−1, 0) with m = 1: nothing
+    assert ran.log.arrays()["candidate"].tolist() == [1, 2]
+    assert ran.state.w.tolist() == [-1.0, -1.0]
+    assert ran.per_epoch("loss") == [2.0]
+    again = run(learner, corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0}, 1.0, 0.0)]], width=2), 1)
+    assert again.log.arrays()["candidate"].tolist() == [1, 2, 1, 0]
+    assert again.log.arrays()["survived"].tolist() == [0, 0, 1]
+    assert again.state.w.tolist() == [-1.0, -2.0]
+
+
+def test_equal_rows_cannot_be_learned_from() -> None:
+    ran = run(PassiveAggressive("hard"), corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]]), 2)
+    assert ran.per_epoch("mistakes") == [1, 1]
+    assert ran.per_epoch("loss") == [1.0, 1.0]
+    assert ran.per_epoch("updates") == [0, 0]
+
+
+def test_parts_of_an_epoch_change_no_bit() -> None:
+    corpus, learner = random_corpus(5), PassiveAggressive("2", top=3, base_rate=0.3)
+    whole, parts = run(learner, corpus, 3), run(learner, corpus, 3, points=7)
+    assert bits(whole.state) == bits(parts.state)
+    for name, array in whole.log.arrays().items():
+        np.testing.assert_array_equal(array, parts.log.arrays()[name])
+
+
+def test_bad_counts_are_refused() -> None:
+    for top in (0, -1, 1.0, True, 2**31, "2", None):
+        with pytest.raises(RecipeError, match="whole number from 1") as caught:
+            PassiveAggressive(top=top)  # type: ignore[arg-type]
+        assert caught.value.key == "top"

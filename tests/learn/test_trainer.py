@@ -1,0 +1,174 @@
+"""Training: the order of lists, the best epoch, patience, going on, what the log and the history hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies import bits, corpus_of, random_corpus, run, stored, targets
+
+from rerank.learn.base import Learner, Weights
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.trainer import POINTS, Training, epoch_order, train
+
+CORPUS = random_corpus(6)
+LEARNERS: list[Learner] = [Perceptron(base_rate=0.2), VotedRDA(l1=0.02), RDA("log", l1=0.01, l2=0.02, base_rate=0.1)]
+
+
+def fit(learner: Learner = LEARNERS[1], epochs: int = 4, **options: Any) -> Training:
+    return train(learner, CORPUS, targets(CORPUS), epochs=epochs, seed=1, **options)
+
+
+def in_turn(*values: float) -> Callable[[Weights], float]:
+    """A dev score that takes the values in turn."""
+    rest = iter(values)
+    return lambda _: next(rest)
+
+
+def test_the_order_follows_from_seed_and_epoch() -> None:
+    order = epoch_order(50, 3, 2, shuffle=True)
+    assert order.dtype == np.int64
+    assert sorted(order.tolist()) == list(range(50))
+    np.testing.assert_array_equal(order, epoch_order(50, 3, 2, shuffle=True))
+    assert order.tolist() != epoch_order(50, 3, 1, shuffle=True).tolist()
+    assert order.tolist() != epoch_order(50, 4, 2, shuffle=True).tolist()
+    assert epoch_order(4, 3, 2, shuffle=False).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_training_is_epochs_in_that_order(learner: Learner) -> None:
+    training, ran = fit(learner, keep_log=True), run(learner, CORPUS, 4)
+    assert bits(training.state) == bits(ran.state)
+    assert [line["mistakes"] for line in training.history] == ran.per_epoch("mistakes")
+    assert training.log is not None
+    for name, array in training.log.arrays().items():
+        np.testing.assert_array_equal(array, ran.log.arrays()[name])
+
+
+def test_without_shuffling_lists_come_in_file_order() -> None:
+    learner = LEARNERS[1]
+    state = learner.init(CORPUS.width)
+    for _ in range(2):
+        learner.epoch(CORPUS, targets(CORPUS), np.arange(CORPUS.list_count), state)
+    assert bits(fit(epochs=2, shuffle=False).state) == bits(state)
+
+
+def test_the_best_epoch_on_dev_is_kept_and_of_equals_the_first() -> None:
+    training = fit(epochs=5, keep_log=True, evaluate_dev=in_turn(0.1, 0.5, 0.3, 0.5, 0.4))
+    expected = fit(epochs=2, keep_log=True)
+    assert training.epoch == 2
+    assert len(training.history) == 5
+    assert bits(training.state) == bits(expected.state)
+    for name, weights in expected.weights.items():
+        np.testing.assert_array_equal(training.weights[name].w, weights.w)
+        assert training.weights[name].base == weights.base
+    assert training.log is not None
+    assert expected.log is not None
+    for name, array in expected.log.arrays().items():
+        np.testing.assert_array_equal(training.log.arrays()[name], array)
+    assert training.log.arrays()["survived"].sum() == 2 * CORPUS.list_count
+
+
+def test_only_the_first_epochs_are_logged() -> None:
+    first, whole = fit(epochs=3, keep_log=1).log, fit(epochs=3, keep_log=True)
+    assert first is not None
+    assert whole.log is not None
+    expected = whole.log.head(whole.history[0]["updates"]).arrays()
+    assert first.updates == whole.history[0]["updates"] < whole.log.updates
+    for name in ("lists", "first", "candidate", "a", "rate"):
+        np.testing.assert_array_equal(first.arrays()[name], expected[name])
+    assert fit(epochs=1, keep_log=False).log is None
+
+
+def test_without_dev_the_last_epoch_is_kept() -> None:
+    assert fit(epochs=3, patience=1).epoch == 3
+
+
+@pytest.mark.parametrize(("patience", "ran"), [(1, 3), (2, 4), (3, 6), (None, 6)])
+def test_patience(patience: int | None, ran: int) -> None:
+    scores = in_turn(0.1, 0.5, 0.4, 0.3, 0.6, 0.2)
+    training = fit(epochs=6, patience=patience, evaluate_dev=scores)
+    assert len(training.history) == ran
+    assert training.epoch == (5 if ran == 6 else 2)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_warm_start_goes_on_as_if_nothing_had_stopped(learner: Learner) -> None:
+    half = fit(learner, epochs=2)
+    rest = fit(learner, epochs=3, warm=(stored(half.state), half.epoch))
+    whole = fit(learner, epochs=5)
+    assert bits(rest.state) == bits(whole.state)
+    assert rest.epoch == 5
+    assert [line["epoch"] for line in rest.history] == [3, 4, 5]
+    assert [line["mistakes"] for line in half.history + rest.history] == [line["mistakes"] for line in whole.history]
+    for name in ("last", "average"):
+        np.testing.assert_array_equal(rest.weights[name].w, whole.weights[name].w)
+
+
+def test_a_warm_start_leaves_the_state_it_was_given() -> None:
+    half = fit(epochs=1)
+    before = bits(half.state)
+    fit(epochs=2, warm=(half.state, 1))
+    assert bits(half.state) == before
+
+
+def test_a_kept_state_does_not_move_with_later_epochs() -> None:
+    training = fit(epochs=3, evaluate_dev=in_turn(1.0, 0.0, 0.0))
+    assert bits(training.state) == bits(fit(epochs=1).state)
+
+
+@pytest.mark.parametrize("predictor", ["last", "average"])
+def test_history(predictor: str) -> None:
+    lines: list[dict[str, Any]] = []
+    seen: list[Weights] = []
+
+    def evaluate(weights: Weights) -> float:
+        seen.append(weights)
+        return float(len(seen))
+
+    training = fit(
+        epochs=3, predictor=predictor, evaluate_train=lambda _: 0.25, evaluate_dev=evaluate, on_epoch=lines.append
+    )
+    assert lines == training.history
+    ran = run(LEARNERS[1], CORPUS, 3, points=POINTS)
+    for epoch, line in enumerate(training.history):
+        assert line["epoch"] == epoch + 1
+        assert line["mistakes"] == ran.per_epoch("mistakes")[epoch]
+        assert line["updates"] == ran.per_epoch("updates")[epoch]
+        assert line["loss"] == pytest.approx(ran.per_epoch("loss")[epoch] / CORPUS.list_count)
+        assert line["nonzero_weights"] == np.count_nonzero(seen[epoch].w)
+        assert line["norm"] == pytest.approx(np.sqrt((seen[epoch].w ** 2).sum()))
+        assert line["base_weight"] == seen[epoch].base
+        assert (line["train"], line["dev"]) == (0.25, epoch + 1)
+        assert line["seconds"] >= 0
+        assert line["nonzeros_per_second"] * line["seconds"] == pytest.approx(CORPUS.nonzeros)
+    assert (training.weights[predictor].w == seen[-1].w).all()
+    assert "dev" not in fit(epochs=1).history[0]
+    assert "train" not in fit(epochs=1).history[0]
+
+
+def test_curves() -> None:
+    training, ran = fit(epochs=2), run(LEARNERS[1], CORPUS, 2, points=POINTS)
+    parts = [part for epoch in ran.stats for part in epoch]
+    assert len(training.samples) == 2 * POINTS
+    assert training.samples == np.cumsum([part.lists for part in parts]).tolist()
+    assert training.samples[-1] == 2 * CORPUS.list_count
+    assert training.mistakes == np.cumsum([part.mistakes for part in parts]).tolist()
+    assert training.nonzero_weights == [part.nonzero_weights for part in parts]
+    assert training.radius == max(part.radius for part in parts) > 0
+
+
+def test_a_log_is_kept_only_when_asked() -> None:
+    assert fit(epochs=1).log is None
+
+
+def test_any_ties_reach_the_learner() -> None:
+    """Two best candidates share the row: with one oracle a mistake in each epoch, with both none after the first."""
+    best, worst = ({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.0, 0.0)
+    corpus = corpus_of([[best, best, worst]])
+    for any_ties, mistakes in [(False, [1, 1, 1]), (True, [1, 0, 0])]:
+        found = train(Perceptron(), corpus, targets(corpus), epochs=3, seed=0, any_ties=any_ties)
+        assert [line["mistakes"] for line in found.history] == mistakes

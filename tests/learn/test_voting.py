@@ -1,0 +1,261 @@
+"""Exact voting equals brute force over all predictors; the log of updates is what training did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import RDA_SETTINGS, WIDTH, Row, corpora, corpus_of, orders, random_corpus, run, targets
+from twins.perceptron import perceptron as perceptron_twin
+from twins.rda import rda as rda_twin
+
+from rerank.data.corpus import Corpus
+from rerank.learn.base import Learner
+from rerank.learn.differences import expand
+from rerank.learn.log import UpdateLog
+from rerank.learn.rules.perceptron import Perceptron
+from rerank.learn.rules.rda import RDA
+from rerank.learn.voting import voting
+from rerank.learn.voting.moves import ROWS
+from rerank.learn.voting.votes import Votes
+from rerank.learn.voting.voting import block_count, vote
+from rerank.storage.checkpoints import Checkpoint
+
+
+def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
+    train = perceptron_twin if isinstance(learner, Perceptron) else rda_twin
+    parameters: dict[str, Any] = dict(vars(learner))
+    return train(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
+
+
+def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:
+    log = run(learner, training, epochs, any_ties=any_ties).log
+    return vote(learner.votes(log, training), corpus)
+
+
+@settings(max_examples=60)
+@given(corpora(), corpora(), st.sampled_from([(1.0, 0.0), (0.0, 0.0), (0.5, 0.25)]), st.integers(0, 3), st.booleans())
+def test_perceptron_equals_brute_force(
+    training: Corpus, corpus: Corpus, rates: tuple[float, float], epochs: int, any_ties: bool
+) -> None:
+    learner = Perceptron(*rates)
+    expected = reference.votes(twin(learner, training, epochs, any_ties), corpus)
+    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus, any_ties), expected)
+
+
+@settings(max_examples=150)
+@given(corpora(), corpora(), RDA_SETTINGS, st.integers(0, 4))
+def test_rda_equals_brute_force(training: Corpus, corpus: Corpus, parameters: dict[str, Any], epochs: int) -> None:
+    learner = RDA(**parameters)
+    expected = reference.votes(twin(learner, training, epochs), corpus)
+    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus), expected)
+
+
+@settings(max_examples=80)
+@given(corpora(whole=True), corpora(whole=True), RDA_SETTINGS, st.booleans(), st.integers(1, 3))
+def test_whole_numbers_equal_brute_force(
+    training: Corpus, corpus: Corpus, parameters: dict[str, Any], linear: bool, epochs: int
+) -> None:
+    learner = Perceptron(parameters["base"], parameters["base_rate"]) if linear else RDA(**parameters)
+    expected = reference.votes(twin(learner, training, epochs), corpus)
+    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus), expected)
+
+
+@settings(max_examples=60)
+@given(
+    corpora(dyadic=False), corpora(dyadic=False), RDA_SETTINGS, st.sampled_from(["hinge", "logistic", "log", "bayes"])
+)
+def test_equals_brute_force_where_nothing_nearly_ties(
+    training: Corpus, corpus: Corpus, parameters: dict[str, Any], loss: str
+) -> None:
+    learner = RDA(**parameters | {"loss": loss})
+    trace = twin(learner, training, 2)
+    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
+    np.testing.assert_array_equal(votes_of(learner, training, 2, corpus), reference.votes(trace, corpus))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("l1", "update"), [(0.0, "mistakes"), (0.25, "mistakes"), (2**-6, "always")])
+def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float, update: Any) -> None:
+    """Lists of 1 to 70 candidates, hundreds of predictors, several of most columns' departures and returns."""
+    random = np.random.default_rng(8)
+
+    def row() -> Row:
+        columns = random.choice(WIDTH, size=random.integers(0, WIDTH), replace=False)
+        return {int(j): float(random.integers(-3, 4)) / (1 if whole else 4) for j in columns}
+
+    def lists(sizes: list[int]) -> Corpus:
+        return corpus_of([[(row(), random.integers(-4, 5) / 4, random.uniform()) for _ in range(n)] for n in sizes])
+
+    training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32, 33, 70])
+    for learner in (RDA(eta=0.5, l1=l1, update=update, base=0.5, base_rate=0.25), Perceptron(base=0.5)):
+        trace = twin(learner, training, 7)
+        assert len(trace.deltas) > 300
+        np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
+
+
+@pytest.mark.parametrize("value", [200.0, 1000.0, 3e4, 5e4, 1e9])
+def test_large_whole_numbers_equal_brute_force(value: float) -> None:
+    """Sums beyond 16 and 32 bits."""
+    random = np.random.default_rng(int(value))
+
+    def lists(count: int) -> Corpus:
+        def row() -> Row:
+            return {int(j): value * float(random.integers(-3, 4)) for j in random.choice(WIDTH, 3, replace=False)}
+
+        return corpus_of([[(row(), 0.0, random.uniform()) for _ in range(5)] for _ in range(count)])
+
+    training, corpus = lists(60), lists(20)
+    for learner in (Perceptron(base=0.0), RDA(base=0.0, l1=64.0, update="mistakes")):
+        expected = reference.votes(twin(learner, training, 3), corpus)
+        np.testing.assert_array_equal(votes_of(learner, training, 3, corpus), expected)
+
+
+def test_without_updates_the_first_predictor_has_all_votes() -> None:
+    """w_1 = 0: the base score decides; equal base scores leave it to the lower index."""
+    lists = [[({0: 1.0}, 1.0, 0.0), ({0: 5.0}, 2.0, 1.0)], [({}, 3.0, 0.0), ({1: 1.0}, 3.0, 1.0)], []]
+    corpus = corpus_of(lists)
+    for learner in (Perceptron(), RDA(l1=0.5), Perceptron(base=0.0)):
+        votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
+        expected = [0.0, 7.0, 7.0, 0.0]
+        assert vote(votes, corpus).tolist() == expected
+
+
+@settings(max_examples=60)
+@given(corpora(), RDA_SETTINGS, st.integers(1, 3))
+def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters: dict[str, Any], epochs: int) -> None:
+    learner = RDA(**parameters)
+    trace, log = twin(learner, corpus, epochs), run(learner, corpus, epochs).log
+    votes = expand(log, corpus, learner.base_rate)
+    assert log.arrays()["lists"].tolist() == trace.lists_of_updates
+    found = np.zeros((len(trace.deltas), corpus.width + 1))
+    for k in range(len(trace.deltas)):
+        entries = slice(votes.first[k], votes.first[k + 1])
+        assert np.unique(votes.columns[entries]).size == votes.columns[entries].size
+        found[k, votes.columns[entries]] = votes.delta[entries]
+        found[k, -1] = votes.base[k]
+    np.testing.assert_array_equal(found, np.array(trace.deltas).reshape(found.shape))
+
+
+@settings(max_examples=60)
+@given(corpora(), RDA_SETTINGS, st.booleans())
+def test_votes_hold_every_predictor(corpus: Corpus, parameters: dict[str, Any], linear: bool) -> None:
+    learner = Perceptron(parameters["base"], parameters["base_rate"]) if linear else RDA(**parameters)
+    trace, votes = twin(learner, corpus, 2), learner.votes(run(learner, corpus, 2).log, corpus)
+    a = np.zeros(corpus.width)
+    for k, predictor in enumerate(trace.predictors):
+        threshold = votes.threshold[k] if votes.threshold.size else 0.0
+        w = votes.scale[k] * np.sign(a) * np.maximum(np.abs(a) - threshold, 0.0)
+        np.testing.assert_allclose(w, predictor.w, rtol=1e-12)
+        assert votes.beta[k] == pytest.approx(predictor.beta, rel=1e-12)
+        if k < len(trace.deltas):
+            entries = slice(votes.first[k], votes.first[k + 1])
+            a[votes.columns[entries]] = votes.value[entries]
+    assert votes.survived.tolist() == trace.survived
+    again = Votes.from_arrays(votes.arrays())
+    assert all(a is b for a, b in zip(votes, again, strict=True))
+
+
+@pytest.mark.parametrize("loss", ["log", "bayes", "logistic"])
+def test_expanded_updates_have_the_bits_of_the_state(loss: str) -> None:
+    learner, corpus = RDA(loss, update="always", base_rate=0.2), random_corpus(2)
+    ran = run(learner, corpus, 2)
+    votes, s, base = expand(ran.log, corpus, 0.2), np.zeros(corpus.width), 0.0
+    for k in range(votes.base.size):
+        entries = slice(votes.first[k], votes.first[k + 1])
+        s[votes.columns[entries]] += votes.delta[entries]
+        base += votes.base[k]
+    np.testing.assert_array_equal(s, ran.state.s)
+    assert base == ran.state.base[0]
+
+
+@settings(max_examples=40)
+@given(corpora(), st.integers(0, 3), st.integers(1, 4), st.booleans())
+def test_logs(corpus: Corpus, epochs: int, points: int, linear: bool) -> None:
+    """Counts sum to the lists seen; arrays are read back; a head holds the first updates; a cut the first epochs."""
+    learner: Learner = Perceptron() if linear else RDA("log", l1=0.125)
+    log = run(learner, corpus, epochs, points=points).log
+    arrays = log.arrays()
+    M = log.updates
+    assert arrays["survived"].sum() == epochs * corpus.list_count
+    assert arrays["survived"].shape == arrays["first"].shape == (M + 1,)
+    assert {name: array.dtype for name, array in arrays.items()} == {
+        "lists": np.int64, "first": np.int64, "candidate": np.int64, "a": np.float64, "rate": np.float64,
+        "survived": np.int64,
+    }  # fmt: skip
+    again = UpdateLog.from_arrays(arrays)
+    assert again.updates == M
+    for n in (0, M // 2, M):
+        head = log.head(n).arrays()
+        assert head["lists"].tolist() == arrays["lists"][:n].tolist()
+        assert head["survived"].tolist() == arrays["survived"][: n + 1].tolist()
+        assert head["candidate"].tolist() == arrays["candidate"][: arrays["first"][n]].tolist()
+        assert head["a"].tolist() == arrays["a"][: arrays["first"][n]].tolist()
+    for name, array in again.arrays().items():
+        np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
+    corpus, learner = random_corpus(4), RDA(l1=0.02)
+    state, log, marks = learner.init(corpus.width), UpdateLog(), []
+    for order in orders(corpus, 3):
+        marks.append(log.marks())
+        learner.epoch(corpus, targets(corpus), order, state, log=log, points=4)
+    for epochs, mark in enumerate(marks):
+        expected = run(learner, corpus, epochs).log.arrays()
+        for name, array in log.cut(mark).arrays().items():
+            np.testing.assert_array_equal(array, expected[name])
+
+
+class BrokenOffError(Exception):
+    """An interruption."""
+
+
+class Interrupted(Checkpoint):
+    """A checkpoint after which voting breaks off."""
+
+    left = 1
+
+    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super().save(header, arrays)
+        self.left -= 1
+        if self.left == 0:
+            raise BrokenOffError
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("l1", [0.0, 0.25])
+@pytest.mark.parametrize("after", [1, 2, 5])
+def test_going_on_from_a_checkpoint(
+    whole: bool, l1: float, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(voting, "BLOCK", 8 * ROWS)
+    training, corpus = (random_corpus(seed, lists=60) for seed in (3, 4))
+    if whole:
+        training, corpus = (replace(each, values=np.rint(2 * each.values)) for each in (training, corpus))
+    learner = RDA(eta=0.5, l1=l1, update="always", base=0.5, base_rate=0.25)
+    votes = learner.votes(run(learner, training, 6).log, training)
+    blocks = block_count(votes)
+    assert blocks > 5
+    told: list[int] = []
+    expected = vote(votes, corpus, on_block=lambda: told.append(1))
+    assert len(told) == blocks
+    broken = Interrupted(tmp_path / "here", "key", 0)
+    broken.left = after
+    with pytest.raises(BrokenOffError):
+        vote(votes, corpus, 3, checkpoint=broken)
+    rest: list[int] = []
+    kept = Checkpoint(tmp_path / "here", "key", 1e9)
+    assert vote(votes, corpus, 1, checkpoint=kept, on_block=lambda: rest.append(1)).tobytes() == expected.tobytes()
+    assert len(rest) == blocks
+    monkeypatch.setattr(voting, "MoveFinder", None)  # the result is there: nothing is replayed
+    assert vote(votes, corpus, checkpoint=kept).tobytes() == expected.tobytes()
+    monkeypatch.undo()
+    other = corpus.slice(0, 7)  # of another size: not what was interrupted
+    assert vote(votes, other, checkpoint=kept).tobytes() == vote(votes, other).tobytes()

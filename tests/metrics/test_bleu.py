@@ -1,0 +1,293 @@
+"""BLEU: counts and scores are those of the definition and of sacrebleu, on random and on real texts."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import math
+import os
+from collections import Counter
+from itertools import groupby, islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies_text import WORDS, encode, plain, spaced, texts_with_references
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.metrics.base import chosen_rows, metrics
+from rerank.metrics.bleu import SMOOTHINGS, Bleu
+from rerank.metrics.bleu_kernel import PLACES
+from rerank.metrics.words import words
+from rerank.readers.texts.text_list import TextList
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
+LISTS = SHARED / "data" / "translation" / "multi30k"
+METRIC = Bleu()
+logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # it advises on every sentence
+
+smoothings = st.one_of(
+    st.tuples(st.sampled_from(["exp", "none", "floor", "add-k"]), st.none()),
+    st.tuples(st.sampled_from(["floor", "add-k"]), st.sampled_from([0.0, 0.25, 1.0, 3.0])),
+)
+
+
+def ngrams(text: str, n: int) -> Counter[tuple[str, ...]]:
+    tokens = text.split()
+    return Counter(tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1))
+
+
+def counts_by_definition(text: str, references: list[str]) -> tuple[list[float], int, int]:
+    """Matched and all n-grams, the text's and the closest reference's length."""
+    correct, total = [], []
+    for n in range(1, 5):
+        most: Counter[tuple[str, ...]] = Counter()
+        for reference in references:
+            most |= ngrams(reference, n)
+        correct.append(float((ngrams(text, n) & most).total()))
+        total.append(float(ngrams(text, n).total()))
+    length = len(text.split())
+    return correct + total, length, min((abs(len(r.split()) - length), len(r.split())) for r in references)[1]
+
+
+class TestWords:
+    @given(st.lists(st.text(max_size=12) | spaced(), max_size=4))
+    def test_texts_are_cut_where_python_cuts_them(self, texts):
+        tokens = words(encode(texts))
+        expected = [text.split() for text in texts]
+        assert np.diff(tokens.first).tolist() == [len(parts) for parts in expected]
+        hashes = {}
+        for word, h in zip([word for parts in expected for word in parts], tokens.hashes.tolist(), strict=True):
+            assert hashes.setdefault(word, h) == h
+        assert len(set(hashes.values())) == len(hashes)
+
+    def test_every_white_space_of_unicode_and_no_other_character_cuts(self):
+        characters = [chr(c) for c in range(0x11000) if not 0xD800 <= c < 0xE000]  # behind them there is none
+        counts = np.diff(words(encode([f"a{c}b" for c in characters])).first)
+        assert [c for c, count in zip(characters, counts, strict=True) if count == 2] == [
+            c for c in characters if len(f"a{c}b".split()) == 2
+        ]
+
+    @given(st.lists(st.lists(st.sampled_from(b"a \x1c\xc2\x85\xa0\xe1\x9a\x80\xe2\x81\x9f\xe3\x8a"), max_size=8)))
+    def test_bytes_that_are_no_utf8_are_cut_like_their_surrogate_escapes(self, texts):
+        raw = [bytes(text) for text in texts]
+        expected = [len(text.decode("utf-8", "surrogateescape").split()) for text in raw]
+        assert np.diff(words(raw).first).tolist() == expected
+
+
+class TestCounts:
+    @given(texts_with_references())
+    @example((["a a a a a a a"], ["a a b", "a b"]))  # clipping by the largest count of one reference
+    @example((["a b c"], ["a", "a b c d e"]))  # of equally near lengths the shorter
+    @example((["a\0 b", "a", "\0"], ["a\0"]))  # a NUL is part of a word
+    def test_they_are_those_of_the_definition(self, drawn):
+        texts, references = drawn
+        reference, rows = METRIC.stats(encode(texts), encode(references))
+        assert rows.shape == (len(texts), len(METRIC.columns))
+        assert reference.tolist() == [min(len(r.split()) for r in references)]
+        for row, text in zip(rows, texts, strict=True):
+            ngram_counts, length, closest = counts_by_definition(text, references)
+            assert row[:8].tolist() == ngram_counts
+            assert (row[8], row[9] + reference[0]) == (length, closest)
+
+    @given(st.integers(1, 3), st.integers(0, 2**32 - 1))
+    def test_long_texts_with_many_words(self, reference_count, seed):
+        rng = np.random.default_rng(seed)
+        *references, text = (
+            " ".join(f"w{i}" for i in rng.zipf(1.3, size=rng.integers(0, 400)) % 997)
+            for _ in range(reference_count + 1)
+        )
+        reference, rows = METRIC.stats(encode([text]), encode(references))
+        ngram_counts, length, closest = counts_by_definition(text, references)
+        assert rows[0].tolist() == [*ngram_counts, length, closest - reference[0]]
+
+    @pytest.mark.parametrize("length", [PLACES - 1, PLACES, PLACES + 1])
+    @pytest.mark.parametrize("words", [2, 1000])
+    def test_references_as_long_as_sets_of_places_reach(self, length, words):
+        rng = np.random.default_rng(length)
+        reference, other = (" ".join(f"w{i}" for i in rng.integers(words, size=length)) for _ in range(2))
+        for text in (reference, f"{other} {reference}", f"{reference} w0", other):
+            row, rows = METRIC.stats(encode([text]), encode([reference]))
+            ngram_counts, size, closest = counts_by_definition(text, [reference])
+            assert rows[0].tolist() == [*ngram_counts, size, 0]
+            assert row.tolist() == [closest] == [length]
+
+    @given(texts_with_references())
+    def test_the_same_reference_twice_changes_nothing(self, drawn):
+        """One reference and several are counted in two ways."""
+        texts, (reference, *_) = drawn
+        alone = METRIC.stats(encode(texts), encode([reference]))
+        twice = METRIC.stats(encode(texts), encode([reference, reference]))
+        assert [part.tolist() for part in alone] == [part.tolist() for part in twice]
+
+    def test_a_list_without_a_reference_is_an_error_with_its_place(self):
+        nbest = TextList("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
+        with pytest.raises(DataError, match=r"x\.nbest:3: list 17: found no reference"):
+            METRIC.list_stats(nbest, [])
+        assert METRIC.list_stats(nbest, [b"a"])[1][0, 0] == 1
+
+
+class TestGain:
+    @given(texts_with_references(), smoothings, st.booleans())
+    def test_it_is_sacrebleus_sentence_bleu(self, drawn, smoothing, effective):
+        texts, references = drawn
+        method, value = smoothing
+        metric = Bleu(smoothing=method, smooth_value=value, effective_order=effective)
+        reference, rows = metric.stats(encode(texts), encode(references))
+        gains = metric.gain(rows, reference)
+        for text, gain in zip(texts, gains, strict=True):
+            options = {"smooth_method": method, "smooth_value": value, "use_effective_order": effective}
+            score = sacrebleu.sentence_bleu(text, references, tokenize="none", **options).score
+            assert gain == pytest.approx(score / 100, abs=1e-9)
+
+    @given(spaced(), spaced(), st.booleans())
+    def test_add_1_is_lin_and_ochs(self, text, reference, effective):
+        row, rows = METRIC.stats(encode([text]), encode([reference]))
+        counts, length, closest = counts_by_definition(text, [reference])
+        precisions = [counts[0] / max(length, 1)] + [(counts[n] + 1) / (counts[n + 4] + 1) for n in (1, 2, 3)]
+        expected = math.prod(precisions) ** 0.25 * (min(1.0, math.exp(1 - closest / length)) if length else 0.0)
+        metric = Bleu(effective_order=effective)
+        assert metric.gain(rows, row)[0] == pytest.approx(expected, abs=1e-12)
+
+    @given(plain(max_size=6))
+    def test_a_reference_itself_gains_1_and_nothing_gains_more(self, text):
+        row, rows = METRIC.stats(encode([text, text + " a"]), encode([text]))
+        gains = METRIC.gain(rows, row)
+        assert gains[0] == (1.0 if text else 0.0)
+        assert gains[1] < 1.0
+        assert METRIC.correct(rows, row).tolist() == [bool(text), False]
+
+
+class TestCorpus:
+    @given(st.lists(texts_with_references(), min_size=1, max_size=5), st.data())
+    def test_any_choice_scores_as_with_sacrebleu_an_empty_lists_as_an_empty_text(self, lists, data):
+        parts = [METRIC.stats(encode(texts), encode(references)) for texts, references in lists]
+        stats, reference = np.concatenate([rows for _, rows in parts]), np.array([row for row, _ in parts])
+        begins = np.cumsum([0, *(len(texts) for texts, _ in lists)])
+        picks = [data.draw(st.integers(-1, len(texts) - 1)) for texts, _ in lists]
+        chosen = np.array([-1 if y < 0 else begins[i] + y for i, y in enumerate(picks)])
+        sums = chosen_rows(stats, chosen).sum(axis=0), reference.sum(axis=0)
+        hypotheses = ["" if y < 0 else texts[y] for y, (texts, _) in zip(picks, lists, strict=True)]
+        width = max(len(references) for _, references in lists)
+        by_number = [[refs[r] if r < len(refs) else None for _, refs in lists] for r in range(width)]
+        expected = sacrebleu.corpus_bleu(hypotheses, by_number, tokenize="none")
+        report = METRIC.report(*sums)
+        assert float(METRIC.scores(*sums)) == report["bleu"] == pytest.approx(expected.score, abs=1e-9)
+        assert report["brevity_penalty"] == pytest.approx(expected.bp)
+        assert report["length_ratio"] == (expected.sys_len / expected.ref_len if expected.ref_len else 0)
+        by_library = METRIC.corpus(hypotheses, [references for _, references in lists])
+        assert by_library == pytest.approx(report, abs=1e-9)
+
+    def test_precisions_are_those_without_smoothing(self):
+        report = METRIC.corpus(["a b c d"], [["a b x y"]])
+        assert [report[f"precision{n}"] for n in (1, 2, 3, 4)] == [2 / 4, 1 / 3, 0, 0]
+
+    def test_the_gains_settings_leave_the_corpus_score_alone(self):
+        text, references = "a b c e", ["a b c d"]
+        expected = sacrebleu.corpus_bleu([text], [references], tokenize="none").score
+        for name in SMOOTHINGS:
+            metric = Bleu(smoothing=name, effective_order=False)
+            row, rows = metric.stats(encode([text]), encode(references))
+            assert metric.scores(rows, row)[0] == pytest.approx(expected)
+
+    def test_sums_of_any_shape_at_once(self):
+        row, rows = METRIC.stats(encode(["a b", "a c b", ""]), encode(["a b c"]))
+        alone = [float(METRIC.scores(r, row)) for r in rows]
+        assert METRIC.scores(rows, row).tolist() == alone
+        assert METRIC.scores(rows.reshape(3, 1, 10) + np.zeros((3, 2, 1)), row).tolist() == [[x, x] for x in alone]
+        frozen = rows.copy()
+        frozen.flags.writeable = False
+        assert METRIC.scores(frozen, np.tile(row, (3, 1))).tolist() == alone
+
+    def test_no_text_at_all(self):
+        assert METRIC.corpus([], [])["bleu"] == 0.0
+        assert all(math.isfinite(value) for value in METRIC.report(np.zeros(10), np.zeros(1)).values())
+
+    @pytest.mark.parametrize(
+        ("references", "message"), [([["a"]], "found 2 texts and references for 1"), ([["a"], []], "text 2 has no ref")]
+    )
+    def test_texts_without_their_references_are_errors(self, references, message):
+        with pytest.raises(DataError, match=message):
+            METRIC.corpus(["a", "b"], references)
+
+
+class TestSettings:
+    REAL = ("Ein „Test“, it's 3.5% — über-NEU!", "it's 3.5 % test-new; “quoted” U.S. 我爱 texts.")
+
+    @pytest.mark.parametrize("lowercase", [False, True])
+    @pytest.mark.parametrize("tokenize", ["none", "13a", "intl", "char", "zh"])
+    def test_tokenisers_and_lower_case_are_sacrebleus(self, tokenize, lowercase):
+        metric, (reference, text) = Bleu(tokenize=tokenize, lowercase=lowercase, smoothing="exp"), self.REAL
+        texts = [text, reference.upper(), "", reference]
+        row, rows = metric.stats(encode(texts), encode([reference]))
+        for t, r in zip(texts, rows, strict=True):
+            options = {"tokenize": tokenize, "lowercase": lowercase}
+            expected = sacrebleu.sentence_bleu(t, [reference], **options).score
+            assert 100 * metric.gain(r, row) == pytest.approx(expected, abs=1e-9)
+            assert metric.scores(r, row) == pytest.approx(metric.corpus([t], [[reference]])["bleu"], abs=1e-9)
+
+    def test_the_final_figures_signature_is_sacrebleus(self):
+        scorer = sacrebleu.BLEU(tokenize="intl", lowercase=True)
+        metric = Bleu(tokenize="intl", lowercase=True)
+        for references in ([["a", "b"], ["c", "d"]], [["a"], ["b", "c"]]):
+            width = max(map(len, references))
+            scorer.corpus_score(["a", "b"], [[r[i] if i < len(r) else None for r in references] for i in range(width)])
+            assert metric.corpus_signature(references) == str(scorer.get_signature())
+
+    def test_every_setting_that_changes_a_number_is_in_the_signature(self):
+        others = [
+            Bleu(tokenize="13a"),
+            Bleu(lowercase=True),
+            Bleu(smoothing="exp"),
+            Bleu(smoothing="floor"),
+            Bleu(smoothing="floor", smooth_value=0.5),
+            Bleu(effective_order=False),
+        ]
+        assert len({metric.signature for metric in [METRIC, *others]}) == 7
+        assert METRIC.signature.startswith("bleu|case:mixed|eff:no|tok:none|smooth:exp|version:")
+
+    def test_it_is_found_by_its_name(self):
+        assert metrics.get("bleu")() == METRIC
+
+    @pytest.mark.parametrize(
+        ("settings", "key"),
+        [({"tokenize": "moses"}, "tokenize"), ({"smoothing": "lin"}, "smoothing"),
+         ({"smooth_value": 0.5}, "smooth_value"), ({"smoothing": "floor", "smooth_value": -1.0}, "smooth_value"),
+         ({"smoothing": "add-k", "smooth_value": math.nan}, "smooth_value")],
+    )  # fmt: skip
+    def test_settings_that_mean_nothing_are_refused(self, settings, key):
+        with pytest.raises(RecipeError) as caught:
+            Bleu(**settings)
+        assert caught.value.key == key
+
+
+@pytest.mark.skipif(not LISTS.is_dir(), reason=f"no translations at {LISTS}; set RERANK_SHARED")
+def test_real_lists_score_as_with_sacrebleu():
+    with gzip.open(LISTS / "dev.ref.gz", "rt", encoding="utf-8") as file:
+        references = [line.rstrip("\n") for line in islice(file, 40)]
+    with gzip.open(LISTS / "dev.nbest.gz", "rt", encoding="utf-8") as file:
+        fields = (line.split(" ||| ")[:2] for line in file)
+        groups = groupby(fields, key=lambda pair: pair[0])
+        lists = [[text for _, text in group] for _, group in islice(groups, 40)]
+    metric = Bleu(smoothing="exp")
+    for texts, reference in zip(lists, references, strict=True):
+        row, rows = metric.stats(encode(texts), encode([reference]))
+        expected = [sacrebleu.sentence_bleu(text, [reference], tokenize="none").score / 100 for text in texts[::5]]
+        assert metric.gain(rows[::5], row) == pytest.approx(np.array(expected), abs=1e-9)
+
+
+def test_words_of_the_strategy_collide():
+    """The random texts above are worth something only if n-grams match, and not all of them."""
+    seen = []
+
+    @given(plain(WORDS, max_size=9), plain(WORDS, max_size=9))
+    def collect(text, reference):
+        seen.append(METRIC.stats(encode([text]), encode([reference]))[1][0])
+
+    collect()
+    correct, total = (np.array(seen)[:, columns] for columns in (slice(0, 4), slice(4, 8)))
+    assert (correct[:, 1] > 0).any()
+    assert ((correct < total) & (correct > 0)).any()

@@ -1,0 +1,186 @@
+"""chrF against sacrebleu on random and real text, and what must hold for any text."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import string
+from itertools import groupby, islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics import CHRF
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import build
+from rerank.metrics.base import metrics
+from rerank.metrics.characters import characters, is_punctuation, is_space, without_space, words_and_marks
+from rerank.metrics.chrf import Chrf
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
+MULTI30K = SHARED / "data" / "translation" / "multi30k"
+
+TEXTS = st.text("aab(B .,é\u3000ßΣ", max_size=30)
+OPTIONS = st.fixed_dictionaries(
+    {
+        "char_order": st.integers(0, 6),
+        "word_order": st.integers(0, 2),
+        "beta": st.integers(1, 3),
+        "whitespace": st.booleans(),
+        "lowercase": st.booleans(),
+        "eps_smoothing": st.booleans(),
+    }
+).filter(lambda options: options["char_order"] + options["word_order"] > 0)
+
+
+def rows(metric, texts, references):
+    return metric.stats([text.encode() for text in texts], [text.encode() for text in references])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.lists(TEXTS, min_size=1, max_size=3), OPTIONS)
+def test_sentences_are_sacrebleus(texts, references, options):
+    metric, peer = Chrf(**options), CHRF(**options)
+    reference, stats = rows(metric, texts, references)
+    assert stats.shape == (len(texts), len(metric.columns))
+    assert reference.shape == (len(metric.reference_columns),)
+    whole = stats.copy()
+    whole[:, 1::3] += reference
+    scores = metric.scores(stats, reference)
+    for text, counts, score, gain in zip(texts, whole, scores, metric.gain(stats, reference), strict=True):
+        assert counts.tolist() == peer._extract_corpus_statistics([text], [[r] for r in references])[0]
+        assert score == peer.sentence_score(text, references).score
+        assert gain == score / 100
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.none() | TEXTS, st.lists(TEXTS, min_size=1, max_size=3)), min_size=1, max_size=6
+    ),
+    OPTIONS,
+)  # fmt: skip
+def test_sums_score_a_corpus_as_sacrebleu_does(lists, options):
+    metric = Chrf(**options)
+    chosen, total = np.zeros(len(metric.columns)), np.zeros(len(metric.reference_columns))
+    for text, references in lists:
+        reference, stats = rows(metric, [text or ""], references)
+        total += reference
+        if text is not None:  # a list without candidates adds no row and counts as an empty text
+            chosen += stats[0]
+    texts, references = [text or "" for text, _ in lists], [references for _, references in lists]
+    streams = [[r[k] if k < len(r) else None for r in references] for k in range(max(map(len, references)))]
+    expected = CHRF(**options).corpus_score(texts, streams).score
+    assert metric.report(chosen, total) == {"chrf": pytest.approx(expected, abs=1e-9)}
+    assert metric.corpus(texts, references) == {"chrf": expected}
+
+
+def test_a_row_does_not_depend_on_the_other_candidates():
+    texts = ["a man", "a man a man", "", "the man", "a man", "ab ab ab"]
+    reference, together = rows(Chrf(word_order=2), texts, ["a man a plan", "the man"])
+    for text, row in zip(texts, together, strict=True):
+        again, alone = rows(Chrf(word_order=2), [text], ["a man a plan", "the man"])
+        assert (alone[0] == row).all()
+        assert (again == reference).all()
+
+
+def test_known_counts():
+    # "abab" beside "abb": characters a2 b2 / a1 b2, pairs ab ba ab / ab bb
+    reference, stats = rows(Chrf(char_order=2), ["ab a b"], ["abb"])
+    assert reference.tolist() == [3, 2]
+    assert stats.tolist() == [[4, 0, 3, 3, 0, 1]]
+    assert Chrf(char_order=2).columns == (
+        "text_char1", "reference_char1", "matched_char1", "text_char2", "reference_char2", "matched_char2",
+    )  # fmt: skip
+
+
+def test_the_best_reference_counts_and_of_equals_the_first():
+    metric = Chrf()
+    reference, stats = rows(metric, ["a cat", "a dog"], ["a dog", "a cat"])
+    assert metric.gain(stats, reference).tolist() == [1, 1]
+    assert metric.correct(stats, reference).all()
+    reference, _ = rows(metric, [], ["abc", "ab"])
+    assert reference.tolist() == [3, 2, 1, 0, 0, 0]
+
+
+def test_no_candidates_give_no_rows():
+    reference, stats = rows(Chrf(), [], ["abcdefg"])
+    assert stats.shape == (0, 18)
+    assert reference.tolist() == [7, 6, 5, 4, 3, 2]
+    assert Chrf().scores(np.zeros(18), reference) == 0
+
+
+def test_scores_keep_the_shape_and_are_finite_on_zeros():
+    metric = Chrf()
+    reference, stats = rows(metric, ["ab", "abc", "abcd"], ["abd"])
+    many = metric.scores(np.stack([stats, stats[::-1]]), reference)
+    assert many.shape == (2, 3)
+    assert (many[0] == many[1, ::-1]).all()
+    assert metric.scores(np.zeros((2, 18)), np.zeros((2, 6))).tolist() == [0, 0]
+    assert metric.scores(np.zeros(18), np.zeros(6)).shape == ()
+
+
+def test_bytes_that_are_not_utf8_are_characters():
+    metric = Chrf(char_order=1)
+    reference, stats = metric.stats([b"\xff\xfe", b"\xc3\xa9"], [b"\xfe\xff"])
+    assert metric.gain(stats, reference).tolist() == [1, 0]
+
+
+def test_all_white_space_and_marks_of_unicode():
+    assert [p for p in range(0x110000) if is_space(p) != chr(p).isspace()] == []
+    assert {chr(p) for p in range(0x110000) if is_punctuation(p)} == set(string.punctuation)
+
+
+def test_texts_without_space():
+    texts = without_space(characters([b" a b\xc2\xa0c ", b"", b" ", b"De"], lowercase=True))
+    assert texts.first.tolist() == [0, 3, 3, 3, 5]
+    assert "".join(map(chr, texts.points)) == "abcde"
+
+
+def test_words_and_marks():
+    first, hashes = words_and_marks(characters([b"(hi) (hi . a, a ,", b"( hi ) (hi"]))
+    assert first.tolist() == [0, 9, 14]
+    assert len({*hashes.tolist()}) == len({"(hi", ")", "(", "hi", ".", "a", ","})
+
+
+def test_signatures():
+    peer = CHRF(word_order=2)
+    peer.corpus_score(["a b"], [["a b"]])
+    assert Chrf(word_order=2).corpus_signature([("a b",)]) == str(peer.get_signature())
+    assert Chrf().corpus_signature([("a",), ("a", "b")]).startswith("nrefs:var|case:mixed|eff:yes|nc:6|nw:0|space:no|")
+    seen = [Chrf(), Chrf(char_order=5), Chrf(word_order=2), Chrf(beta=1), Chrf(lowercase=True)]
+    seen += [Chrf(whitespace=True), Chrf(eps_smoothing=True)]
+    assert len({metric.signature for metric in seen}) == len(seen)
+    assert Chrf().signature.startswith("chrf|case:mixed|")
+
+
+def test_errors():
+    with pytest.raises(DataError, match="found no reference"):
+        Chrf().stats([b"a"], [])
+    with pytest.raises(DataError, match="a reference of 1,048,577 bytes"):
+        Chrf().stats([b"a"], [b"b", b"a" * ((1 << 20) + 1)])
+    with pytest.raises(DataError, match="text 2 has no reference"):
+        Chrf().corpus(["a", "b"], [("a",), ()])
+    assert Chrf().corpus([], []) == {"chrf": 0.0}
+    with pytest.raises(RecipeError, match=r"metric\.char_order: found -1"):
+        build(metrics, {"name": "chrf", "char_order": -1}, "metric")
+    with pytest.raises(RecipeError, match="at least one n-gram"):
+        Chrf(char_order=0)
+    with pytest.raises(RecipeError, match="beta: found 0"):
+        Chrf(beta=0)
+
+
+@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"no translation lists at {MULTI30K}; set RERANK_SHARED")
+@pytest.mark.parametrize("word_order", [0, 2])
+def test_real_lists(word_order):
+    metric, peer = Chrf(word_order=word_order), CHRF(word_order=word_order)
+    with gzip.open(MULTI30K / "dev.nbest.gz", "rt") as lists, gzip.open(MULTI30K / "dev.ref.gz", "rt") as lines:
+        references = lines.read().split("\n")
+        for i, group in islice(groupby((line.split(" ||| ") for line in lists), key=lambda parts: int(parts[0])), 4):
+            texts = [parts[1] for parts in group][:40]
+            reference, stats = rows(metric, texts, [references[i]])
+            scores = metric.scores(stats, reference)
+            assert scores.tolist() == [peer.sentence_score(text, [references[i]]).score for text in texts]

@@ -1,0 +1,80 @@
+"""The metric that is a column of the lists."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError
+from rerank.metrics.base import chosen_rows, metrics
+from rerank.metrics.gain import Gain
+from rerank.readers.texts.text_list import TextList
+
+METRIC = Gain()
+
+
+def text_list(gains: list[float]) -> TextList:
+    """Candidates with a base score of 7 and these gains, from the fifth line of a file."""
+    N = len(gains)
+    scores = np.array([[7.0] * N, gains]).T
+    return TextList("3", "x.jsonl", 5, [b"a"] * N, [5 + y for y in range(N)], scores, names=("score", "gain"))
+
+
+values = st.floats(-10, 10)
+
+
+@given(st.lists(st.lists(values, max_size=4), min_size=1, max_size=5), st.data())
+def test_the_score_of_a_choice_is_the_mean_an_empty_list_adds_0(lists, data):
+    rows = [METRIC.list_stats(text_list(gains), ()) for gains in lists]
+    begins = np.cumsum([0, *map(len, lists)])
+    picks = [data.draw(st.integers(-1, len(gains) - 1)) for gains in lists]
+    chosen = np.array([-1 if y < 0 else begins[i] + y for i, y in enumerate(picks)])
+    stats = chosen_rows(np.concatenate([row for _, row in rows]), chosen).sum(axis=0)
+    report = METRIC.report(stats, np.sum([row for row, _ in rows], axis=0))
+    expected = [0.0 if y < 0 else gains[y] for y, gains in zip(picks, lists, strict=True)]
+    assert report == {"gain": pytest.approx(np.mean(expected))}
+
+
+@given(st.lists(values, min_size=1))
+def test_the_gain_is_the_value(gains):
+    reference, rows = METRIC.list_stats(text_list(gains), ())
+    assert METRIC.gain(rows, reference).tolist() == gains
+    assert Gain(column="score").list_stats(text_list(gains), ())[1].tolist() == [[7.0]] * len(gains)
+
+
+def test_a_candidate_that_reaches_the_best_value_is_right():
+    reference, rows = METRIC.list_stats(text_list([1.0, 0.5, 5.0]), ())
+    assert METRIC.correct(rows, reference).tolist() == [True, False, True]
+    assert Gain(best=5.0).correct(rows, reference).tolist() == [False, False, True]
+
+
+def test_the_statistics_are_not_the_lists_scores():
+    nbest = text_list([1.0, 2.0])
+    METRIC.list_stats(nbest, ())[1][:] = 0
+    assert nbest.scores[:, 1].tolist() == [1.0, 2.0]
+
+
+def test_a_missing_column_is_an_error_that_names_those_there_are():
+    with pytest.raises(DataError, match=r"x\.jsonl:5: list 3: found the columns score, gain, expected 'reward'"):
+        Gain(column="reward").list_stats(text_list([1.0]), ())
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_value_that_is_no_finite_number_is_an_error_in_its_line(value):
+    with pytest.raises(DataError, match=r"x\.jsonl:6: list 3: candidate 2: found -?(nan|inf) as 'gain'"):
+        METRIC.list_stats(text_list([1.0, value]), ())
+
+
+def test_texts_alone_have_no_gain():
+    with pytest.raises(DataError, match="column 'gain' of lists"):
+        METRIC.stats([b"a"], [b"a"])
+
+
+def test_name_and_signature():
+    assert metrics.get("gain")() == METRIC
+    assert METRIC.signature == "gain|column:gain|version:1"
+    assert METRIC.report(np.zeros(1), np.zeros(1)) == {"gain": 0.0}

@@ -1,0 +1,462 @@
+"""PARSEVAL: every rule on hand-computed cases, and equality with the definition."""
+
+import nltk
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_parseval import Settings, multiset_overlap, parseval
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.base import metrics
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.parseval_labels import cut_label, equivalents
+from rerank.readers.trees.trees import parse_brackets
+
+
+def counts(gold: str, test: str, metric: Parseval | None = None) -> dict[str, float]:
+    """The statistics of one pair of trees by name, the gold side as this candidate sees it."""
+    metric = metric or Parseval()
+    symbols = SymbolTable()
+    golds, tests = (parse_brackets([text.encode()], symbols) for text in (gold, test))
+    reference, rows = metric.stats(golds, tests, symbols)
+    found = dict(zip(metric.columns, rows[0], strict=True)) | dict(
+        zip(metric.reference_columns, reference, strict=True)
+    )
+    found["gold"] += found.pop("gold_shift")
+    found["words"] += found.pop("word_shift")
+    return found
+
+
+def triple(gold: str, test: str, metric: Parseval | None = None) -> tuple[float, float, float]:
+    """(matched, gold, test) brackets."""
+    c = counts(gold, test, metric)
+    return c["matched"], c["gold"], c["test"]
+
+
+IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"
+
+
+class TestBrackets:
+    def test_equal_trees_match_in_all_brackets_and_preterminals_are_none(self):
+        assert triple(IT_RAINS, IT_RAINS) == (3, 3, 3)
+
+    def test_wrong_label_and_wrong_span_do_not_match(self):
+        gold = "(S1 (S (NP (DT a) (NN b)) (VP (VB c) (NP (NN d)))))"
+        test = "(S1 (S (NP (DT a) (NN b)) (NP (VB c)) (NP (NN d))))"
+        # gold: S04 NP02 VP24 NP34; test: S04 NP02 NP23 NP34
+        assert triple(gold, test) == (3, 4, 4)
+
+    @pytest.mark.parametrize("root", ["S1", "TOP", "ROOT", ""])
+    def test_roots_are_no_brackets(self, root):
+        assert triple(f"({root} (S (NN a)))", "(S1 (S (NN a)))") == (1, 1, 1)
+
+    def test_a_root_label_inside_the_tree_is_deleted_too_but_not_what_is_below(self):
+        assert triple("(S (TOP (NP (NN a))))", "(S (NP (NN a)))") == (2, 2, 2)
+
+    def test_no_brackets_but_words(self):
+        c = counts("(S1 (NN a))", "(S1 (NN a))")
+        assert (c["gold"], c["test"], c["exact"], c["skipped"], c["words"]) == (0, 0, 1, 0, 1)
+
+    def test_unary_chain_with_a_repeated_label_matches_as_a_multiset(self):
+        two, one = "(S1 (NP (NP (NN a))))", "(S1 (NP (NN a)))"
+        assert triple(two, one) == (1, 2, 1)
+        assert triple(one, two) == (1, 1, 2)
+        assert triple(two, two) == (2, 2, 2)
+        three = "(S1 (NP (NP (NP (NN a)))))"
+        assert triple(two, three) == (2, 2, 3)
+
+    def test_order_within_a_unary_chain_does_not_matter(self):
+        assert triple("(S1 (NP (QP (NN a))))", "(S1 (QP (NP (NN a))))") == (2, 2, 2)
+        assert triple("(S1 (NP (QP (NP (NN a)))))", "(S1 (NP (NP (S (NN a)))))") == (2, 3, 3)
+
+    def test_unlabeled(self):
+        gold, test = "(S1 (S (NP (NN a)) (VP (VB b))))", "(S1 (X (ADJP (NN a)) (Y (Z (VB b)))))"
+        assert triple(gold, test) == (0, 3, 4)
+        assert triple(gold, test, Parseval(labeled=False)) == (3, 3, 4)
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        ("label", "cut"),
+        [("NP", "NP"), ("NP-SBJ", "NP"), ("NP-SBJ-1", "NP"), ("NP=2", "NP"), ("NP-LOC=3", "NP"), ("NP=3-LOC", "NP"),
+         ("-LRB-", "-LRB-"), ("-NONE-", "-NONE-"), ("-", "-"), ("=X-1", "=X-1"), ("", ""), ("PRP$", "PRP$")],
+    )  # fmt: skip
+    def test_function_tags_and_indices_are_cut_but_not_a_leading_one(self, label, cut):
+        assert cut_label(label) == cut
+
+    def test_cut_in_trees(self):
+        assert triple("(S1 (S-HLN (NP-SBJ-2 (NN a)) (VP=1 (VB b))))", "(S1 (S (NP (NN a)) (VP (VB b))))") == (3, 3, 3)
+
+    def test_tags_are_not_cut(self):
+        assert counts("(S1 (NP (NN-X a)))", "(S1 (NP (NN a)))")["correct_tags"] == 0
+
+    def test_advp_is_prt(self):
+        assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))") == (2, 2, 2)
+        strict = Parseval(equal_labels=())
+        assert triple("(S1 (VP (VB a) (PRT (RP b))))", "(S1 (VP (VB a) (ADVP (RP b))))", strict) == (1, 2, 2)
+
+    def test_advp_over_prt_counts_two_equal_brackets(self):
+        assert triple("(S1 (ADVP (PRT (RP b))))", "(S1 (PRT (RP b)))") == (1, 2, 1)
+
+    def test_equal_labels_hold_for_tags_cut_labels_and_deleted_labels(self):
+        metric = Parseval(equal_labels=(("NN", "NNP"), ("NX", "NP"), ("WRAP", "TOP")))
+        c = counts("(TOP (NX-SBJ (NN a)))", "(WRAP (NP (NNP a)))", metric)
+        assert (c["matched"], c["gold"], c["test"], c["correct_tags"]) == (1, 1, 1, 1)
+
+    def test_deleted_tags_are_named_literally(self):
+        metric = Parseval(equal_labels=((".", "PUNCT"),))
+        assert counts("(S1 (S (NN a) (PUNCT .)))", "(S1 (S (NN a) (PUNCT .)))", metric)["words"] == 2
+
+    def test_pairs_span_an_equivalence(self):
+        classes = equivalents([("a", "b"), ("c", "d"), ("d", "b")])
+        assert len(classes) == 4
+        assert set(classes.values()) == {"a"}
+
+    def test_tables_grow_with_the_symbols(self):
+        metric, symbols = Parseval(), SymbolTable()
+        first = parse_brackets([b"(S1 (NP (NN a)))"], symbols)
+        assert metric.stats(first, first, symbols)[1][0, 0] == 1
+        many = b"(S1 (S %s))" % b" ".join(b"(XP-%d (T%d w%d))" % (i, i, i) for i in range(3000))
+        later = parse_brackets([many], symbols)
+        reference, rows = metric.stats(later, later, symbols)
+        assert reference[0] == rows[0, 0] == 3001
+        assert metric.table(symbols).flags.size == len(symbols)
+
+
+class TestEmptyNodes:
+    def test_traces_go_with_the_ancestors_they_leave_empty(self):
+        gold = "( (S (NP-SBJ (-NONE- *)) (VP (VB go) (SBAR (-NONE- 0) (S (NP (-NONE- *T*-1)))))))"
+        assert triple(gold, "(S1 (S (VP (VB go))))") == (2, 2, 2)
+
+    def test_spans_do_not_count_traces(self):
+        gold = "(S1 (S (NP (NN a) (-NONE- *)) (-NONE- *) (VP (-NONE- 0) (VB b))))"
+        c = counts(gold, "(S1 (S (NP (NN a)) (VP (VB b))))")
+        assert (c["matched"], c["gold"], c["words"], c["exact"]) == (3, 3, 2, 1)
+
+    def test_traces_in_the_candidate(self):
+        assert triple("(S1 (S (VP (VB go))))", "(S1 (S (NP (-NONE- *)) (VP (VB go))))") == (2, 2, 2)
+
+    def test_traces_go_even_if_no_setting_says_so(self):
+        assert triple("(S (NP (-NONE- *)) (VP (VB go)))", "(S (VP (VB go)))", Parseval(delete=())) == (2, 2, 2)
+
+    def test_nothing_but_traces(self):
+        c = counts("(S1 (S (-NONE- *)))", "(S1 (-NONE- *))")
+        assert (c["skipped"], c["gold"], c["test"], c["exact"]) == (1, 0, 0, 0)
+
+
+class TestPunctuation:
+    def test_at_edges_and_inside_spans_it_does_not_count(self):
+        # words kept: a b c; gold S03 NP01 VP13, test the same although commas hang elsewhere
+        gold = "(S1 (S (`` ``) (NP (NN a) (, ,)) (VP (VB b) (: --) (NN c)) ('' '') (. .)))"
+        test = "(S1 (S (NP (`` ``) (NN a)) (, ,) (VP (VB b) (: --) (NN c) ('' '') (. .))))"
+        c = counts(gold, test)
+        assert (c["matched"], c["gold"], c["test"], c["words"], c["exact"]) == (3, 3, 3, 3, 1)
+
+    def test_brackets_of_punctuation_alone_are_dropped(self):
+        assert triple("(S1 (S (NP (NN a)) (PRN (, ,) (X (: -)))))", "(S1 (S (NP (NN a)) (, ,) (: -)))") == (2, 2, 2)
+
+    def test_other_tags_of_punctuation_are_words(self):
+        assert counts("(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))", "(S1 (X (-LRB- -LRB-) (HYPH -) ($ $) (NN a)))")[
+            "words"
+        ] == 4  # fmt: skip
+
+    def test_punctuation_alone_is_skipped(self):
+        c = counts("(S1 (X (. .)))", "(S1 (. .))")
+        assert (c["skipped"], c["words"], c["gold"], c["test"], c["no_crossing"]) == (1, 0, 0, 0, 0)
+
+    # The reference takes '-' for punctuation, the candidate for a noun inside the NP.
+    GOLD = "(S1 (S (NP (NN a)) (: -) (VP (VB b))))"
+    TEST = "(S1 (S (NP (NN a) (NN -)) (VP (VB b))))"
+
+    def test_the_reference_decides(self):
+        c = counts(self.GOLD, self.TEST)
+        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (3, 3, 3, 2, 2)
+
+    def test_own_tags_decide(self):
+        # gold: S02 NP01 VP12; test: S03 NP02 VP23
+        c = counts(self.GOLD, self.TEST, Parseval(punctuation="own"))
+        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (0, 3, 3, 2, 2)
+
+    def test_the_other_way_round(self):
+        c = counts(self.TEST, self.GOLD)  # '-' is a word for both: test S03 NP01 VP23
+        assert (c["matched"], c["gold"], c["test"], c["words"], c["correct_tags"]) == (2, 3, 3, 3, 2)
+
+    def test_evalb_refuses(self):
+        c = counts(self.GOLD, self.TEST, Parseval(punctuation="evalb"))
+        assert (c["refused"], c["gold"], c["words"], c["matched"], c["test"], c["skipped"]) == (1, 0, 0, 0, 0, 0)
+        assert c["no_crossing"] == c["two_or_less_crossing"] == c["exact"] == 0
+
+    def test_evalb_accepts_what_keeps_equal_words(self):
+        assert triple(IT_RAINS, IT_RAINS, Parseval(punctuation="evalb")) == (3, 3, 3)
+        # of two equal full stops each tree deletes another one: the words left are the same
+        gold, test = "(S1 (S (X (. .)) (Y (NN .))))", "(S1 (S (X (NN .)) (Y (. .))))"
+        assert triple(gold, test, Parseval(punctuation="evalb")) == (1, 2, 2)
+
+    def test_evalb_skips_a_candidate_without_words(self):
+        c = counts("(S1 (NP (NN a)))", "(S1 (NP (. a)))", Parseval(punctuation="evalb"))
+        assert (c["skipped"], c["refused"], c["gold"], c["words"]) == (1, 0, 0, 0)
+
+    def test_own_tags_leave_a_candidate_without_words_in_the_sums(self):
+        c = counts("(S1 (NP (NN a)))", "(S1 (NP (. a)))", Parseval(punctuation="own"))
+        assert (c["skipped"], c["gold"], c["test"], c["exact"]) == (0, 1, 0, 0)
+
+    QUOTED = "(S1 (S (NP (NNS a) (POS ')) (VP (VB b))))"
+    MISQUOTED = "(S1 (S (NP (NNS a)) ('' ') (VP (VB b))))"
+
+    @pytest.mark.parametrize("swap", [False, True])
+    def test_evalb_keeps_disputed_quote_marks(self, swap):
+        gold, test = (self.MISQUOTED, self.QUOTED) if swap else (self.QUOTED, self.MISQUOTED)
+        assert counts(gold, test, Parseval(punctuation="evalb"))["refused"] == 1
+        c = counts(gold, test, Parseval(punctuation="evalb", quote_labels=("''", "POS")))
+        assert (c["refused"], c["words"], c["correct_tags"]) == (0, 3, 2)
+        assert (c["matched"], c["gold"], c["test"]) == (2, 3, 3)  # S03 VP23, not NP
+
+    def test_a_candidate_that_changes_the_reference_leaves_the_next_alone(self):
+        metric, symbols = Parseval(punctuation="evalb", quote_labels=("''", "POS")), SymbolTable()
+        gold = parse_brackets([self.MISQUOTED.encode()], symbols)
+        candidates = parse_brackets([self.MISQUOTED.encode(), self.QUOTED.encode(), self.MISQUOTED.encode()], symbols)
+        reference, rows = metric.stats(gold, candidates, symbols)
+        assert reference[1] == 2
+        assert (rows[0] == rows[2]).all()
+        assert rows[0, 0] == 3
+        assert rows[1, metric.columns.index("word_shift")] == 1
+
+    def test_a_reference_emptied_bracket_comes_back_with_its_quote_mark(self):
+        metric = Parseval(punctuation="evalb", quote_labels=("''", "POS"))
+        c = counts("(S1 (S (NN a) (X ('' '))))", "(S1 (S (NN a) (X (POS '))))", metric)
+        assert (c["gold"], c["matched"], c["words"]) == (2, 2, 2)
+
+
+class TestCrossing:
+    def test_counts_test_brackets_that_cross_some_gold_bracket(self):
+        gold = "(S1 (S (A (NN a) (NN b)) (B (NN c) (NN d))))"
+        test = "(S1 (S (NN a) (X (Y (NN b) (NN c)) (NN d))))"
+        # Y 1-3 crosses A 0-2 and B 2-4 and counts once; X 1-4 crosses A
+        c = counts(gold, test)
+        assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (2, 0, 1)
+
+    def test_shared_edges_and_nesting_do_not_cross(self):
+        gold = "(S1 (S (A (NN a) (NN b)) (NN c)))"
+        test = "(S1 (S (B (NN a)) (C (NN b)) (D (NN c))))"
+        assert counts(gold, test)["crossing"] == 0
+        assert counts(gold, "(S1 (S (NN a) (D (NN b) (NN c))))")["crossing"] == 1
+
+    def test_more_than_two(self):
+        gold = "(S1 (S (A (NN a) (NN b)) (NN c)))"
+        c = counts(gold, "(S1 (S (NN a) (D (E (F (NN b) (NN c))))))")
+        assert (c["crossing"], c["no_crossing"], c["two_or_less_crossing"]) == (3, 0, 0)
+
+    def test_deleted_brackets_neither_cross_nor_are_crossed(self):
+        assert counts("(S (TOP (NN a) (NN b)) (NN c))", "(S (NN a) (X (NN b) (NN c)))")["crossing"] == 0
+        assert counts("(S (X (NN a) (NN b)) (NN c))", "(S (NN a) (TOP (NN b) (NN c)))")["crossing"] == 0
+
+    def test_a_candidate_that_keeps_more_words_than_the_reference(self):
+        gold, test = "(S1 (S (A (NN a) (NN b)) (. .)))", "(S1 (S (NN a) (X (NN b) (NN .))))"
+        assert counts(gold, test, Parseval(punctuation="own"))["crossing"] == 1
+
+
+class TestTagsAndLength:
+    def test_tags_over_kept_words(self):
+        c = counts("(S1 (X (NN a) (VB b) (. .)))", "(S1 (X (NN a) (NN b) (: .)))")
+        assert (c["correct_tags"], c["words"]) == (1, 2)
+
+    def test_length_counts_punctuation_but_not_traces(self):
+        c = counts("(S1 (S (-NONE- *) (NN a) (, ,) (NN b) (. .)))", "(S1 (S (NN a) (, ,) (NN b) (. .)))")
+        assert c["length"] == 4
+        metric = Parseval(delete_for_length=(".", ","))
+        assert counts("(S1 (S (NN a) (, ,) (. .)))", "(S1 (S (NN a) (, ,) (. .)))", metric)["length"] == 1
+
+
+class TestYields:
+    def mismatch(self, gold: str, *candidates: str, metric: Parseval | None = None):
+        symbols = SymbolTable()
+        trees = parse_brackets([gold.encode()], symbols), parse_brackets([c.encode() for c in candidates], symbols)
+        return (metric or Parseval()).yield_mismatch(*trees, symbols)
+
+    def test_traces_and_tags_do_not_matter(self):
+        assert self.mismatch("(S (-NONE- *) (NN a) (-NONE- *))", "(S (VB a))", "(S (X (. a)) (-NONE- 0))") is None
+
+    def test_where_they_part(self):
+        assert self.mismatch("(S (NN a) (NN b))", "(S (NN a) (NN b))", "(S (NN a) (NN c))") == (1, 1, "b", "c")
+        assert self.mismatch("(S (NN a) (NN b))", "(S (NN a))") == (0, 1, "b", None)
+        assert self.mismatch("(S (NN a))", "(S (NN a) (NN b))") == (0, 1, None, "b")
+        assert str(self.mismatch("(S (NN a))", "(S (NN a) (NN b))")).endswith(
+            "at word 2 found 'b', the reference has the end"
+        )
+
+    def test_equal_words(self):
+        metric = Parseval(equal_words=(("Example", "example"),))
+        assert self.mismatch("(S (NN Example))", "(S (NN example))", metric=metric) is None
+        assert self.mismatch("(S (NN Example))", "(S (NN example))") == (0, 0, "Example", "example")
+        c = counts(
+            "(S (NN Example))", "(S (NN example))", Parseval(punctuation="evalb", equal_words=metric.equal_words)
+        )
+        assert (c["matched"], c["refused"]) == (1, 0)
+
+    def test_statistics_are_refused(self):
+        with pytest.raises(DataError, match=r"candidate 1: .*at word 1 found 'b', the reference has 'a'"):
+            counts("(S (NN a))", "(S (NN b))")
+
+    def test_lists_that_do_not_fit(self):
+        symbols = SymbolTable()
+        trees = parse_brackets([b"(S (NN a))"], symbols)
+        with pytest.raises(DataError, match="1 references and 1 candidates for 1 lists of 2 candidates"):
+            Parseval().rows(trees, trees, np.array([0, 2]), symbols)
+        with pytest.raises(DataError, match="for 2 lists"):
+            Parseval().rows(trees, trees, np.array([0, 0, 1]), symbols)
+
+
+class TestScores:
+    GOLD = ("(S1 (S (NP (NN a)) (VP (VB b))))", "(S1 (. .))", "(S1 (NN a))")
+    TEST = ("(S1 (S (NP (NN a)) (X (VB b))))", "(S1 (. .))", "(S1 (NP (NN a)))")
+
+    def rows(self, metric):
+        symbols = SymbolTable()
+        golds, tests = (parse_brackets([t.encode() for t in side], symbols) for side in (self.GOLD, self.TEST))
+        return metric.rows(golds, tests, np.arange(4), symbols)
+
+    def test_report_is_micro_averaged_and_leaves_out_skipped_sentences(self):
+        metric = Parseval()
+        reference, rows = self.rows(metric)
+        report = metric.report(rows.sum(axis=0), reference.sum(axis=0))
+        assert report == pytest.approx(
+            {
+                "f1": 4 / 7,
+                "precision": 2 / 4,
+                "recall": 2 / 3,
+                "exact_match": 0.0,
+                "average_crossing": 0.0,
+                "no_crossing": 1.0,
+                "two_or_less_crossing": 1.0,
+                "tagging_accuracy": 1.0,
+                "sentences": 3.0,
+                "refused": 0.0,
+                "skipped": 1.0,
+            }
+        )
+        assert metric.scores(rows, reference).tolist() == pytest.approx([2 / 3, 0.0, 0.0])
+
+    def test_gain(self):
+        metric = Parseval()
+        reference, rows = self.rows(metric)
+        assert metric.gain(rows, reference).tolist() == pytest.approx([2 / 3, 1.0, 0.0])
+        assert metric.correct(rows, reference).tolist() == [False, False, False]
+
+    def test_nothing_at_all_scores_zero(self):
+        metric = Parseval()
+        report = metric.report(np.zeros(len(metric.columns)), np.zeros(len(metric.reference_columns)))
+        assert set(report.values()) == {0.0}
+
+    def test_a_refused_candidate_gains_nothing_and_leaves_the_sums(self):
+        metric, symbols = Parseval(punctuation="evalb"), SymbolTable()
+        golds = parse_brackets([TestPunctuation.GOLD.encode(), IT_RAINS.encode()], symbols)
+        tests = parse_brackets([TestPunctuation.TEST.encode(), IT_RAINS.encode()], symbols)
+        reference, rows = metric.rows(golds, tests, np.arange(3), symbols)
+        assert metric.gain(rows, reference).tolist() == [0.0, 1.0]
+        assert metric.valid(rows).tolist() == [False, True]
+        report = metric.report(rows.sum(axis=0), reference.sum(axis=0))
+        assert (report["f1"], report["recall"], report["exact_match"], report["refused"]) == (1.0, 1.0, 1.0, 1.0)
+        assert (report["no_crossing"], report["tagging_accuracy"]) == (1.0, 1.0)
+
+    def test_cut_off(self):
+        metric = Parseval(cutoff=1)
+        reference, rows = self.rows(metric)
+        sections = metric.sections(rows, reference)
+        assert list(sections) == ["all", "length <= 1"]
+        assert sections["all"]["sentences"] == 3
+        assert (sections["length <= 1"]["sentences"], sections["length <= 1"]["precision"]) == (2.0, 0.0)
+
+    def test_signature_names_what_changes_the_number(self):
+        signatures = {
+            m.signature
+            for m in (
+                Parseval(), Parseval(punctuation="own"), Parseval(punctuation="evalb"), Parseval(labeled=False),
+                Parseval(delete=("TOP",)), Parseval(equal_labels=()), Parseval(equal_words=(("a", "b"),)),
+                Parseval(punctuation="evalb", quote_labels=("POS",)),
+            )
+        }  # fmt: skip
+        assert len(signatures) == 8
+        assert "punctuation:reference" in Parseval().signature
+        assert Parseval(quote_labels=("POS",)).signature == Parseval().signature
+
+    def test_parameters_are_checked(self):
+        assert metrics.get("parseval") is Parseval
+        with pytest.raises(RecipeError, match="punctuation: found 'mine', expected one of reference, own, evalb"):
+            Parseval(punctuation="mine")
+        with pytest.raises(RecipeError, match="equal_labels: expected pairs"):
+            Parseval(equal_labels=(("A",),))
+        with pytest.raises(RecipeError, match="cutoff"):
+            Parseval(cutoff=-1)
+        assert Parseval(equal_labels=[["ADVP", "PRT"]]) == Parseval()
+
+
+TAGS = ["NN", "VB", ".", ",", "''", "POS", "RP"]
+LABELS = ["S", "NP", "NP-SBJ", "VP=2", "ADVP", "PRT", "TOP", "NP"]
+
+
+@st.composite
+def tree_over(draw, words: list[str]) -> nltk.Tree:
+    """A random tree with these words, random tags and traces here and there."""
+    nodes = []
+    for word in words:
+        nodes.append(nltk.Tree(draw(st.sampled_from(TAGS)), [word]))
+        if draw(st.integers(0, 7)) == 0:
+            nodes.append(nltk.Tree("-NONE-", ["*"]))
+    for _ in range(draw(st.integers(0, 2 * len(nodes)))):
+        first = draw(st.integers(0, len(nodes) - 1))
+        last = draw(st.integers(first + 1, min(len(nodes), first + 4)))
+        nodes[first:last] = [nltk.Tree(draw(st.sampled_from(LABELS)), nodes[first:last])]
+    return nltk.Tree("S1", nodes)
+
+
+@st.composite
+def tree_pairs(draw) -> tuple[nltk.Tree, nltk.Tree]:
+    words = draw(st.lists(st.sampled_from(["a", "b", "'", "."]), min_size=1, max_size=7))
+    return draw(tree_over(words)), draw(tree_over(words))
+
+
+class TestAgainstTheDefinition:
+    @settings(max_examples=400, deadline=None)
+    @given(tree_pairs(), st.sampled_from(["reference", "own", "evalb"]), st.booleans(), st.booleans())
+    def test_all_counts(self, pair, mode, labeled, quotes):
+        quote_labels = ("''", "POS") if quotes else ()
+        expected = parseval(*pair, Settings(mode=mode, labeled=labeled, quote_labels=quote_labels))
+        metric = Parseval(punctuation=mode, labeled=labeled, quote_labels=quote_labels)
+        c = counts(*(tree.pformat(margin=10**6) for tree in pair), metric)
+        names = ("matched", "gold", "test", "crossing", "words", "refused", "skipped", "exact")
+        assert [c[name] for name in names] == [getattr(expected, name) for name in names]
+        assert c["correct_tags"] == expected.tags
+        counted = not (expected.refused or expected.skipped)
+        assert c["no_crossing"] == (counted and expected.crossing == 0)
+        assert c["two_or_less_crossing"] == (counted and expected.crossing <= 2)
+
+    @settings(max_examples=50, deadline=None)
+    @given(tree_pairs())
+    def test_swapping_the_trees_swaps_precision_and_recall(self, pair):
+        a, b = (tree.pformat(margin=10**6) for tree in pair)
+        there, back = counts(a, b, Parseval(punctuation="own")), counts(b, a, Parseval(punctuation="own"))
+        assert (there["matched"], there["gold"], there["test"]) == (back["matched"], back["test"], back["gold"])
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.lists(tree_pairs(), min_size=1, max_size=4))
+    def test_many_lists_at_once_are_single_lists(self, pairs):
+        metric, symbols = Parseval(), SymbolTable()
+        texts = [[tree.pformat(margin=10**6).encode() for tree in pair] for pair in pairs]
+        golds = parse_brackets([gold for gold, _ in texts], symbols)
+        candidates = parse_brackets([tree for pair in texts for tree in pair], symbols)
+        reference, rows = metric.rows(golds, candidates, 2 * np.arange(len(pairs) + 1), symbols)
+        for i, pair in enumerate(texts):
+            one_reference, one = metric.stats(
+                parse_brackets(pair[:1], symbols), parse_brackets(pair, symbols), symbols
+            )  # fmt: skip
+            assert (reference[i] == one_reference).all()
+            assert (rows[2 * i : 2 * i + 2] == one).all()
+
+    @settings(max_examples=50, deadline=None)
+    @given(tree_pairs())
+    def test_matching_is_a_multiset_intersection(self, pair):
+        without = Settings(equal=())
+        expected = parseval(*pair, without)
+        assert expected.matched == multiset_overlap(expected.gold_brackets, expected.test_brackets)

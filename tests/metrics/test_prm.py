@@ -1,0 +1,121 @@
+"""EVALB parameter files: what they set, what is wrong with them, and that the settings count."""
+
+import pytest
+
+from rerank.base.errors import DataError
+from rerank.metrics.evaluation import evaluate
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.prm import Prm, read_prm
+
+FULL = """\
+##------------------------------------------##
+#   what to print
+DEBUG 0
+MAX_ERROR 3
+
+CUTOFF_LEN\t25
+LABELED 0
+DELETE_LABEL TOP
+  DELETE_LABEL -NONE-
+DELETE_LABEL #
+DELETE_LABEL ``
+DELETE_LABEL_FOR_LENGTH -NONE-
+QUOTE_LABEL POS
+EQ_LABEL ADVP PRT
+EQ_LABEL\tNX   NP
+EQ_WORD Example example
+"""
+
+
+@pytest.fixture
+def prm(tmp_path):
+    def write(text: str):
+        path = tmp_path / "some.prm"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_all_keys(prm):
+    assert read_prm(prm(FULL)) == Prm(
+        delete=("TOP", "-NONE-", "#", "``"),
+        delete_for_length=("-NONE-",),
+        quote_labels=("POS",),
+        equal_labels=(("ADVP", "PRT"), ("NX", "NP")),
+        equal_words=(("Example", "example"),),
+        labeled=False,
+        cutoff=25,
+        max_error=3,
+        debug=0,
+    )
+
+
+def test_defaults_are_evalbs(prm):
+    assert read_prm(prm("# nothing\n\n   \n")) == Prm(labeled=True, cutoff=40, max_error=10, debug=0)
+
+
+def test_the_last_number_counts(prm):
+    assert read_prm(prm("CUTOFF_LEN 10\nCUTOFF_LEN 20\n")).cutoff == 20
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("DELET_LABEL TOP", "unknown key 'DELET_LABEL'; did you mean DELETE_LABEL"),
+        ("XYZ 1", "unknown key 'XYZ'; known: DELETE_LABEL, "),
+        ("delete_label TOP", "unknown key 'delete_label'"),
+        ("DELETE_LABEL", "DELETE_LABEL has 0 values; expected one label"),
+        ("DELETE_LABEL TOP S1", "DELETE_LABEL has 2 values"),
+        ("EQ_LABEL ADVP", "EQ_LABEL has 1 values; expected two"),
+        ("EQ_WORD a b c", "EQ_WORD has 3 values"),
+        ("LABELED yes", "LABELED is 'yes'; expected 0 or 1"),
+        ("LABELED 2", "LABELED is '2'; expected 0 or 1"),
+        ("CUTOFF_LEN -1", "CUTOFF_LEN is '-1'; expected a number from 0"),
+        ("MAX_ERROR 9999999999999", "MAX_ERROR is '9999999999999'"),
+        ("DEBUG", "DEBUG has 0 values"),
+    ],
+)
+def test_errors_name_file_line_and_what_is_wrong(prm, line, message):
+    path = prm(f"# first\nDEBUG 0\n{line}\n")
+    with pytest.raises(DataError) as caught:
+        read_prm(path)
+    assert str(caught.value).startswith(f"{path}:3: {message}")
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(DataError, match="cannot read the parameter file: No such file"):
+        read_prm(tmp_path / "none.prm")
+
+
+def test_parseval_takes_all_settings_from_the_file(prm):
+    metric = Parseval.from_prm(prm(FULL), punctuation="evalb")
+    assert metric == Parseval(
+        punctuation="evalb",
+        labeled=False,
+        delete=("TOP", "-NONE-", "#", "``"),
+        delete_for_length=("-NONE-",),
+        quote_labels=("POS",),
+        equal_labels=(("ADVP", "PRT"), ("NX", "NP")),
+        equal_words=(("Example", "example"),),
+        cutoff=25,
+        max_error=3,
+    )
+    assert metric.signature != Parseval().signature
+
+
+def test_only_what_the_file_deletes_is_deleted(prm):
+    metric = Parseval.from_prm(prm("DELETE_LABEL TOP\nDELETE_LABEL .\n"))
+    # S1, S, NP, the comma's X: all brackets of this file; ADVP and PRT differ
+    text = "(S1 (S (NP (NN a)) (X (, ,)) (ADVP (RB b)) (. .)))"
+    result = evaluate([text], [text.replace("ADVP", "PRT")], metric)
+    (row,) = result.sentences()
+    assert (row.matched, row.gold, row.test, row.words) == (4, 5, 5, 3)
+
+
+def test_max_error_of_the_file_stops_an_evaluation(prm):
+    metric = Parseval.from_prm(prm("DELETE_LABEL :\nMAX_ERROR 0\n"), punctuation="evalb")
+    gold, test = "(S (NN a) (: -))", "(S (NN a) (NN -))"
+    assert evaluate([gold], [test], metric).scores()["refused"] == 1
+    with pytest.raises(DataError, match="MAX_ERROR is 0"):
+        evaluate([gold] * 2, [test] * 2, metric)

@@ -1,0 +1,234 @@
+"""Significance tests: against enumeration and scipy, and what must hold for any metric."""
+
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy import stats as distributions
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.metrics import significance
+from rerank.metrics.base import Metric
+from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
+from rerank.metrics.significance import compare
+
+TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
+
+
+class Ratio(Metric):
+    """right / asked: a ratio of sums, as F and BLEU are."""
+
+    name: ClassVar[str] = "ratio"
+    primary: ClassVar[str] = "ratio"
+    columns: ClassVar[tuple[str, ...]] = ("right",)
+    reference_columns: ClassVar[tuple[str, ...]] = ("asked",)
+    signature = "ratio"
+
+    def scores(self, stats, reference):
+        return stats[..., 0] / np.maximum(reference[..., 0], 1)
+
+    def report(self, stats, reference):
+        return {"ratio": float(self.scores(stats, reference))}
+
+
+class Errors(Ratio):
+    lower_is_better: ClassVar[bool] = True
+    perfect_gain: ClassVar[float] = 0.0
+
+
+def draw(lists: int, seed: int, lift: float = 0.0):
+    """A's and B's rows and the reference of random lists on which A is right ``lift`` more often."""
+    random = np.random.default_rng(seed)
+    reference = random.integers(1, 10, (lists, 1)).astype(float)
+    a, b = (np.floor(random.random((lists, 1)) ** (1 / (1 + extra)) * (reference + 1)) for extra in (lift, 0.0))
+    return a, b, reference
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_identical_systems_have_p_one(test):
+    a, _, reference = draw(30, 0)
+    result = compare(Ratio(), a, a, reference, test=test, samples=200)
+    assert (result.difference, result.p, result.low, result.high) == (0.0, 1.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_the_same_seed_gives_the_same_bits(test):
+    a, b, reference = draw(50, 1, 0.3)
+    first, again = (compare(Ratio(), a, b, reference, test=test, samples=300, seed=7) for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize("test", TESTS[:2])
+def test_the_seed_counts(test):
+    a, b, reference = draw(50, 1, 0.1)
+    assert compare(Ratio(), a, b, reference, test=test, samples=300, seed=7) != compare(
+        Ratio(), a, b, reference, test=test, samples=300, seed=8
+    )
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_exchanging_the_systems_turns_the_difference_and_the_interval(test):
+    a, b, reference = draw(60, 2, 0.2)
+    there = compare(Ratio(), a, b, reference, test=test, samples=500)
+    back = compare(Ratio(), b, a, reference, test=test, samples=500)
+    assert back.p == there.p
+    assert [back.difference, back.low, back.high] == pytest.approx([-there.difference, -there.high, -there.low])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_approximate_randomization_is_near_the_exact_permutation_test(seed):
+    a, b, reference = draw(9, seed, 0.5)
+    metric, total = Ratio(), reference.sum(axis=0)
+    observed = abs((a.sum() - b.sum()) / total[0])
+    hits = 0
+    for swaps in product([False, True], repeat=9):
+        mine, theirs = np.where(np.array(swaps)[:, None], b, a), np.where(np.array(swaps)[:, None], a, b)
+        hits += abs((mine.sum() - theirs.sum()) / total[0]) >= observed - 1e-12
+    result = compare(metric, a, b, reference, samples=20_000, seed=seed)
+    assert result.p == pytest.approx(hits / 2**9, abs=0.015)
+    assert result.difference == pytest.approx((a.sum() - b.sum()) / total[0])
+
+
+def test_p_counts_the_observation_as_a_sample():
+    reference = np.ones((200, 1))
+    result = compare(Ratio(), reference, 0 * reference, reference, samples=99)
+    assert result.p == 1 / 100
+    assert (result.low, result.high) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("test", TESTS[:2])
+def test_no_difference_is_found_in_noise_more_often_than_promised(test):
+    found = [compare(Ratio(), *draw(40, seed), test=test, samples=400).p <= 0.1 for seed in range(200)]
+    assert np.mean(found) < 0.17  # 0.1 expected; more than 3 standard errors would be 0.164
+
+
+def test_a_real_difference_is_found_and_covered():
+    a, b, reference = draw(400, 3, 0.5)
+    for test in TESTS[:3]:
+        result = compare(Ratio(), a, b, reference, test=test, samples=2000)
+        assert result.p < 0.01
+        assert 0 < result.low < result.difference < result.high
+
+
+def test_bootstrap_interval_is_near_the_normal_one():
+    reference = np.ones((500, 1))
+    random = np.random.default_rng(5)
+    a, b = (random.integers(0, 2, (500, 1)).astype(float) for _ in range(2))
+    result = compare(Ratio(), a, b, reference, test="paired_bootstrap")
+    width = 1.96 * (a - b).std() / np.sqrt(500)
+    assert [result.low, result.high] == pytest.approx([(a - b).mean() - width, (a - b).mean() + width], abs=0.006)
+    expected = 2 * distributions.norm.sf(abs((a - b).mean()) / ((a - b).std() / np.sqrt(500)))
+    assert result.p == pytest.approx(expected, abs=0.03)
+
+
+def test_confidence_widens_the_interval():
+    a, b, reference = draw(60, 2, 0.2)
+    for test in TESTS:
+        narrow, wide = (
+            compare(Ratio(), a, b, reference, test=test, samples=500, confidence=level) for level in (0.5, 0.99)
+        )
+        assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_paired_t_is_scipys():
+    a, b, reference = draw(40, 4, 0.3)
+    expected = distributions.ttest_rel((a / reference)[:, 0], (b / reference)[:, 0])
+    result = compare(Ratio(), a, b, reference, test="paired_t")
+    interval = expected.confidence_interval(0.95)
+    assert result.p == pytest.approx(expected.pvalue)
+    assert [result.low, result.high] == pytest.approx([interval.low, interval.high])
+    assert result.difference == pytest.approx((a / reference - b / reference).mean())
+    assert (result.samples, result.seed) == (0, 0)
+
+
+def test_a_known_t_value():
+    # differences 1, 2, 3: mean 2, standard error 1/sqrt(3), t = 2 sqrt(3) with 2 degrees of freedom
+    a, b, reference = np.array([[1.0], [2.0], [3.0]]), np.zeros((3, 1)), np.ones((3, 1))
+    result = compare(Ratio(), a, b, reference, test="paired_t")
+    assert result.p == pytest.approx(2 * distributions.t.sf(2 * np.sqrt(3), 2))
+    assert result.p == pytest.approx(0.0742, abs=1e-4)
+
+
+def test_t_without_spread():
+    ones = np.ones((5, 1))
+    assert compare(Ratio(), ones, 0 * ones, ones, test="paired_t").p == 0.0
+    assert compare(Ratio(), ones[:1], 0 * ones[:1], ones[:1], test="paired_t").p == 1.0
+
+
+def test_mcnemar_is_the_binomial_test_on_discordant_lists():
+    # both right 4, A alone 7, B alone 1, both wrong 3
+    a = np.array([1.0] * 4 + [1] * 7 + [0] * 1 + [0] * 3)[:, None]
+    b = np.array([1.0] * 4 + [0] * 7 + [1] * 1 + [0] * 3)[:, None]
+    result = compare(Ratio(), a, b, np.ones((15, 1)), test="mcnemar")
+    assert result.p == pytest.approx(2 * (1 + 8) / 2**8)
+    assert result.difference == pytest.approx(6 / 15)
+    assert result.low < 6 / 15 < result.high
+
+
+def test_where_lower_is_better_the_difference_stays_that_of_the_scores():
+    a, b, reference = np.zeros((20, 1)), np.ones((20, 1)), np.ones((20, 1))
+    assert compare(Errors(), a, b, reference, samples=50).difference == -1.0
+    assert compare(Errors(), a, b, reference, test="paired_t").difference == 1.0
+    assert compare(Errors(), a, b, reference, test="mcnemar").difference == 1.0
+
+
+def test_entry_in_the_metrics_file():
+    a, b, reference = draw(20, 0)
+    result = compare(Ratio(), a, b, reference, samples=100)
+    entry = result.as_dict()
+    assert list(entry) == ["test", "difference", "p", "interval"]
+    assert entry["interval"] == [result.low, result.high]
+    assert all(type(value) is float for value in (entry["difference"], entry["p"], *entry["interval"]))
+
+
+def test_errors():
+    a, b, reference = draw(5, 0)
+    with pytest.raises(DataError, match=r"statistics of shapes \(5, 1\) and \(4, 1\)"):
+        compare(Ratio(), a, b[:4], reference)
+    with pytest.raises(DataError, match="at least one"):
+        compare(Ratio(), a[:0], b[:0], reference[:0])
+    with pytest.raises(RecipeError, match="test: found 'sign', expected one of approximate_randomization"):
+        compare(Ratio(), a, b, reference, test="sign")
+    with pytest.raises(RecipeError, match="found 0 samples"):
+        compare(Ratio(), a, b, reference, samples=0)
+    with pytest.raises(RecipeError, match="confidence 1"):
+        compare(Ratio(), a, b, reference, confidence=1)
+
+
+def counter_of(seed: int) -> np.ndarray:
+    """uint64 [1]: where the random numbers of a seed begin."""
+    counter = np.zeros(1, np.uint64)
+    begin(np.uint64(seed), counter)
+    return counter
+
+
+@pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
+def test_samples_are_the_same_in_many_calls(test, monkeypatch):
+    """Between two calls signals are heeded."""
+    random = np.random.default_rng(5)
+    a, b, reference = random.random((70, 2)), random.random((70, 2)), np.ones((70, 1))
+    expected = compare(Ratio(), a, b, reference, test=test, samples=500)
+    looks: list[int] = []
+    monkeypatch.setattr(significance, "AT_ONCE", 7 * 70)
+    monkeypatch.setattr(significance, "check", lambda: looks.append(1))
+    assert compare(Ratio(), a, b, reference, test=test, samples=500) == expected
+    assert len(looks) >= 500 // 7
+
+
+def test_samples_are_draws_with_replacement():
+    rows = np.eye(70)
+    sums = np.zeros((4000, 70))
+    bootstrap_sums(rows, counter_of(3), sums)
+    assert (sums.sum(axis=1) == 70).all()
+    assert sums.mean(axis=0) == pytest.approx(np.ones(70), abs=0.08)
+    assert sums.var() == pytest.approx(69 / 70, abs=0.03)  # multinomial counts
+
+
+def test_swaps_are_fair_and_independent_coins():
+    sums = np.zeros((4000, 130))  # more than one word of random bits
+    swap_sums(np.eye(130), counter_of(3), sums)
+    assert set(np.unique(sums)) == {0.0, 1.0}
+    assert sums.mean(axis=0) == pytest.approx(np.full(130, 0.5), abs=0.04)
+    correlations = np.corrcoef(sums.T) - np.eye(130)
+    assert np.abs(correlations).max() < 0.09

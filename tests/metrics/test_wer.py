@@ -1,0 +1,167 @@
+"""WER and CER: edits are those of rapidfuzz and jiwer, on random and on real texts."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from itertools import groupby, islice
+from pathlib import Path
+
+import jiwer
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
+from strategies_text import encode, plain, spaced, texts_with_references
+
+from rerank.base.errors import DataError
+from rerank.metrics.base import chosen_rows, metrics
+from rerank.metrics.edit_kernel import align
+from rerank.metrics.wer import Cer, EditRate, Wer
+from rerank.readers.texts.text_list import TextList
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
+LISTS = SHARED / "data" / "translation" / "multi30k"
+sequences = st.lists(st.integers(0, 3), max_size=14)
+
+
+def parts(row: np.ndarray, reference: np.ndarray) -> tuple[float, float, float, float]:
+    """Substitutions, insertions, deletions and reference units."""
+    return row[0], row[1], row[2] + reference[0], row[3] + reference[0]
+
+
+def aligned(text: list[int], reference: list[int]) -> tuple[int, int]:
+    """Edits and substitutions, in scratch that is no larger than it must be and full of rubbish."""
+    edits, substitutions = np.full((2, len(text) + 1), 77, np.int32)
+    found = align(np.array(text, np.uint64), np.array(reference, np.uint64), edits, substitutions)
+    return found >> 32, found & 0xFFFFFFFF
+
+
+class TestAlign:
+    @given(sequences, sequences)
+    def test_edits_and_substitutions_are_rapidfuzzs(self, text, reference):
+        operations = Levenshtein.editops(reference, text)
+        assert aligned(text, reference) == (len(operations), sum(o.tag == "replace" for o in operations))
+
+    @given(st.integers(0, 2**32 - 1))
+    def test_long_sequences(self, seed):
+        rng = np.random.default_rng(seed)
+        text, reference = (rng.integers(0, 20, size=rng.integers(0, 300)).tolist() for _ in range(2))
+        assert aligned(text, reference)[0] == Levenshtein.distance(text, reference)
+
+    @given(sequences)
+    def test_a_sequence_is_no_edits_away_from_itself(self, text):
+        assert aligned(text, text) == (0, 0)
+
+
+def words_of(text: str) -> list[str]:
+    return text.split()
+
+
+def characters_of(text: str) -> list[str]:
+    return list(text.strip())
+
+
+@pytest.mark.parametrize(("metric", "units"), [(Wer(), words_of), (Cer(), characters_of)], ids=["wer", "cer"])
+class TestCounts:
+    @given(drawn=texts_with_references())
+    @example(drawn=(["a b"], ["a c", "b b b"]))  # one edit; two
+    @example(drawn=(["a b"], ["a", "a b c"]))  # one edit each: the longer reference
+    def test_the_reference_with_the_fewest_edits_counts_the_longest_of_equals(self, metric, units, drawn):
+        texts, references = drawn
+        row, rows = metric.stats(encode(texts), encode(references))
+        assert row.tolist() == [min(len(units(r)) for r in references)]
+        for text, found in zip(texts, rows, strict=True):
+            ops = [Levenshtein.editops(units(reference), units(text)) for reference in references]
+            fewest = min(map(len, ops))
+            best = [r for r in range(len(references)) if len(ops[r]) == fewest]
+            r = max(best, key=lambda r: len(units(references[r])))
+            counts = [sum(o.tag == kind for o in ops[r]) for kind in ("replace", "insert", "delete")]
+            assert parts(found, row) == (*counts, len(units(references[r])))
+
+    @given(lists=st.lists(texts_with_references(), min_size=1, max_size=4), data=st.data())
+    def test_a_choices_sums_are_its_texts_an_empty_list_is_an_empty_text(self, metric, units, lists, data):
+        del units
+        parts_of = [metric.stats(encode(texts), encode(references)) for texts, references in lists]
+        begins = np.cumsum([0, *(len(texts) for texts, _ in lists)])
+        picks = [data.draw(st.integers(-1, len(texts) - 1)) for texts, _ in lists]
+        chosen = np.array([-1 if y < 0 else begins[i] + y for i, y in enumerate(picks)])
+        stats = chosen_rows(np.concatenate([rows for _, rows in parts_of]), chosen).sum(axis=0)
+        reference = np.sum([row for row, _ in parts_of], axis=0)
+        hypotheses = ["" if y < 0 else texts[y] for y, (texts, _) in zip(picks, lists, strict=True)]
+        by_text = metric.corpus(hypotheses, [references for _, references in lists])
+        assert metric.report(stats, reference) == by_text
+
+    @given(text=plain(), reference=plain())
+    def test_gain_is_one_minus_the_rate(self, metric, units, text, reference):
+        row, rows = metric.stats(encode([text]), encode([reference]))
+        edits, length = Levenshtein.distance(units(reference), units(text)), len(units(reference))
+        assert metric.scores(rows, row)[0] == edits / max(length, 1)
+        assert metric.gain(rows, row)[0] == 1 - edits / max(length, 1)
+        assert metric.correct(rows, row)[0] == (text == reference)
+
+
+@given(st.lists(st.tuples(plain(), plain()), min_size=1, max_size=5))
+def test_reports_are_jiwers(pairs):
+    texts, references = map(list, zip(*pairs, strict=True))
+    single = [[reference] for reference in references]
+    for metric, process in ((Wer(), jiwer.process_words), (Cer(), jiwer.process_characters)):
+        expected = process(references, texts)
+        report = metric.corpus(texts, single)
+        length = max(expected.hits + expected.substitutions + expected.deletions, 1)
+        assert report[metric.name] == pytest.approx(getattr(expected, metric.name))
+        for kind in ("substitutions", "insertions", "deletions"):
+            assert report[kind] == pytest.approx(getattr(expected, kind) / length)
+
+
+@pytest.mark.skipif(not LISTS.is_dir(), reason=f"no translations at {LISTS}; set RERANK_SHARED")
+def test_real_lists_have_jiwers_edits():
+    with gzip.open(LISTS / "dev.ref.gz", "rt", encoding="utf-8") as file:
+        references = [line.strip() for line in islice(file, 20)]
+    with gzip.open(LISTS / "dev.nbest.gz", "rt", encoding="utf-8") as file:
+        groups = groupby((line.split(" ||| ")[:2] for line in file), key=lambda pair: pair[0])
+        lists = [[text.strip() for _, text in group] for _, group in islice(groups, 20)]
+    for texts, reference in zip(lists, references, strict=True):
+        for metric, process in ((Wer(), jiwer.process_words), (Cer(), jiwer.process_characters)):
+            row, rows = metric.stats(encode(texts), encode([reference]))
+            for text, found in list(zip(texts, rows, strict=True))[::10]:
+                expected = process(reference, text)
+                counts = expected.substitutions, expected.insertions, expected.deletions
+                assert parts(found, row)[:3] == counts
+
+
+class TestSettings:
+    @pytest.mark.parametrize("cls", [Wer, Cer])
+    def test_lower_case(self, cls: type[EditRate]):
+        text, reference = encode(["Ein ÜBER Test"]), encode(["ein über test"])
+        row, rows = cls().stats(text, reference)
+        assert cls().gain(rows, row)[0] < 1
+        row, rows = cls(lowercase=True).stats(text, reference)
+        assert cls(lowercase=True).gain(rows, row)[0] == 1
+
+    @given(spaced())
+    def test_white_space_between_words_is_no_word_and_at_the_ends_no_character(self, text):
+        for metric, same in ((Wer(), " ".join(text.split())), (Cer(), text.strip())):
+            row, rows = metric.stats(encode([text]), encode([same]))
+            assert metric.correct(rows, row).tolist() == [True]
+
+    def test_bytes_that_are_no_utf8_are_characters(self):
+        row, rows = Cer().stats([b"a\xff\xfeb"], [b"a\xff\xc2b"])
+        assert parts(rows[0], row) == (1, 0, 0, 4)
+
+    def test_signatures_and_names(self):
+        assert Wer().signature == "wer|case:mixed|references:fewest edits|version:1"
+        assert Cer(lowercase=True).signature == "cer|case:lc|references:fewest edits|version:1"
+        assert metrics.get("wer")() == Wer()
+        assert metrics.get("cer")() == Cer()
+
+    def test_sums_of_any_shape_at_once(self):
+        row, rows = Wer().stats(encode(["a b", "a"]), encode(["a c"]))
+        assert Wer().scores(rows[:, np.newaxis] + np.zeros((2, 3, 4)), row).tolist() == [[0.5] * 3] * 2
+        assert Wer().scores(np.zeros(4), np.zeros(1)) == 0
+
+    def test_a_list_without_a_reference_is_an_error_with_its_place(self):
+        nbest = TextList("17", "x.nbest", 3, [b"a"], [3], np.zeros((1, 1)))
+        with pytest.raises(DataError, match=r"x\.nbest:3: list 17: found no reference"):
+            Wer().list_stats(nbest, [])

@@ -1,0 +1,120 @@
+"""The line of dense columns alone: which recipes have it, what it holds, and that it is fitted once a recipe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+import small_rankings
+from rich.console import Console
+
+from rerank.features.dense import free_values
+from rerank.learn.base import Weights
+from rerank.models import dense_line as module
+from rerank.models.dense_line import dense_line
+from rerank.models.predictions import choices
+from rerank.runs import pipeline, results
+from rerank.runs.corpora import Data
+from rerank.runs.evaluation import Selections, compare_runs
+from rerank.runs.report.table import plain_text, results_table
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_rankings.write_task(tmp_path_factory.mktemp("rankings"))
+
+
+def loaded(root: Path, workspace: Path, **changes: object) -> Data:
+    return Data.load(small_rankings.recipe(root, **changes), workspace / "rankings" / "any", ("test",))
+
+
+def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs and two seeds: fitted once, shown once, in the table, the report, and what compare takes."""
+    fits = []
+    monkeypatch.setattr(results, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
+    runs = [{"name": "vrda"}, {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}}]
+    directory = workspace / "rankings" / "shown"
+    found = pipeline.run(small_rankings.recipe(root, runs=runs, seeds=[1, 2]), directory)
+    assert fits == [1]
+    own = found["splits"]["test"]["logistic"]
+    assert found["splits"]["test"]["base"]["gain"] < own["gain"] <= found["splits"]["test"]["oracle"]["gain"]
+    assert found["significance"]["test"]["logistic_vs_base"]["difference"] > 0
+    assert set(found["logistic"]["weights"]) == {"base", "Dense|reward", "Dense|length"}
+    assert found["logistic"]["weights"]["Dense|reward"] > 0
+    table = plain_text(results_table(found, "test", wide=True))
+    assert table.count("dense columns alone") == 1
+    assert "dense columns alone" in (directory / "report.html").read_text()
+    stored = Selections.load(directory / "predictions" / "test.selections.npz")
+    assert stored.rows["logistic"].sum() / stored.reference.sum() == pytest.approx(own["gain"])
+    ((_, same),) = compare_runs(directory, directory, "logistic", "paired_bootstrap", 100, 1)
+    assert same["a"] == pytest.approx(own["gain"])
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(results_table(found, "test"))
+    assert "…" not in captured.get()
+
+
+def test_a_resumed_run_has_the_same_line(root: Path, workspace: Path) -> None:
+    recipe, directory = small_rankings.recipe(root), workspace / "rankings" / "resumed"
+    whole = pipeline.run(recipe, workspace / "rankings" / "whole")
+    pipeline.run(recipe, directory, stages=("train",))
+    assert "logistic" not in json.loads((directory / "metrics.json").read_text())["splits"]
+    again = pipeline.run(recipe, directory, resume=True)
+    assert small.without_clock(again) == small.without_clock(whole)
+
+
+def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:
+    one, several = (loaded(root, workspace, data={"shard_size": size}) for size in (100.0, 0.01))
+    found = [dense_line(data.training.corpus, data.table) for data in (one, several)]
+    assert several.training.corpus.count > 1
+    for each in found:
+        assert each is not None
+        np.testing.assert_allclose(each.weights.w, found[0].weights.w, rtol=1e-6)
+    chosen = choices(one.others["test"].corpus, found[0].weights)
+    assert np.array_equal(chosen, choices(several.others["test"].corpus, found[1].weights))
+
+
+def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
+    data = loaded(root, workspace, features={"set": "text", "templates": []})
+    found = dense_line(data.training.corpus, data.table)
+    assert found is not None
+    assert np.count_nonzero(found.weights.w) == data.training.corpus.free == 3 < data.training.corpus.width
+    part = data.others["test"].corpus.part(0)
+    scores = found.weights.base * part.base + free_values(part) @ found.weights.w[:3]
+    best = [int(a + np.argmax(scores[a:b])) for a, b in zip(part.lists[:-1], part.lists[1:], strict=True)]
+    assert choices(part, found.weights).tolist() == best
+
+
+def test_too_large_for_memory(
+    root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = loaded(root, workspace, data={"shard_size": 0.01})
+    corpus = data.training.corpus
+    monkeypatch.setattr(module, "LARGEST", 8 * 4 * corpus.candidate_count // 3)
+    found = dense_line(corpus, data.table)
+    assert found is not None
+    assert found.about["lists"] == -(-corpus.list_count // 3)
+    assert "every 3. list" in caplog.text
+
+
+def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:
+    root = small_rankings.write_task(tmp_path, dense=False)
+    words = {"set": None, "templates": ["TargetNGram"]}
+    found = pipeline.run(small_rankings.recipe(root, features=words), workspace / "rankings" / "none")
+    assert found["logistic"] is None
+    assert "logistic" not in found["splits"]["test"]
+    assert "dense columns alone" not in plain_text(results_table(found, "test"))
+    assert "logistic" not in json.loads((small_run / "metrics.json").read_text())["splits"]["test"]
+
+
+def test_weights_are_those_of_the_values_in_the_file(root: Path, workspace: Path) -> None:
+    data = loaded(root, workspace)
+    found = dense_line(data.training.corpus, data.table)
+    assert found is not None
+    names = [data.table.name(j) for j in range(data.table.free)]
+    raw = [found.about["weights"][name] for name in names]
+    np.testing.assert_allclose(raw, found.weights.w * data.table.scale)
+    assert isinstance(found.weights, Weights)

@@ -1,0 +1,93 @@
+"""What a model holds, against plain counts over its columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+
+from rerank.learn.base import Weights
+from rerank.learn.scoring import best, scores
+from rerank.metrics.base import chosen_rows
+from rerank.models.inspection import ablate, find_features, shares
+from rerank.models.model import Model
+from rerank.runs import pipeline
+from rerank.runs.corpora import dev_corpus
+
+
+@pytest.fixture(scope="module")
+def model(small_run: Path) -> Model:
+    return Model.load(small_run / "model")
+
+
+def weights_by_template(model: Model) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {name: [] for name in model.table.templates}
+    for j in range(model.table.width):
+        found[model.table.name(j).partition("|")[0]].append(float(model.weights["average"].w[j]))
+    return found
+
+
+def test_shares(model):
+    expected, entries = weights_by_template(model), shares(model, "average", 2)
+    assert {entry.template for entry in entries} == set(small.TEMPLATES)
+    total = sum(abs(w) for own in expected.values() for w in own)
+    for entry in entries:
+        own = expected[entry.template]
+        assert (entry.columns, entry.nonzero) == (len(own), sum(w != 0 for w in own))
+        assert entry.share == pytest.approx(sum(map(abs, own)) / total)
+        strongest = sorted((abs(w) for w in own if w), reverse=True)[:2]
+        assert [abs(w) for _, w in entry.strongest] == strongest
+        assert all(name.startswith(f"{entry.template}|") for name, _ in entry.strongest)
+    assert sum(entry.share for entry in entries) == pytest.approx(1.0)
+    assert [entry.share for entry in entries] == sorted((entry.share for entry in entries), reverse=True)
+    assert all(entry.strongest == [] for entry in shares(model, "average", 0))
+
+
+def test_shares_of_a_model_without_weights(model):
+    nothing = {name: Weights(np.zeros(model.table.width), 1.0) for name in ("last", "average")}
+    for entry in shares(replace(model, weights=nothing), "last", 5):
+        assert (entry.nonzero, entry.share, entry.strongest) == (0, 0.0, [])
+
+
+def test_find_features(model):
+    found = find_features(model, "average", "NP | → DT NN")
+    names = [model.table.name(j) for j in range(model.table.width)]
+    assert sorted(name for name, _ in found) == sorted(name for name in names if "NP | → DT NN" in name) != []
+    assert all(weight == model.weights["average"].w[names.index(name)] for name, weight in found)
+    assert [abs(weight) for _, weight in found] == sorted((abs(weight) for _, weight in found), reverse=True)
+    assert find_features(model, "average", "no such text") == []
+    assert len(find_features(model, "last", "")) == model.table.width
+
+
+def test_ablation_is_the_score_with_weights_set_to_zero(model, small_run):
+    lists, metric = dev_corpus(model, small_run)
+    corpus = lists.part(0)
+    whole, without = ablate(model, "average", lists, metric)
+    assert set(without) == set(small.TEMPLATES)
+    for template, score in {**without, "": whole}.items():
+        w = model.weights["average"].w.copy()
+        for j in range(w.size):
+            if model.table.name(j).startswith(f"{template}|"):
+                w[j] = 0.0
+        chosen = best(corpus, scores(corpus, Weights(w, model.weights["average"].base)))
+        rows = chosen_rows(corpus.stats, chosen).sum(axis=0)
+        assert score == metric.report(rows, corpus.reference.sum(axis=0))["f1"]
+    assert any(score != whole for score in without.values())
+
+
+def test_a_hashed_model_is_one_group(small_data, workspace):
+    recipe = small.recipe(small_data, features={"hash_bits": 8})
+    pipeline.run(recipe, workspace / "hashed")
+    model = Model.load(workspace / "hashed" / "model")
+    (entry,) = shares(model, "average", 1)
+    assert (entry.template, entry.columns, entry.share) == ("hashed", 256, 1.0)
+    assert entry.strongest[0][0].startswith("hashed|#")
+    lists, metric = dev_corpus(model, workspace / "hashed")
+    corpus = lists.part(0)
+    whole, without = ablate(model, "average", lists, metric)
+    base = chosen_rows(corpus.stats, best(corpus, corpus.base * model.weights["average"].base)).sum(axis=0)
+    assert without == {"hashed": metric.report(base, corpus.reference.sum(axis=0))["f1"]}
+    assert whole != without["hashed"]

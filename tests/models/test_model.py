@@ -1,0 +1,425 @@
+"""Models on disk: what is saved is loaded, and every damage is one message."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import random_corpus, run
+
+from rerank.base.errors import ModelError, RunError
+from rerank.features.table import FeatureTable, HashedTable
+from rerank.learn.base import Weights, learners
+from rerank.learn.base_weight import make_learner
+from rerank.learn.voting.votes import Votes
+from rerank.models.model import HEADER, Model, header_digest
+from rerank.models.predictions import vote_model
+from rerank.storage.strict_json import read_object
+
+CHANGED = "not the one that was saved"
+
+
+@pytest.fixture
+def directory(small_run: Path, tmp_path: Path) -> Path:
+    """A copy of a model that a test may damage."""
+    shutil.copytree(small_run / "model", tmp_path / "model")
+    return tmp_path / "model"
+
+
+def tiny() -> Model:
+    """A model of 16 hashed columns."""
+    weights = {name: Weights(np.arange(16.0), 0.5) for name in ("last", "average")}
+    return Model({}, {"learner": "perceptron"}, HashedTable(4, ("Rule",), {}), weights)
+
+
+def test_saved_and_loaded(directory, tmp_path):
+    model = Model.load(directory)
+    model.save(tmp_path / "again")
+    again = Model.load(tmp_path / "again")
+    assert small.files_of(tmp_path / "again") == small.files_of(directory)
+    assert (again.settings, again.about) == (model.settings, model.about)
+    for name in ("last", "average"):
+        assert np.array_equal(again.weights[name].w, model.weights[name].w)
+        assert again.weights[name].base == model.weights[name].base
+    assert set(again.state) == set(model.state) != set()
+    assert set(again.votes) == set(model.votes) == set(Votes._fields)
+
+
+def test_no_file_can_run_code(directory):
+    for path in directory.iterdir():
+        assert path.suffix in (".json", ".npy")
+        if path.suffix == ".npy":
+            assert not np.load(path, allow_pickle=False).dtype.hasobject
+
+
+def test_the_learning_state_is_optional(tmp_path):
+    tiny().save(tmp_path / "model")
+    model = Model.load(tmp_path / "model")
+    assert (model.state, model.votes) == ({}, {})
+    assert model.table.width == 16
+
+
+def test_a_failed_save_keeps_the_old_model(tmp_path):
+    tiny().save(tmp_path / "model")
+    before = small.files_of(tmp_path)
+    broken = replace(tiny(), about={"learner": object()})
+    with pytest.raises(TypeError):
+        broken.save(tmp_path / "model")
+    assert small.files_of(tmp_path) == before
+    with pytest.raises(RunError, match="cannot write"):
+        tiny().save(tmp_path / "model" / "model.json" / "below")
+
+
+FILES = [
+    "model.json", "table.json", "average.npy", "last.npy", "state_w.npy", "state_counts.npy", "table_hashes.npy",
+    "table_template.npy", "table_first.npy", "table_symbols.npy", "votes_first.npy", "votes_columns.npy",
+    "votes_value.npy", "votes_beta.npy", "votes_survived.npy",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("how", ["missing", "empty", "cut short", "one bit", "a directory"])
+def test_every_damaged_file_is_one_message(directory, name, how):
+    file = directory / name
+    if not file.exists() and name.startswith("state_"):
+        file = next(iter(sorted(directory.glob("state_*"))))
+    content = bytearray(file.read_bytes())
+    file.unlink()
+    if how == "a directory":
+        file.mkdir()
+    elif how != "missing":
+        content[len(content) // 2] ^= 1
+        file.write_bytes({"empty": b"", "cut short": bytes(content[:-20]), "one bit": bytes(content)}[how])
+    with pytest.raises(ModelError) as caught:
+        Model.load(directory)
+    assert str(caught.value).startswith(str(directory))
+    assert "\n" not in str(caught.value)
+    if how == "missing":
+        assert f"{file.name} is missing" in str(caught.value)
+
+
+def change(directory: Path, sign: bool, **entries: object) -> None:
+    """Change entries of model.json; with ``sign`` so that its digest fits."""
+    path = directory / "model.json"
+    header = json.loads(path.read_text()) | entries
+    if sign:
+        header["digest"] = header_digest(header)
+    path.write_text(json.dumps(header))
+
+
+def test_a_changed_header_is_refused(directory):
+    settings = json.loads((directory / "model.json").read_text())["settings"]
+    change(directory, False, settings=settings | {"features": {}})
+    with pytest.raises(ModelError, match=CHANGED):
+        Model.load(directory)
+
+
+def test_another_layout_of_the_same_header_is_no_change(directory):
+    change(directory, False)
+    assert Model.load(directory).about["learner"] in ("vrda", "perceptron")
+
+
+@pytest.mark.parametrize(
+    ("entries", "hint"),
+    [
+        ({"version": 99}, "format version 99; this program reads 1"),
+        ({"files": {"../model/last.npy": "0" * 64}}, "should match pattern"),
+        ({"files": {}}, "is no part of this model"),
+        ({"files": []}, "files: input should be a valid dictionary"),
+        ({"base": {}}, "its weights are average, last; expected those of model.json"),
+        ({"base": {"last": "x", "average": 1}}, "base.last: input should be a valid number"),
+        ({"settings": 5}, "settings: input should be a valid dictionary"),
+    ],
+)
+def test_headers_of_another_kind(directory, entries, hint):
+    change(directory, True, **entries)
+    with pytest.raises(ModelError, match=hint):
+        Model.load(directory)
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros(16, np.float32), np.zeros((16, 1))])
+def test_weights_that_do_not_fit_the_table(tmp_path, array):
+    replace(tiny(), weights={"last": Weights(np.zeros(16), 1.0), "average": Weights(array, 1.0)}).save(tmp_path / "m")
+    with pytest.raises(ModelError, match="differ in length or type"):
+        Model.load(tmp_path / "m")
+
+
+def test_no_model(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(ModelError, match=r"no model here: model.json is missing"):
+            Model.load(path)
+    with pytest.raises(ModelError, match="not a readable model"):
+        Model.load(tmp_path / "file")
+
+
+# Damage that is signed: every checksum is that of the changed files
+
+
+def seal(directory: Path) -> None:
+    """Write the checksums of the files as they are now."""
+    with suppress(ValueError):  # model.json is no JSON any more: nothing to sign
+        header = read_object(directory / HEADER)
+        names = header.get("files")
+        if isinstance(names, dict):
+            files = {name: directory / name for name in names if (directory / name).is_file()}
+            header["files"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+        header["digest"] = header_digest(header)
+        (directory / HEADER).write_text(json.dumps(header))
+
+
+CORPUS = random_corpus(3, lists=12, candidates=4, width=16)
+LEARNERS: list[dict[str, Any]] = [
+    {"name": "vrda"}, {"name": "tg", "theta": 0.5}, {"name": "arow"}, {"name": "lm-perc"}
+]  # fmt: skip
+
+
+def trained(spec: dict[str, Any]) -> Model:
+    """A model of 16 hashed columns with state and votes."""
+    learner = make_learner(spec)
+    ran = run(learner, CORPUS, 2)
+    weights = {"last": learner.last(ran.state), "average": learner.average(ran.state)}
+    recipe = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
+    about = {"learner": spec["name"], "epochs": 2, "training_data": ""}
+    votes = learner.votes(ran.log, CORPUS).arrays()
+    return Model(recipe, about, HashedTable(4, ("Rule",), {}), weights, ran.state._asdict(), votes)
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    root = tmp_path_factory.mktemp("originals")
+    paths = [root / spec["name"] for spec in LEARNERS]
+    for spec, path in zip(LEARNERS, paths, strict=True):
+        trained(spec).save(path)
+    return paths
+
+
+def use(model: Model) -> None:
+    """Everything that kernels do with a model."""
+    assert np.isfinite(vote_model(model, CORPUS)).all()
+    for weights in model.weights.values():
+        assert np.isfinite(weights.w).all()
+    spec = model.settings.get("learner", {})
+    if spec.get("name", "") in learners and model.state:
+        learner = make_learner(spec)
+        fresh = learner.init(16, CORPUS.candidate_count)
+        state = type(fresh)(**{name: array.copy() for name, array in model.state.items()})
+        run(learner, CORPUS, 1, state=state, first=2)
+
+
+def load_or_fail(directory: Path) -> Model | None:
+    """The model, or None where it is refused as one."""
+    try:
+        return Model.load(directory)
+    except ModelError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+        return None
+
+
+BYTES = st.one_of(st.integers(0, 255), st.sampled_from([0, 1, 0x7F, 0x80, 0xFF, ord("-"), ord("9"), ord('"')]))
+
+
+@settings(max_examples=120)
+@given(data=st.data(), sign=st.booleans())
+def test_no_bytes_harm_the_program(originals: list[Path], data: Any, sign: bool) -> None:
+    source = data.draw(st.sampled_from(originals))
+    directory = source.with_name("changed")
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(source, directory)
+    file = directory / data.draw(st.sampled_from(sorted(path.name for path in source.iterdir())))
+    content = bytearray(file.read_bytes())
+    for at, byte in data.draw(st.lists(st.tuples(st.integers(0, len(content) - 1), BYTES), min_size=1, max_size=4)):
+        content[at] = byte
+    kept = data.draw(st.integers(0, len(content)) | st.just(len(content)))
+    same = bytes(content[:kept]) == file.read_bytes()
+    file.write_bytes(content[:kept])
+    if sign:
+        seal(directory)
+    model = load_or_fail(directory)
+    if model is not None:
+        assert sign or same or file.name == HEADER  # white space, or another way to write a character
+        use(model)
+
+
+ODD = [
+    None, True, -1, 2**31, 2**63, 10**400, -0.0, 1e308, "", "\ud800", "../x", "a" * 10_000, [], {}, [[]], {"": 0},
+    {"name": "os:system"}, [1e400],
+]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value in a JSON document."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, entry in inner:
+        yield from places(entry, (*path, key))
+
+
+@settings(max_examples=120)
+@given(data=st.data())
+def test_no_value_of_a_header_harms_the_program(originals: list[Path], data: Any) -> None:
+    source = data.draw(st.sampled_from(originals))
+    directory = source.with_name("changed")
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(source, directory)
+    file = directory / data.draw(st.sampled_from([HEADER, "table.json"]))
+    document = json.loads(file.read_text())
+    *way, last = data.draw(st.sampled_from([place for place in places(document) if place and place[0] != "digest"]))
+    node = document
+    for key in way:
+        node = node[key]
+    if data.draw(st.booleans()) and isinstance(node, dict):
+        del node[last]
+    else:
+        node[last] = data.draw(st.sampled_from(ODD))
+    file.write_text(json.dumps(document))
+    seal(directory)
+    model = load_or_fail(directory)
+    if model is not None:
+        use(model)
+
+
+def npy(name: str, make: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], Any]:
+    """Damage: another array."""
+    return lambda directory: np.save(directory / f"{name}.npy", make(np.load(directory / f"{name}.npy")))
+
+
+def at(index: int, value: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """Another value at one place."""
+
+    def make(array: np.ndarray) -> np.ndarray:
+        array.flat[index] = value
+        return array
+
+    return make
+
+
+def header(**entries: Any) -> Callable[[Path], Any]:
+    return lambda directory: change(directory, True, **entries)
+
+
+def add(name: str) -> Callable[[Path], Any]:
+    """Damage: one more array that the header names."""
+
+    def damage(directory: Path) -> None:
+        np.save(directory / name, np.zeros(3))
+        files = read_object(directory / HEADER)["files"]
+        change(directory, True, files=files | {name: ""})
+
+    return damage
+
+
+SIGNED: list[tuple[Callable[[Path], Any], str]] = [
+    (npy("last", at(2, np.nan)), "last.npy holds weights that are not finite"),
+    (npy("average", at(0, np.inf)), "average.npy holds weights that are not finite"),
+    (npy("last", lambda a: a[:, None]), "differ in length or type"),
+    (npy("last", lambda a: a.astype("f4")), "differ in length or type"),
+    (npy("votes_first", at(1, -1)), "votes: an array is out of order or out of range"),
+    (npy("votes_first", at(1, 2**62)), "votes: an array is out of order or out of range"),
+    (npy("votes_first", lambda a: a[:-1]), "votes: first has"),
+    (npy("votes_first", lambda a: a.astype("i4")), "votes: first is int32 of 1 axes; expected int64"),
+    (npy("votes_columns", at(0, 16)), "votes: an array is out of order or out of range"),
+    (npy("votes_columns", at(0, -1)), "votes: an array is out of order or out of range"),
+    (npy("votes_value", at(0, np.nan)), "votes: value holds numbers that are not finite"),
+    (npy("votes_survived", at(0, -1)), "votes: an array is out of order or out of range"),
+    (npy("votes_scale", at(0, -1)), "votes: an array is out of order or out of range"),
+    (npy("votes_beta", lambda a: a.reshape(1, -1)), "votes: beta is float64 of 2 axes"),
+    (npy("votes_beta", lambda a: a[:-1]), "votes: beta has"),
+    (npy("state_s", lambda a: a[:-1]), r"state_s.npy is float64 \(15,\); expected float64 \(16,\)"),
+    (npy("state_s", lambda a: a.astype("i8")), "state_s.npy is int64"),
+    (npy("state_s", at(0, np.nan)), "state_s.npy holds numbers that are not finite"),
+    (npy("state_counts", at(0, -1)), "state_counts.npy holds counts that are none"),
+    (npy("state_counts", at(4, 3)), "its state was trained with 3 free columns, its table has 0"),
+    (add("votes_more.npy"), "its votes are"),
+    (add("state_more.npy"), "its state has"),
+    (add("more.npy"), "its weights are average, last, more"),
+    (header(about={"learner": "vrda"}), "its provenance lacks training_data and epochs"),
+    (header(about={"epochs": -1}), "about.epochs: input should be greater than or equal to 0"),
+    (header(settings={"name": "x"}), "its settings are no recipe of this program: task"),
+    (
+        header(settings={"name": "x", "task": "parse", "features": {"hash_bits": 5}, "learner": {"name": "vrda"}}),
+        "its settings have features.hash_bits: 5, its table 4",
+    ),
+    (header(settings={"name": "x", "task": "parse", "lerner": 1}), "lerner: unknown setting; did you mean learner"),
+    (header(base={"last": 1.0, "average": 10**400}), "base.average"),
+    (header(files={"last.npy/../last.npy": "0" * 64}), "string should match pattern"),
+    (header(files={"/etc/passwd": "0" * 64}), "string should match pattern"),
+    (header(more=1), "more: extra inputs are not permitted"),
+    (header(version=True), "format version True|input should be a valid integer"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), SIGNED)
+def test_content_that_does_not_fit(
+    originals: list[Path], tmp_path: Path, damage: Callable[[Path], Any], message: str
+) -> None:
+    shutil.copytree(originals[0], tmp_path / "m")
+    damage(tmp_path / "m")
+    if "pattern" not in message:
+        seal(tmp_path / "m")
+    with pytest.raises(ModelError, match=message):
+        Model.load(tmp_path / "m")
+
+
+def test_links_and_further_files(directory: Path, tmp_path: Path) -> None:
+    (directory / "notes.txt").write_text("mine")
+    with pytest.raises(ModelError, match=r"notes.txt is no part of this model; remove it"):
+        Model.load(directory)
+    (directory / "notes.txt").rename(directory / ".notes")
+    Model.load(directory)
+    for name in ("last.npy", HEADER):
+        (directory / name).rename(tmp_path / name)
+        os.symlink(tmp_path / name, directory / name)
+        with pytest.raises(ModelError, match=r"last.npy is no plain file|model.json is a link"):
+            Model.load(directory)
+        (directory / name).unlink()
+        (tmp_path / name).rename(directory / name)
+    os.symlink(directory, tmp_path / "link")
+    Model.load(tmp_path / "link")
+
+
+def test_loading_imports_nothing(directory: Path) -> None:
+    """Parts of the user's own are named by import path; they are imported where they are used."""
+    stored = read_object(directory / HEADER)["settings"]
+    changed = {**stored, "learner": {"name": "no_such_module:Learner"}}
+    changed["features"] = {**stored["features"], "user": {"x": "no_such_module:feature"}}
+    change(directory, True, settings=changed)
+    assert Model.load(directory).settings["learner"]["name"] == "no_such_module:Learner"
+
+
+def test_hashes_of_features_are_as_documented(directory: Path) -> None:
+    """The arithmetic of docs/models.md, from the texts of a table."""
+    word = 2**64 - 1
+
+    def mix(z: int) -> int:
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & word
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & word
+        return z ^ z >> 31
+
+    def text_hash(text: str) -> int:
+        h = 0xCBF29CE484222325
+        for byte in text.encode():
+            h = (h ^ byte) * 0x100000001B3 & word
+        return mix(h) or 1
+
+    table = Model.load(directory).table
+    assert isinstance(table, FeatureTable)
+    for j in range(0, table.width, 7):
+        h = text_hash(table.templates[table.template[j]])
+        for symbol in table.symbols[table.first[j] : table.first[j + 1]].tolist():
+            assert text_hash(table.texts[symbol]) == symbol
+            h = (h ^ symbol) * 0xBF58476D1CE4E5B9 & word
+            h = (h ^ h >> 32) * 0x94D049BB133111EB & word
+        assert h | 1 == table.hashes[j]

@@ -1,0 +1,339 @@
+"""The documentation is true where a program can tell: links, settings, parts, names, recipes, commands, snippets."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+from reference_texts import EIN_MANN, extracted
+from rendered_features import names_of, parsed
+from typer.main import get_command
+
+from rerank.base.errors import RecipeError
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401 - they register their commands
+from rerank.cli.application import app
+from rerank.data.corpus import Corpus
+from rerank.data.symbols import SymbolTable
+from rerank.features.extract import Extractor
+from rerank.features.sets import SETS
+from rerank.features.template import make_template, templates
+from rerank.learn.base import learners
+from rerank.learn.losses import LOSSES
+from rerank.metrics.base import metrics
+from rerank.metrics.text import TextMetric
+from rerank.readers import base
+from rerank.recipes.recipe import Recipe, load_recipe
+from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs import pipeline
+from rerank.runs.stages import epoch_lines, stage_lines
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    page.relative_to(ROOT)
+    for pattern in ("*.md", "docs/*.md", "data/*.md", "benchmarks/*.md", "recipes/**/*.md")
+    for page in ROOT.glob(pattern)
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# file: (\w+)\.py\n")
+
+
+def text_of(page: str | Path) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def fences(page: str | Path, language: str) -> list[str]:
+    """The blocks of a language, in order."""
+    return [body for kind, body in FENCE.findall(text_of(page)) if kind == language]
+
+
+def all_fences(language: str) -> Iterator[Any]:
+    """Every block of a language in all pages."""
+    for page in PAGES:
+        for number, body in enumerate(fences(page, language), start=1):
+            yield pytest.param(body, id=f"{page}#{number}")
+
+
+def anchors(page: Path) -> set[str]:
+    """What headings can be linked as: lower case, punctuation gone, spaces as hyphens."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text_of(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+# Links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text_of(page)))
+    for link in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), f"{page}: {link}"
+        assert not anchor or anchor in anchors(path), f"{page}: {link}: no such heading"
+
+
+# Everything that has a name is in its page
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """The dotted keys of a settings class."""
+    for name, entry in model.model_fields.items():
+        sections = [part for part in (entry.annotation, *get_args(entry.annotation)) if isinstance(part, type)]
+        inner = next((part for part in sections if issubclass(part, BaseModel)), None)
+        if inner is None:
+            yield prefix + name
+        else:
+            yield from keys(inner, f"{prefix}{name}.")
+
+
+SETTINGS = [
+    *(("docs/recipes.md", key) for key in dict.fromkeys([*keys(Recipe), *keys(TextRecipe)])),
+    *(
+        ("docs/classification.md", key)
+        for key in keys(ClassificationRecipe)
+        if not key.startswith(("data.sets.", "figures."))
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "key"), SETTINGS)
+def test_every_setting_is_described(page: str, key: str) -> None:
+    assert re.search(rf"^\| (`[\w.]+`, )*`{re.escape(key)}`[ ,]", text_of(page), re.MULTILINE)
+
+
+PARTS = [
+    *(("docs/features.md", name, cls) for name, cls in templates),
+    *(("docs/learners.md", name, cls) for name, cls in learners),
+    *(("docs/formats.md", name, cls) for name, cls in base.readers),
+    *(("docs/metrics.md" if issubclass(cls, TextMetric) else "docs/formats.md", name, cls) for name, cls in metrics),
+]
+
+
+@pytest.mark.parametrize(("page", "name", "cls"), PARTS, ids=lambda value: value if isinstance(value, str) else "")
+def test_every_part_is_described_with_its_options(page: str, name: str, cls: type) -> None:
+    text = text_of(page)
+    assert re.search(rf"`{name}`|^### (.* )?{name}\b", text, re.MULTILINE | re.IGNORECASE) or f"name: {name}" in text
+    for option in dataclasses.fields(cls):
+        assert re.search(rf"`{option.name}(=\w+)?`", text), option.name
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_every_loss_is_described(loss: str) -> None:
+    assert f"| `{loss}` |" in text_of("docs/learners.md")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_the_losses_that_a_learner_takes_are_those_of_the_table(name: str) -> None:
+    cls, text = learners.get(name), text_of("docs/learners.md")
+    options: dict[str, Any] = {option.name: option.default for option in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    (head,) = re.findall(r"^\| learner (\|.*`.*) default \|$", text, re.MULTILINE)
+    kinds = re.findall(r"`(\w+)`", head)
+    assert set(kinds) == set(LOSSES)
+    expected = []
+    if "loss" in options:
+        answers = []
+        for loss in kinds:
+            try:
+                cls(loss=loss)  # type: ignore[call-arg]
+                answers.append("yes")
+            except RecipeError:
+                answers.append("no")
+        expected = [f" {' | '.join(answers)} | `{options['loss']}` |"]
+    assert re.findall(rf"^\| (?=[^|]*`{name}`)[^|]*\|((?: (?:yes|no) \|)+ `\w+` \|)$", text, re.MULTILINE) == expected
+
+
+@pytest.mark.parametrize("name", sorted(SETS))
+def test_every_set_is_described_with_its_size(name: str) -> None:
+    assert f"| `{name}` | {len(SETS[name])} |" in text_of("docs/features.md")
+
+
+@pytest.mark.parametrize(("what", "reason"), re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or ""))
+def test_every_reason_for_a_bad_list_or_candidate_is_described(what: str, reason: str) -> None:
+    rows = [line for line in text_of("docs/formats.md").splitlines() if f"`{reason}`" in line]
+    assert any(f"bad {what}" in row for row in rows)
+
+
+# Example names are what the templates give
+
+LISTS = (
+    "(S1 (S (NP (DT The) (NN woman)) (VP (VBD ate) (NP (DT the) (NN soup)) (PP (IN with) "
+    "(NP (NP (DT a) (NN spoon)) (CC and) (NP (DT a) (JJ small) (NN fork))))) (. .)))",
+    "(S1 (S (NP (DT The) (NN man)) (VP (VBD said) (SBAR (IN that) (S (NP (NNS dogs)) (VP (VBP bark))))) (. .)))",
+    "(S1 (S (NP (DT The) (NN woman)) (VP (VBD ate) (NP (DT the) (NN soup))) (. .)))",
+)
+EXAMPLES = [
+    example.replace("\\|", "|")
+    for line in text_of("docs/features.md").splitlines()
+    for example in re.findall(r"\| `((?:\\\||[^|`])*)` \|$", line)
+    if line.startswith("| `") and "\\|" in example
+]
+
+
+def test_every_template_has_an_example() -> None:
+    assert {make_template(example.partition("|")[0]).kind for example in EXAMPLES} == set(templates.names())
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_names_are_real(example: str) -> None:
+    template = make_template(example.partition("|")[0])
+    if template.content == "texts":
+        assert example in {name for features in extracted([template.name], EIN_MANN) for name in features}
+        return
+    extractor = Extractor([template], SymbolTable(), centred=False)
+    found = set()
+    for tree in LISTS:
+        trees = parsed([tree, "(X (Y z))"], extractor.symbols)
+        found |= set(names_of(extractor.features(trees, np.array([-0.75, 0.0])), extractor))
+    assert {name.rstrip() for name in found} >= {example}
+
+
+# Commands
+
+
+def commands() -> Iterator[Any]:
+    """Every call of the program in a block of shell lines."""
+    for page in PAGES:
+        for line in "".join(fences(page, "sh")).splitlines():
+            for call in re.split(r" \| ", line.partition("   #")[0]):
+                if call.startswith("rerank "):
+                    yield pytest.param(shlex.split(call)[1:], id=f"{page}: {call}")
+
+
+@pytest.mark.parametrize("arguments", list(commands()))
+def test_commands_and_their_options_exist(arguments: list[str]) -> None:
+    group: Any = get_command(app)
+    assert arguments[0] in group.commands
+    group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+
+
+# Recipes, results and snippets
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory like a checkout after ``make quickstart``, the model trained on the few lists of dev."""
+    directory = tmp_path_factory.mktemp("docs")
+    for name in ("data", "recipes"):
+        (directory / name).symlink_to(ROOT / name)
+    for page in PAGES:
+        for body in fences(page, "python"):
+            if named := FILE.match(body):
+                (directory / f"{named[1]}.py").write_text(body, encoding="utf-8")
+    small = ["data.train=dev", "training.epochs=2", "features.min_lists=2", "examples=1"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        pipeline.run(load_recipe("recipes/quickstart.yaml", small), Path("runs/quickstart"))
+    return directory
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/serving.md"])
+def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks marked ``python`` run one after the other; fragments would be marked ``py``."""
+    monkeypatch.chdir(workspace)
+    names: dict[str, Any] = {"__name__": page}
+    bodies = fences(page, "python")
+    assert bodies
+    for number, body in enumerate(bodies, start=1):
+        exec(compile(body, f"{page}#{number}", "exec"), names)
+
+
+CHECK = """
+import sys
+from rerank.classification.recipe import ClassificationRecipe
+from rerank.extraction.content import content_of
+from rerank.runs.pipeline import check
+from rerank.recipes.recipe import load_recipe
+from rerank.recipes.text_recipe import TextRecipe
+for path in sys.argv[1:]:
+    recipe = load_recipe(path, ["data.root=data/quickstart"])
+    if isinstance(recipe, ClassificationRecipe):
+        recipe.data.named_sets("one"), recipe.expand()  # the files are the reader's own
+    elif isinstance(recipe, TextRecipe):
+        content_of(recipe), recipe.expand()
+    else:
+        check(recipe)
+"""
+EXTEND = """
+from rerank.extraction.extraction import extract_training
+from rerank.recipes.recipe import Recipe
+
+features = {"set": None, "templates": ["mytemplates:Nesting(k=3)"], "user": {"nouns": "myfeatures:noun_runs"}}
+data = {"root": "data/quickstart", "train": "dev"}
+extracted, table = extract_training(Recipe.model_validate({"name": "own", "data": data, "features": features}))
+names = {table.name(column) for column in range(table.width)}
+assert {"nouns|longest", "nouns|NP 2", "Nesting(k=3)|NP 2"} <= names, names
+"""
+
+
+def in_workspace(workspace: Path, code: str, *arguments: str) -> None:
+    """Run ``code`` in a process of its own: the modules of the pages change tables of the program."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(workspace)])}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_recipes_in_the_pages_are_valid(workspace: Path) -> None:
+    paths = []
+    for number, entry in enumerate(all_fences("yaml")):
+        path = workspace / f"recipe{number}.yaml"
+        path.write_text(entry.values[0], encoding="utf-8")
+        paths.append(path.name)
+    assert len(paths) > 5
+    in_workspace(workspace, CHECK, *paths)
+
+
+def test_templates_of_ones_own_work_as_described(workspace: Path) -> None:
+    in_workspace(workspace, EXTEND)
+
+
+def test_what_a_run_leaves_is_described(workspace: Path) -> None:
+    text, results = text_of("docs/recipes.md"), workspace / "runs" / "quickstart"
+    for path in results.iterdir():
+        assert f"`{path.name}" in text, path.name
+    found = json.loads((results / "metrics.json").read_text(encoding="utf-8"))
+    epoch, stages = epoch_lines(results / "history.jsonl")[0], stage_lines(results / "history.jsonl")
+    for key in {key for line in stages for key in line}:
+        assert f"`{key}`" in text_of("docs/operation.md"), key
+    assert {line["stage"] for line in stages} == set(found["stages"])
+    corpus = found["corpora"]["test"]
+    described: list[dict[str, Any]] = [epoch, found["training"], found["splits"]["test"], found["runs"][0]]
+    described += [found["splits"]["test"]["base"], found["significance"]["test"], found["features"]]
+    for key in {key for mapping in described for key in mapping} | set(corpus) | set(corpus["statistics"]):
+        assert f"`{key}`" in text or key == "signature", key
+    for key in found:
+        assert re.search(rf"^\| .*`{key}[.`]", text, re.MULTILINE), key
+
+
+def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:
+    text = text_of("docs/formats.md") + text_of("docs/models.md")
+    for path in (workspace / "runs" / "quickstart" / "model").iterdir():
+        general = re.sub(r"^state_\w+", "state_*", path.name)
+        assert f"`{general}`" in text, path.name
+    for field in dataclasses.fields(Corpus):
+        assert f"`{field.name}.npy`" in text or field.name in ("width", "about", "free")
+
+
+def test_the_diff_of_a_learner_is_that_of_the_files() -> None:
+    """Every block of added lines in the page stands in the file that it names."""
+    page = (ROOT / "docs" / "adding-a-learner.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```diff\n--- [^\n]*\n\+\+\+ b/(\S+)\n@@[^\n]*\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    for path, lines in blocks:
+        added = [line[1:] for line in lines.splitlines() if line.startswith("+")]
+        assert added
+        assert "\n".join(added).strip() in (ROOT / path).read_text(encoding="utf-8"), path

@@ -1,0 +1,198 @@
+"""The speech and language-model examples: what the files hold, and that the scripts make them."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rerank.readers.base import read_lists
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.text_list import TextList
+
+DATA = Path(__file__).parents[2] / "data"
+SPLITS = ("train", "dev", "test")
+README = (DATA / "README.md").read_text(encoding="utf-8")
+
+
+def lists_of(kind: str, split: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress((DATA / kind / f"{split}.jsonl.gz").read_bytes()).splitlines()]
+
+
+def edits(one: list[str], two: list[str]) -> int:
+    """Fewest words to be put in, left out or replaced."""
+    row = list(range(len(two) + 1))
+    for i, word in enumerate(one, start=1):
+        last, row[0] = row[0], i
+        for j, other in enumerate(two, start=1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (word != other))
+    return row[-1]
+
+
+def module(name: str) -> ModuleType:
+    sys.path.insert(0, str(DATA))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(DATA))
+
+
+@pytest.fixture(scope="module")
+def asr() -> dict[str, list[dict[str, Any]]]:
+    return {split: lists_of("asr", split) for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def llm() -> dict[str, list[dict[str, Any]]]:
+    return {split: lists_of("llm", split) for split in SPLITS}
+
+
+@pytest.mark.parametrize("kind", ["asr", "llm"])
+def test_the_files_are_small_and_hold_neither_time_nor_name(kind: str) -> None:
+    paths = sorted((DATA / kind).iterdir())
+    assert [path.name for path in paths] == sorted(f"{split}.jsonl.gz" for split in SPLITS)
+    assert sum(path.stat().st_size for path in paths) <= 200_000
+    assert all(path.read_bytes()[:8] == b"\x1f\x8b\x08" + bytes(5) for path in paths)
+
+
+@pytest.mark.parametrize(("kind", "options"), [("asr", {}), ("llm", {"base": "logprob"})])
+def test_the_reader_takes_them(kind: str, options: dict[str, Any]) -> None:
+    names = {"asr": ("score", "acoustic", "lm"), "llm": ("logprob", "reward", "process", "gain")}[kind]
+    for split in SPLITS:
+        for nbest in read_lists(JsonlReader(**options), DATA / kind / f"{split}.jsonl.gz"):
+            assert isinstance(nbest, TextList)
+            assert (nbest.names, nbest.sparse, len(nbest.references)) == (names, None, 1)
+            assert list(nbest.base) == sorted(nbest.base, reverse=True), nbest.id
+            assert (nbest.source is None) == (kind == "asr")
+
+
+@pytest.mark.parametrize("kind", ["asr", "llm"])
+def test_no_input_comes_twice(kind: str) -> None:
+    key = {"asr": "reference", "llm": "source"}[kind]
+    assert max(Counter(item[key] for split in SPLITS for item in lists_of(kind, split)).values()) == 1
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_figures_of_the_speech_example(asr: dict[str, list[dict[str, Any]]], split: str) -> None:
+    sums = np.zeros(3)
+    words = candidates = 0
+    for item in asr[split]:
+        said = item["reference"].split()
+        errors = [edits(entry["text"].split(), said) for entry in item["candidates"]]
+        sums += errors[0], min(errors), sum(errors) / len(errors)
+        words, candidates = words + len(said), candidates + len(errors)
+        assert len({entry["text"] for entry in item["candidates"]}) == len(errors) <= 20
+    base, oracle, chance = 100 * sums / words
+    assert 18 < base < 26
+    assert oracle < 10
+    assert chance > base + 5
+    row = f"| {split} | {len(asr[split])} | {candidates:,} | {base:.1f} | {oracle:.1f} | {chance:.1f} |"
+    assert row in README
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_figures_of_the_language_model_example(llm: dict[str, list[dict[str, Any]]], split: str) -> None:
+    gains = [[entry["gain"] for entry in item["candidates"]] for item in llm[split]]
+    assert {len(one) for one in gains} == {8}
+    assert all(0 <= gain <= 1 for one in gains for gain in one)
+    base, oracle, chance = (
+        float(np.mean([one[0] for one in gains])), float(np.mean([max(one) for one in gains])), float(np.mean(gains)),
+    )  # fmt: skip
+    assert base < chance < oracle - 0.3
+    row = f"| {split} | {len(gains)} | {8 * len(gains):,} | {base:.2f} | {oracle:.2f} | {chance:.2f} |"
+    assert row in README
+
+
+def test_the_base_score_of_the_speech_example_is_the_weighted_sum(asr: dict[str, list[dict[str, Any]]]) -> None:
+    weight = module("make_asr").LM_WEIGHT
+    for item in asr["dev"]:
+        for entry in item["candidates"]:
+            total = entry["features"]["acoustic"] + weight * entry["features"]["lm"]
+            assert entry["score"] == pytest.approx(total, abs=0.0051)
+
+
+def test_the_search_finds_the_best_path_there_is() -> None:
+    """All paths of small networks, one by one."""
+    script, language, draw = module("make_asr"), module("asr_language"), module("example_files").Draw("paths")
+    model = script.Bigrams([language.sentence(draw) for _ in range(20)], 50)
+    for number in range(20):
+        words = language.sentence(draw)[:4]
+        network = script.hear(words, language.confusions(), module("example_files").Draw(f"network {number}"))
+        paths: list[tuple[list[str], int]] = [([], 0)]
+        for options in network:
+            paths = [(said + list(more), cost + added) for said, cost in paths for more, added in options]
+        ranked: dict[str, float] = {}
+        for said, cost in paths:
+            marked = ["<s>", *said, "</s>"]
+            spoken = sum(model.cost(a, b) for a, b in pairwise(marked))
+            total = round(cost + script.LM_WEIGHT * spoken, 6)
+            ranked[" ".join(said)] = min(total, ranked.get(" ".join(said), total))
+        found = script.decode(network, model)
+        totals = [round(acoustic + script.LM_WEIGHT * spoken, 6) for _, acoustic, spoken in found]
+        assert totals == sorted(totals)
+        assert totals[0] == min(ranked.values())
+        assert all(ranked[text] == total for (text, _, _), total in zip(found, totals, strict=True))
+
+
+def test_the_grader() -> None:
+    tasks = module("llm_tasks")
+    task = tasks.Task("what does it cost ?", "12", ("13",), "euros")
+    answers = {
+        "12 euros .": 1.0,
+        "12 .": 0.8,
+        "13 euros .": 0.4,
+        "maybe it is 12 euros .": 0.8,
+        "12 euros . 12 euros .": 0.8,
+        "12 euros": 0.0,
+        tasks.REFUSALS[0]: 0.0,
+        "": 0.0,
+    }
+    assert {text: tasks.grade(task, text) for text in answers} == answers
+    plain = tasks.Task("sort .", "1 , 2", ("2 , 1",), "")
+    assert tasks.grade(plain, "2 , 1 .") == 0.4
+    assert tasks.grade(plain, "1 , 2 . i hope this helps you a lot .") == 0.8
+
+
+def test_wrong_answers_are_wrong() -> None:
+    tasks, draw = module("llm_tasks"), module("example_files").Draw("wrong")
+    for _ in range(300):
+        task = draw.one(tasks.TASKS)(draw)
+        assert task.wrong
+        for text in task.wrong:
+            assert f" {task.answer} " not in f" {text} "
+
+
+@pytest.mark.parametrize("kind", ["asr", "llm"])
+def test_the_script_makes_the_shipped_lists(kind: str) -> None:
+    """The first of each split; for the first split that is what the file starts with."""
+    script = module(f"make_{kind}")
+    made = script.make_splits(1, {"train": 25})
+    assert made["train"] == lists_of(kind, "train")[:25]
+
+
+@pytest.mark.parametrize("kind", ["asr", "llm"])
+def test_the_command_writes_the_same_bytes_each_time(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = module(f"make_{kind}")
+    monkeypatch.setattr(script, "SIZES", {"train": 5, "dev": 2})
+    for name, seed in {"one": "7", "same": "7", "other": "8"}.items():
+        script.main(["--output", str(tmp_path / name), "--seed", seed])
+    one, same, other = (
+        {p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "same", "other")
+    )
+    assert one == same
+    assert all(one[name] != other[name] for name in one)
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(SystemExit):
+        script.main(["--output", str(tmp_path / "file")])
+    assert "choose another --output" in capsys.readouterr().err

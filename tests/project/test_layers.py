@@ -1,0 +1,134 @@
+"""Imports only point down, and there is no cycle: read off the sources."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from rerank.kernels.sources import CLASSIFICATION, EXTRACTION, TRAINING
+
+PACKAGE = Path(__file__).parents[2] / "rerank"
+
+# From the ground up; a module may import its own layer (without cycles) and those before it.
+LAYERS = [
+    {"__init__", "base"},
+    {"storage"},
+    {"kernels"},
+    {"engines"},
+    {"data"},
+    {"readers", "features", "metrics"},
+    {"learn"},
+    {"recipes"},
+    {"extraction"},
+    {"models"},
+    {"runs", "estimators"},
+    {"classification"},
+    {"cli"},
+    {"__main__"},
+]
+LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in known else node.module)
+    return {name for name in found if name in known}
+
+
+def top(name: str) -> str:
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+GRAPH = {name: imports(path, modules()) for name, path in modules().items()}
+
+
+@pytest.mark.parametrize("name", sorted(GRAPH))
+def test_imports_point_down(name: str) -> None:
+    assert top(name) in LEVEL, f"give {top(name)} a place in LAYERS"
+    for target in GRAPH[name]:
+        if target != "rerank":
+            assert LEVEL[top(target)] <= LEVEL[top(name)], f"{name} imports {target}"
+
+
+def test_no_cycles() -> None:
+    done: set[str] = set()
+
+    def visit(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, f"cycle: {' -> '.join((*path[path.index(name) :], name))}"
+        if name not in done:
+            # A package's own __init__ may register its modules; that is no dependency of theirs on it.
+            for target in GRAPH[name]:
+                if not name.startswith(f"{target}."):
+                    visit(target, (*path, name))
+            done.add(name)
+
+    for name in GRAPH:
+        visit(name, ())
+
+
+def test_kernels_know_nothing_of_files_or_printing() -> None:
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(d, ast.Name) and d.id == "kernel" for d in node.decorator_list
+            ):
+                calls = {n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+                assert not calls & {"open", "print", "input"}, f"{name}.{node.name}"
+
+
+# What shows, stores, schedules or describes: no number depends on it.
+NEUTRAL = (
+    "base", "storage", "kernels.cache", "kernels.sources", "engines", "recipes", "models.model", "models.provenance",
+    "runs.evaluation", "runs.report",
+)  # fmt: skip
+
+
+def neutral(name: str) -> bool:
+    return any(f"{name}.".startswith(f"rerank.{part}.") for part in NEUTRAL)
+
+
+@pytest.mark.parametrize(
+    ("roots", "parts"),
+    [
+        (["rerank.extraction.extraction"], EXTRACTION),
+        (["rerank.runs.training", "rerank.runs.mert"], TRAINING),
+        (["rerank.classification.experiment"], CLASSIFICATION),
+    ],
+)
+def test_what_decides_results_is_named(roots: list[str], parts: tuple[str, ...]) -> None:
+    known, waiting, found = modules(), list(roots), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in found or neutral(name):
+            continue
+        found.add(name)
+        waiting += GRAPH[name]
+        path = known[name].relative_to(PACKAGE).as_posix()
+        package = path.endswith("__init__.py")  # what holds no code but what it imports
+        assert package or any(path == part or path.startswith(f"{part}/") for part in parts), name
+    for part in parts:
+        assert (PACKAGE / part).exists(), part
+
+
+def test_the_top_is_seen_at_once() -> None:
+    entries = [path for path in PACKAGE.iterdir() if path.is_file() or any(path.glob("*.py"))]
+    assert len(entries) <= 18
+    for folder in (path for path in PACKAGE.rglob("*") if path.is_dir() and any(path.glob("*.py"))):
+        assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder

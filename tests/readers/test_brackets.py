@@ -1,0 +1,122 @@
+"""Files of trees: every tree with its line, whatever the white space and the chunks."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import nltk
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_trees import naive_split, printed, spaces, trees
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.readers.streams import InputStream
+from rerank.readers.trees import brackets
+from rerank.readers.trees.brackets import read_trees
+from rerank.readers.trees.trees import parse_brackets, to_nltk
+
+PRETTY = b"""( (S (NP-SBJ (PRP It))
+     (VP (VBD rained)) (. .)))
+
+( (NP (NN Art)))
+"""
+
+
+def write(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "gold.mrg"
+    path.write_bytes(data)
+    return path
+
+
+def test_pretty_printed_and_one_a_line(tmp_path: Path) -> None:
+    first, second = read_trees(write(tmp_path, PRETTY))
+    assert first == (PRETTY[: PRETTY.index(b"\n\n")], 1)
+    assert second == (b"( (NP (NN Art)))", 4)
+    lines = b"(NN a)\n(NN b)\r\n\r\n  (NN c)"
+    assert list(read_trees(write(tmp_path, lines))) == [(b"(NN a)", 1), (b"(NN b)", 2), (b"(NN c)", 4)]
+    assert list(read_trees(write(tmp_path, b"(NN a)(NN b) (NN c)"))) == [(b"(NN a)", 1), (b"(NN b)", 1), (b"(NN c)", 1)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.lists(trees(8), max_size=5), st.integers(4, 40))
+def test_random_trees_white_space_and_chunks(data: st.DataObject, expected: list[nltk.Tree], chunk: int) -> None:
+    text = data.draw(spaces(0)) + "".join(data.draw(printed(tree)) + data.draw(spaces(0)) for tree in expected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brackets, "open_stream", lambda path: InputStream(io.BytesIO(text.encode()), path))
+        found = list(read_trees("file", chunk=chunk))
+    assert [(text.decode(), line) for text, line in found] == naive_split(text)
+    symbols = SymbolTable()
+    parsed = parse_brackets([text for text, _ in found], symbols)
+    assert [to_nltk(parsed, t, symbols) for t in range(len(found))] == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"\n \r\n\t", b"\xef\xbb\xbf\n"])
+def test_files_without_trees(tmp_path: Path, data: bytes) -> None:
+    assert list(read_trees(write(tmp_path, data))) == []
+
+
+def test_byte_order_mark_and_compression(tmp_path: Path) -> None:
+    path = write(tmp_path, gzip.compress(b"\xef\xbb\xbf(NN a)\n"))
+    assert list(read_trees(path)) == [(b"(NN a)", 1)]
+
+
+@pytest.mark.parametrize("chunk", [3, 7, 1 << 18])
+@pytest.mark.parametrize(
+    ("data", "line", "message"),
+    [
+        (b"(NN a)\n(NN b))\n", 2, r"a '\)' without its '\('"),
+        (b"(NN a)\n\nword\n", 3, "text outside of a tree"),
+        (b"3\tlist\n-1.5\n(NN a)\n", 1, "text outside of a tree"),
+        (b"(NN a)\n(NN \0)\n", 2, "a NUL byte"),
+        (b"\0", 1, "a NUL byte"),
+        (b"(NN a)\n (S (NN b)\n  (NN c)\n", 2, r"not closed before the end of the file: 1 '\)' missing"),
+        (b"(NN a)\n(S (NN b)\n(NN c)\n(NN d)\n", 2, "line 3 starts with '\\(' and is still inside of it"),
+        (b"((", 1, r"2 '\)' missing"),
+    ],
+)
+def test_errors_say_the_line(tmp_path: Path, chunk: int, data: bytes, line: int, message: str) -> None:
+    path = write(tmp_path, data)
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_trees(path, chunk=chunk))
+    assert (caught.value.path, caught.value.line) == (str(path), line)
+
+
+def test_trees_before_an_error_are_given(tmp_path: Path) -> None:
+    found = read_trees(write(tmp_path, b"(NN a)\n(NN b) c\n"))
+    assert [next(found), next(found)] == [(b"(NN a)", 1), (b"(NN b)", 2)]
+    with pytest.raises(DataError):
+        next(found)
+
+
+def test_a_hint_is_about_the_open_tree_only(tmp_path: Path) -> None:
+    path = write(tmp_path, b"(S (NN b)\n(NN c))\n (S (NN d)\n")  # the first tree does not indent, but it is closed
+    with pytest.raises(DataError) as caught:
+        list(read_trees(path))
+    assert "starts with" not in str(caught.value)
+
+
+def test_endless_trees_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brackets, "LONGEST", 1 << 20)
+    path = write(tmp_path, b"(S (NN a)\n" + b"(NN b)\n" * 300_000)
+    with pytest.raises(DataError, match=r"gold\.mrg:1: .*within 1 MiB.*line 2 starts"):
+        list(read_trees(path))
+    monkeypatch.setattr(brackets, "LONGEST", 100)
+    many = write(tmp_path, b"(S (NN a)\n  (NN b))\n" * 2000)  # the limit is one of a tree, not of a file
+    assert sum(1 for _ in read_trees(many, chunk=30)) == 2000
+
+
+def test_a_very_deep_tree(tmp_path: Path) -> None:
+    depth = 100_000
+    text = b"(X " * depth + b"(NN a)" + b")" * depth
+    assert list(read_trees(write(tmp_path, text + b"\n" + text), chunk=1 << 12)) == [(text, 1), (text, 2)]
+
+
+@pytest.mark.parametrize("size", range(1, 60, 3))
+def test_a_truncated_archive_is_an_error(tmp_path: Path, size: int) -> None:
+    path = write(tmp_path, gzip.compress(PRETTY)[:size])
+    with pytest.raises(DataError):
+        list(read_trees(path))

@@ -1,0 +1,342 @@
+"""Charniak lists: good ones as they are, bad ones in their places with the reason, and the ones behind them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outcomes import fault_of, outcome
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.trees import charniak
+from rerank.readers.trees.charniak import CharniakReader
+
+A = b"2\ta\n-1.5\n(S1 (NN one))\n-2.25\n(S1 (NN two))\n\n"
+B = b"1\tb\n-3\n(S1 (NN three))\n\n"
+C = b"1\tc\n-4.5\n(S1 (NN four))\n\n"
+
+
+def read(tmp_path: Path, data: bytes, reader: CharniakReader | None = None) -> list[NBestList | BadList]:
+    path = tmp_path / "lists"
+    path.write_bytes(data)
+    return list((reader or CharniakReader()).read(path))
+
+
+def outline(found: list[NBestList | BadList]) -> list[tuple[str, object]]:
+    """(id, number of candidates or the reason) of every list."""
+    return [outcome(one) for one in found]
+
+
+def good(found: NBestList | BadList) -> NBestList:
+    assert isinstance(found, NBestList), found
+    return found
+
+
+def test_a_list_has_its_texts_scores_and_lines(tmp_path: Path) -> None:
+    first, second = map(good, read(tmp_path, A + B))
+    assert (first.id, first.line, first.path) == ("a", 1, str(tmp_path / "lists"))
+    assert first.texts == [b"(S1 (NN one))", b"(S1 (NN two))"]
+    assert list(first.lines) == [3, 5]
+    assert first.scores.tolist() == [[-1.5], [-2.25]]
+    assert first.base.dtype == np.float64
+    assert first.base.tolist() == [-1.5, -2.25]
+    assert (second.id, second.line, list(second.lines), second.base.tolist()) == ("b", 7, [9], [-3.0])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("blank", [b"", b"\n", b"\n \t\n\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends_byte_order_mark_and_blank_lines_are_free(
+    tmp_path: Path, end: bytes, mark: bytes, blank: bytes, last: bool
+) -> None:
+    text = blank + b"".join(one.rstrip(b"\n") + b"\n" + blank for one in (A, B, C))
+    text = (mark + text).replace(b"\n", end)
+    found = read(tmp_path, text if last else text.rstrip())
+    assert outline(found) == [("a", 2), ("b", 1), ("c", 1)]
+    assert good(found[0]).texts == [b"(S1 (NN one))", b"(S1 (NN two))"]
+
+
+def test_headers(tmp_path: Path) -> None:
+    tail = b"\n-1\n(NN x)\n\n"
+    heads = [b"1", b"1 wsj 0001 (x)", b"1\t\tid ", b" 1  7"]
+    found = read(tmp_path, b"".join(head + tail for head in heads))
+    assert outline(found) == [("0", 1), ("wsj 0001 (x)", 1), ("id", 1), ("7", 1)]
+    numbered = read(tmp_path, b"".join(head + tail for head in heads), CharniakReader(ids="ordinal"))
+    assert outline(numbered) == [("0", 1), ("1", 1), ("2", 1), ("3", 1)]
+
+
+def test_lists_without_candidates_are_valid(tmp_path: Path) -> None:
+    for blank in (b"\n", b""):
+        found = read(tmp_path, b"0\tnone\n" + blank + A + b"0\tmore\n" + blank + B + b"0\tlast")
+        assert outline(found) == [("none", 0), ("a", 2), ("more", 0), ("b", 1), ("last", 0)]
+        empty = good(found[0])
+        assert (empty.base.shape, empty.scores.shape[0], list(empty.candidates)) == ((0,), 0, [])
+
+
+def test_empty_files_have_no_lists(tmp_path: Path) -> None:
+    assert read(tmp_path, b"") == []
+    assert read(tmp_path, b"\n\r\n  \n") == []
+
+
+def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
+    data = b"2\ta\n0.5\t-1 3e2\n(NN x)\n.25 -2 1\n(NN y)\n"
+    first = good(read(tmp_path, data)[0])
+    assert first.scores.tolist() == [[0.5, -1, 300], [0.25, -2, 1]]
+    assert first.base.tolist() == [0.5, 0.25]
+    assert good(read(tmp_path, data, CharniakReader(score=1))[0]).base.tolist() == [-1, -2]
+    (bad,) = read(tmp_path, data, CharniakReader(score=3))
+    assert isinstance(bad, BadList)
+    assert (bad.reason, bad.line) == ("columns", 2)
+    assert "found 3 scores" in bad.message
+
+
+def test_bytes_that_are_not_utf8_are_kept(tmp_path: Path) -> None:
+    data = b"1\tid\xe9\n-1.0\n(NN caf\xe9)\n\n"
+    found = good(read(tmp_path, data)[0])
+    assert found.texts == [b"(NN caf\xe9)"]
+    out = io.BytesIO()
+    CharniakReader().write(out, found)
+    assert out.getvalue() == data
+
+
+def test_white_space_before_trees_and_scores(tmp_path: Path) -> None:
+    found = read(tmp_path, b"2\tx\n  -1 \n\t(NN x) \n -2\n (NN y)\n\n" + B)
+    assert outline(found) == [("x", 2), ("b", 1)]
+    assert good(found[0]).base.tolist() == [-1, -2]
+
+
+def test_very_long_lines(tmp_path: Path) -> None:
+    text = b"(S " + b"(NN word) " * 300_000 + b")"
+    first, second = map(good, read(tmp_path, b"1\tlong\n-1\n" + text + b"\n\n" + B))
+    assert first.texts == [text]
+    assert second.id == "b"
+
+
+DUPLICATES = b"4\td\n-1\n(NN x)\n-2\n(NN y)\n-3\n(NN x)\n-4\n(NN x)\n"
+
+
+def test_duplicates_are_kept_and_counted_or_dropped_and_counted(tmp_path: Path) -> None:
+    kept = good(read(tmp_path, DUPLICATES)[0])
+    assert (len(kept), kept.duplicates) == (4, 2)
+    dropped = good(read(tmp_path, DUPLICATES, CharniakReader(duplicates="drop"))[0])
+    assert (dropped.texts, dropped.duplicates) == ([b"(NN x)", b"(NN y)"], 2)
+    assert (dropped.base.tolist(), list(dropped.lines)) == ([-1, -2], [3, 5])
+    for reader in (CharniakReader(), CharniakReader(duplicates="drop")):
+        count = SkipCount()
+        list(read_lists(reader, tmp_path / "lists", count=count))
+        assert count.duplicates == 2
+
+
+BAD = {
+    # reason, what it is, the bad list's line in error (from 1), part of the message
+    "garbage header": ("header", b"x\ty\n-1\n(NN x)\n\n", 1, "expected its header"),
+    "negative count": ("header", b"-1\tx\n-1\n(NN x)\n\n", 1, "'-1\\tx'"),
+    "endless count": ("header", b"9" * 5000 + b"\tx\n-1\n(NN x)\n\n", 1, "..."),
+    "no header": ("header", b"-1\n(NN x)\n\n", 1, "'-1'"),
+    "tree first": ("header", b"(NN x)\n\n", 1, "'(NN x)'"),
+    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "a tree is no id"),
+    "one missing": ("too few", b"3\tx\n-1\n(NN x)\n-2\n(NN y)\n\n", 6, "says 3 candidates; found 2"),
+    "tree missing": ("too few", b"2\tx\n-1\n(NN x)\n-2\n\n", 5, "found 1 and a score without its tree"),
+    "blank inside": ("too few", b"2\tx\n-1\n(NN x)\n\n-2\n(NN y)\n\n", 4, "found 1"),
+    "all missing": ("too few", b"1\tx\n\n", 2, "found 0"),
+    "a large claim": ("too few", b"999999999\tx\n" + b"-1\n(NN x)\n" * 9000 + b"\n", 18002, "found 9000"),
+    "one more": ("too many", b"1\tx\n-1\n(NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
+    "one more, whole": ("too many", b"1\tx\n-1\n(NN x)\n2\n(NN y)\n\n", 4, "found '2'"),
+    "one more, indented": ("too many", b"1\tx\n-1\n  (NN x)\n-2.5\n(NN y)\n\n", 4, "found '-2.5'"),
+    "a word": ("score", b"2\tx\n-1\n(NN x)\nhigh\n(NN y)\n\n", 4, "found 'high'"),
+    "an underscore": ("score", b"1\tx\n-1_0\n(NN x)\n\n", 2, "found '-1_0'"),
+    "no score": ("score", b"2\tx\n-1\n(NN x)\n(NN y)\n-2\n\n", 4, "found '(NN y)'"),
+    "white space": ("score", b"1\tx\n \n(NN x)\n\n", 2, "found ' '"),
+    "nan": ("infinite score", b"2\tx\n-1\n(NN x)\nnan\n(NN y)\n\n", 4, "found 'nan'"),
+    "infinity": ("infinite score", b"1\tx\n-Infinity\n(NN x)\n\n", 2, "expected finite"),
+    "overflow": ("infinite score", b"1\tx\n1 1e999\n(NN x)\n\n", 2, "1e999"),
+    "columns": (
+        "columns",
+        b"2\tx\n-1 2\n(NN x)\n-1\n(NN y)\n\n",
+        4,
+        "found 1 scores; most candidates of the list have 2",
+    ),
+    "a word for a tree": ("tree", b"1\tx\n-1\nNN\n\n", 3, "found 'NN'; expected the candidate's tree"),
+    "a second score": ("tree", b"2\tx\n-1\n-1\n(NN x)\n(NN y)\n\n", 3, "found '-1'"),
+    "nul": ("nul", b"1\tx\n-1\n(NN \0)\n\n", 3, "NUL"),
+    "nul in the id": ("nul", b"1\tx\0\n-1\n(NN y)\n\n", 1, "NUL"),
+    "used id": ("duplicate id", b"1\ta\n-1\n(NN y)\n\n", 1, "list at line 1; the reader's option ids: ordinal"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
+    reason, data, line, message = BAD[name]
+    found = read(tmp_path, A + data + B + C)
+    bad = found[1]
+    assert [kind for _, kind in outline(found)] == [2, reason, 1, 1]
+    assert [one.id for one in (found[0], *found[2:])] == ["a", "b", "c"]
+    assert (fault_of(bad).path, fault_of(bad).line) == (str(tmp_path / "lists"), A.count(b"\n") + line)
+    assert message in fault_of(bad).message
+    assert bad.id == {"header": "1", "duplicate id": "a"}.get(reason, bad.id)
+
+
+@pytest.mark.parametrize("reason", ["too few", "header"])
+def test_lists_without_ids_and_damaged_headers_behind_a_bad_list(tmp_path: Path, reason: str) -> None:
+    bare = {"too few": b"1\n\n", "header": b"x\n-1\n(NN x)\n\n"}[reason]
+    found = read(tmp_path, BAD["one missing"][1] + bare + b"1\n-1\n(NN x)\n\n" + b"0\n\n" + C)
+    assert outline(found) == [("x", "too few"), ("1", reason), ("2", 1), ("3", 0), ("c", 1)]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lists_at_the_end_of_a_file(tmp_path: Path, name: str) -> None:
+    reason, data, _, _ = BAD[name]
+    assert [kind for _, kind in outline(read(tmp_path, A + data.rstrip()))] == [2, reason]
+
+
+@pytest.mark.parametrize("name", [name for name, bad in BAD.items() if bad[0] not in ("header", "too many")])
+def test_the_next_list_is_found_without_blank_lines_too(tmp_path: Path, name: str) -> None:
+    reason, data, _, _ = BAD[name]
+    if name != "blank inside":
+        data = data.replace(b"\n\n", b"\n")
+    text = A.replace(b"\n\n", b"\n") + data + B.replace(b"\n\n", b"\n") + C
+    assert [kind for _, kind in outline(read(tmp_path, text))] == [2, reason, 1, 1]
+
+
+def test_bad_lists_one_after_the_other(tmp_path: Path) -> None:
+    reasons, parts = [], []
+    for reason, data, _, _ in BAD.values():
+        if reason != "header" or data[:1] not in (b"(", b"-"):  # a list without any header goes with the one before
+            reasons.append(reason)
+            parts.append(data.replace(b"\tx\n", b"\tx%d\n" % len(parts)))
+    found = read(tmp_path, A + b"".join(parts) + C)
+    assert [kind for _, kind in outline(found)] == [2, *reasons, 1]
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_under_error_the_first_bad_list_stops_the_reading(tmp_path: Path, name: str) -> None:
+    _, data, line, message = BAD[name]
+    path = tmp_path / "lists"
+    path.write_bytes(A + data + B)
+    lists = read_lists(CharniakReader(), path)
+    assert next(lists).id == "a"
+    with pytest.raises(DataError) as caught:
+        next(lists)
+    assert str(caught.value).startswith(f"{path}:{A.count(10) + line}: list ")
+    assert message in str(caught.value)
+    assert "--on-bad-list skip" in str(caught.value)
+
+
+def test_under_skip_bad_lists_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "lists"
+    path.write_bytes(A + BAD["nan"][1] + B + BAD["infinity"][1].replace(b"\tx", b"\tz") + BAD["a word"][1] + C)
+    count = SkipCount("skip")
+    assert [nbest.id for nbest in read_lists(CharniakReader(), path, count=count)] == ["a", "x", "b", "c"]
+    assert count.as_dict() == {
+        "lists": 4,
+        "candidates": 5,
+        "duplicates": 0,
+        "skipped": {"duplicate id": 1, "infinite score": 1},
+        "skipped_candidates": {"infinite score": 1},
+    }
+    assert (count.skipped, count.skipped_candidates) == (2, 1)
+    assert count.first["infinite score"].startswith(f"{path}:")
+    assert "skipped 1 lists (infinite score); the first: " in str(count)
+    assert f"skipped 1 candidates (infinite score); the first: {path}:" in str(count)
+
+
+def test_files_of_another_kind_give_one_bad_list(tmp_path: Path) -> None:
+    found = read(tmp_path, b"(S1 (NN a))\n" * 10_000)
+    assert outline(found) == [("0", "header")]
+    assert outline(read(tmp_path, bytes(range(256)) * 100))[0] == ("0", "header")
+
+
+def test_many_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charniak, "_LOOK", 8)
+    for count in (*range(12), 100):
+        data = b"%d\tx\n" % count + b"".join(b"-%d\n(NN x%d)\n" % (i, i) for i in range(count))
+        for blank in (b"", b"\n"):
+            assert outline(read(tmp_path, data + blank + B)) == [("x", count), ("b", 1)]
+        more = read(tmp_path, data.replace(b"%d\t" % count, b"%d\t" % (count + 1)) + b"\n" + B)
+        assert outline(more) == [("x", "too few"), ("b", 1)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=80) | st.lists(st.sampled_from([*A.split(b"\n"), b"", b"3", b"\0", b"x"])).map(b"\n".join))
+def test_any_bytes_end_in_lists_bad_lists_or_a_data_error(data: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
+        try:
+            found = list(CharniakReader().read("-"))
+        except DataError:
+            return
+    lines = [one.line for one in found]
+    assert lines == sorted(lines)
+    assert all(one.path == "<stdin>" for one in found)
+
+
+@pytest.mark.parametrize("share", range(0, 100, 4))
+def test_a_truncated_archive_is_an_error_under_both_policies(tmp_path: Path, share: int) -> None:
+    data = gzip.compress(b"".join(A.replace(b"\ta", b"\ta%d" % i) for i in range(200)))
+    path = tmp_path / "lists.gz"
+    path.write_bytes(data[: len(data) * share // 100])
+    with pytest.raises(DataError, match="again"):
+        list(read_lists(CharniakReader(), path, "skip"))
+
+
+def test_write_gives_back_what_was_read(tmp_path: Path) -> None:
+    text = A.replace(b"-2.25", b"-2.25\t0.1").replace(b"-1.5", b"-1.5\t1e-300") + B.replace(b"-3", b"-3.0")
+    out = io.BytesIO()
+    for nbest in read(tmp_path, text + b"0\tnone\n\n"):
+        CharniakReader().write(out, good(nbest))
+    assert out.getvalue() == text + b"0\tnone\n\n"
+
+
+def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    CharniakReader().write(out, good(read(tmp_path, A)[0]), [1, 0], np.array([0.5, 7.25]))
+    assert out.getvalue() == b"2\ta\n7.25\t-2.25\n(S1 (NN two))\n0.5\t-1.5\n(S1 (NN one))\n\n"
+    again = good(read(tmp_path, out.getvalue())[0])
+    assert again.base.tolist() == [7.25, 0.5]
+    out = io.BytesIO()
+    CharniakReader().write(out, good(read(tmp_path, A)[0]), np.array([1]))
+    assert out.getvalue() == b"1\ta\n-2.25\n(S1 (NN two))\n\n"
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(RecipeError, match="duplicates: found 'merge'; expected 'keep' or 'drop'"):
+        CharniakReader(duplicates="merge")  # type: ignore[arg-type]
+    with pytest.raises(RecipeError, match="ids: found 'hash'"):
+        CharniakReader(ids="hash")  # type: ignore[arg-type]
+    for score in (-1, True, "logp"):
+        with pytest.raises(RecipeError, match="score: found"):
+            CharniakReader(score=score)  # type: ignore[arg-type]
+
+
+def test_the_gum_lists(tmp_path: Path) -> None:
+    shared = Path(os.environ.get("RERANK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+    path = shared / "data" / "parse" / "gum" / "dev.nbest.gz"
+    if not path.exists():
+        pytest.skip(f"the GUM lists are not there ({path}); RERANK_SHARED names their directory")
+    ids = (path.parent / "dev.ids").read_text().split()
+    count = SkipCount()
+    copy = tmp_path / "copy"
+    with open(copy, "wb") as out:
+        found = []
+        for nbest in read_lists(CharniakReader(), path, count=count):
+            found.append(nbest.id)
+            CharniakReader().write(out, nbest)
+    assert found == ids
+    assert count.as_dict() == {
+        "lists": 1553,
+        "candidates": 73278,
+        "duplicates": 0,
+        "skipped": {},
+        "skipped_candidates": {},
+    }
+    original = gzip.decompress(path.read_bytes()).split(b"\n")
+    for one, two in zip(copy.read_bytes().split(b"\n"), original, strict=True):
+        assert one == two or float(one) == float(two)  # -81.50 is written -81.5

@@ -1,0 +1,198 @@
+"""Scores from other files beside lists: every line goes to its candidate, or there is an error."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outcomes import fault_of
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.texts.columns import JoinedReader
+from rerank.readers.texts.text_list import TextList
+
+LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
+SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("joined")
+
+
+def path(place: Path, *contents: bytes) -> str:
+    names = [place / f"{k}.gz" for k in range(len(contents))]
+    for name, content in zip(names, contents, strict=True):
+        name.write_bytes(gzip.compress(content))
+    return ",".join(map(str, names))
+
+
+def read(place: Path, lists: bytes, scores: bytes, **options: Any) -> list[Any]:
+    return list(JoinedReader(**options).read(path(place, lists, scores)))
+
+
+def test_scores_are_columns_behind_those_of_the_lists(place: Path) -> None:
+    zero, one, two = read(place, LISTS, SCORES)
+    assert zero.names == one.names == two.names == ("LM", "score", "nmt", "back")
+    assert zero.scores.tolist() == [[-1, -3, -1.5, 2], [-2, -4, -2.5, 3]]
+    assert (one.scores.shape, two.scores.tolist()) == ((0, 4), [[0, -1, 4, 0.5]])
+    assert zero.base.tolist() == [-3, -4]
+
+
+def test_names_come_from_the_option_the_file_or_are_numbers(place: Path) -> None:
+    bare = SCORES.partition(b"\n")[2]
+    assert read(place, LISTS, bare)[0].names[2:] == ("column_1", "column_2")
+    assert read(place, LISTS, bare, names=["x", "y"])[0].names[2:] == ("x", "y")
+    assert read(place, LISTS, SCORES, names=["x", "y"])[0].names[2:] == ("x", "y")
+    assert read(place, LISTS, b"#x\n1\n2\n3", names=[])[0].names[2:] == ("x",)
+    assert read(place, b"", b"# a\n") == read(place, b"", b"") == []
+
+
+def test_lists_are_written_by_their_own_reader(place: Path) -> None:
+    reader = JoinedReader()
+    zero, *_ = read(place, LISTS, SCORES)
+    out = io.BytesIO()
+    reader.write(out, zero, [1, 0])
+    assert out.getvalue().splitlines() == LISTS.splitlines()[1::-1]
+    out = io.BytesIO()
+    reader.write(out, zero, [1], np.array([1.0, 2.0]))
+    assert float(out.getvalue().split(b" ||| ")[3]) == 2.0
+    item = {"candidates": ["a", {"text": "b", "x": 1}], "y": 2}
+    (found,) = read(place, json.dumps(item).encode(), b"1\n2\n", of="jsonl")
+    out = io.BytesIO()
+    JoinedReader(of="jsonl").write(out, found)
+    assert json.loads(out.getvalue()) == item
+
+
+def test_two_files_of_scores(place: Path) -> None:
+    reader = JoinedReader(of={"name": "joined", "of": "moses"})
+    zero, *_ = reader.read(path(place, LISTS, SCORES, b"7\n8\n9\n"))
+    assert isinstance(zero, TextList)
+    assert (reader.files, zero.names) == (3, ("LM", "score", "nmt", "back", "column_1"))
+    assert zero.scores[:, 4].tolist() == [7, 8]
+
+
+def test_scores_beside_merged_lists(place: Path) -> None:
+    reader = JoinedReader(of={"name": "merged", "duplicates": "keep"})
+    assert reader.files is None
+    zero, *_ = reader.read(path(place, LISTS, LISTS.replace(b"a b", b"q"), b"1\n2\n3\n4\n5\n6\n"))
+    assert isinstance(zero, TextList)
+    assert (zero.texts, zero.scores[:, -1].tolist()) == ([b"a b", b"a c", b"q", b"a c"], [1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(
+    ("scores", "line", "part"),
+    [
+        (b"1\n2\n", 2, "2 lines of scores for at least 3 candidates"),
+        (b"# x\n1\n", 2, "1 lines of scores for at least 2 candidates"),
+        (b"", 0, "0 lines of scores"),
+        (b"1\n2\n3\n4\n", 4, "more lines of scores than the 3 candidates"),
+        (b"1\n2\n3\n\n", 4, "more lines of scores"),
+        (b"# a b a\n1\n2\n3\n", 1, "a name comes twice"),
+        (b"# LM\n1\n2\n3\n", 1, "the lists have a column 'LM' too"),
+    ],
+)
+def test_scores_that_do_not_fit_are_an_error_with_its_place(place: Path, scores: bytes, line: int, part: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(place, LISTS, scores)
+    assert part in str(error.value)
+    assert (error.value.path, error.value.line) == (str(place / "1.gz"), line)
+
+
+@pytest.mark.parametrize(
+    ("scores", "line", "reason", "part"),
+    [
+        (b"1 2\n1 x\n3 4", 2, "score", "found '1 x'; expected 2 numbers"),
+        (b"1\n\n3", 2, "score", "expected 1 numbers"),
+        (b"1 2\n1\n3 4", 2, "columns", "found 1 numbers; expected 2 (column_1, column_2)"),
+        (b"1 2\n1 nan\n3 4", 2, "infinite score", "found '1 nan'"),
+        (b"1 2\n1 1e999\n3 4", 2, "infinite score", "finite"),
+        (b"1\n1_0\n3", 2, "score", "1_0"),
+    ],
+)
+def test_scores_that_are_no_numbers_make_a_bad_candidate(
+    place: Path, scores: bytes, line: int, reason: str, part: str
+) -> None:
+    zero, _, two = read(place, LISTS, scores)
+    fault = fault_of(zero)
+    assert (fault.reason, fault.line, fault.path) == (reason, line, str(place / "1.gz"))
+    assert part in fault.message
+    assert len(zero) == 1
+    assert isinstance(two, TextList)
+    assert two.scores[0, 2] == 3.0
+
+
+def test_the_scores_of_a_bad_candidate_go_with_it(place: Path) -> None:
+    zero, _, two = read(place, LISTS.replace(b"-4", b"x"), b"1\n2\n3\n")
+    assert isinstance(zero, TextList)
+    assert isinstance(two, TextList)
+    assert (fault_of(zero).path, fault_of(zero).line) == (str(place / "0.gz"), 2)
+    assert (zero.scores[:, 2].tolist(), two.scores[:, 2].tolist()) == ([1.0], [3.0])
+    whole, _, two = read(place, LISTS.replace(b"-4", b"x").replace(b"-3", b"x"), b"1\n2\n3\n")
+    assert isinstance(whole, BadList)
+    assert isinstance(two, TextList)
+    assert two.scores[:, 2].tolist() == [3.0]
+
+
+def test_after_a_list_of_nobody_knows_how_many_candidates_the_scores_have_lost_their_places(place: Path) -> None:
+    both = path(place, b'{"candidates": ["a"]}\n{"candidates": \n{"candidates": ["b"]}\n', b"1\n2\n3\n")
+    with pytest.raises(DataError, match=r"0.gz:2: list 1.*nobody can tell which scores"):
+        list(read_lists(JoinedReader(of="jsonl"), both, count=SkipCount("skip")))
+
+
+def test_options_and_paths_are_checked(place: Path) -> None:
+    drops = {"name": "moses", "duplicates": "drop"}
+    for of in (drops, {"name": "merged"}, {"name": "merged", "of": ["moses", drops], "duplicates": "keep"}):
+        with pytest.raises(RecipeError, match="duplicates: keep"):
+            JoinedReader(of=of)
+    for options in (
+        {"of": "x"},
+        {"of": None},
+        {"names": "nmt"},
+        {"names": ["a", "a"]},
+        {"names": [""]},
+        {"names": [1]},
+    ):
+        with pytest.raises(RecipeError):
+            JoinedReader(**options)
+    with pytest.raises(DataError, match="names 1 files; expected 2"):
+        list(JoinedReader().read(path(place, LISTS)))
+    with pytest.raises(DataError, match="only one input can be '-'"):
+        list(JoinedReader().read("-,-"))
+    with pytest.raises(DataError, match="2 columns are named here; the reader's option names has 1"):
+        read(place, LISTS, SCORES, names=["x"])
+    with pytest.raises(RecipeError, match="does not read texts"):
+        read(place, b"1\tx\n-1\n(NN x)\n", b"1\n", of="charniak")
+
+
+NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sizes=st.lists(st.integers(0, 4), min_size=1, max_size=5), width=st.integers(1, 3), data=st.data())
+def test_every_line_goes_to_its_candidate(place: Path, sizes: list[int], width: int, data: Any) -> None:
+    total = sum(sizes)
+    rows = data.draw(st.lists(st.lists(NUMBER, min_size=width, max_size=width), min_size=total, max_size=total))
+    lists = b"".join(json.dumps({"candidates": ["t"] * size}).encode() + b"\n" for size in sizes)
+    scores = "".join("\t".join(map(repr, row)) + "\n" for row in rows).encode()
+    found = read(place, lists, scores, of="jsonl", names=[f"n{k}" for k in range(width)])
+    assert [len(one) for one in found] == sizes
+    assert [row for one in found for row in one.scores[:, 1:].tolist()] == rows
+
+
+@settings(max_examples=100, deadline=None)
+@given(at=st.integers(0, len(SCORES)), size=st.integers(0, 6), piece=st.binary(max_size=4))
+def test_mutated_bytes_give_lists_bad_lists_or_errors(place: Path, at: int, size: int, piece: bytes) -> None:
+    try:
+        found = read(place, LISTS, SCORES[:at] + piece + SCORES[at + size :])
+    except DataError:
+        return
+    assert all(isinstance(one, BadList) or np.isfinite(one.scores).all() for one in found)

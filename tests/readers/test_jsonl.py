@@ -1,0 +1,393 @@
+"""Lists in JSON lines: what is read, what is bad, what is written."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outcomes import fault_of
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import Bad, BadList, NBestList, SkipCount, read_lists
+from rerank.readers.moses.reader import Moses
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.charniak import CharniakReader
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jsonl") / "lists.jsonl"
+
+
+def read(place: Path, data: bytes | str, **options: Any) -> list[TextList | BadList]:
+    place.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return list(JsonlReader(**options).read(place))  # type: ignore[arg-type]
+
+
+def one(place: Path, item: Any, **options: Any) -> TextList:
+    (found,) = read(place, json.dumps(item), **options)
+    assert isinstance(found, TextList), found
+    return found
+
+
+def bad(place: Path, data: bytes | str, **options: Any) -> Bad:
+    found = read(place, data, **options)[-1]
+    return fault_of(found)
+
+
+def written(nbest: NBestList, *args: Any, reader: JsonlReader | None = None) -> Any:
+    out = io.BytesIO()
+    (reader or JsonlReader()).write(out, nbest, *args)
+    assert out.getvalue().count(b"\n") == 1
+    return json.loads(out.getvalue())
+
+
+FULL = {
+    "id": "a",
+    "source": "Es regnet .",
+    "references": ["It rains .", "It is raining ."],
+    "extra": {"kept": [1, None]},
+    "candidates": [
+        {"text": " It rains . ", "score": -1.5, "features": {"lm": -2, "rare": 1.5}, "segmentation": "0-2=0-2"},
+        {"text": "It rain .", "score": -2.0, "features": {"lm": -3.25}, "note": "x"},
+    ],
+    "last": True,
+}
+
+
+def test_all_that_an_object_can_hold(place: Path) -> None:
+    found = one(place, FULL)
+    assert (found.id, found.line, list(found.lines), found.path) == ("a", 1, [1, 1], str(place))
+    assert found.texts == [b"It rains .", b"It rain ."]
+    assert (found.names, found.column) == (("score", "lm"), 0)
+    assert found.scores.tolist() == [[-1.5, -2.0], [-2.0, -3.25]]
+    assert found.scores.dtype == np.float64
+    assert found.sparse is not None
+    assert found.sparse.first.tolist() == [0, 1, 1]
+    assert (found.sparse.names, found.sparse.values.tolist()) == ([b"rare"], [1.5])
+    assert (found.segmentation, found.alignment) == ([b"0-2=0-2", b""], None)
+    assert (found.source, found.references) == (b"Es regnet .", (b"It rains .", b"It is raining ."))
+
+
+def test_texts_alone(place: Path) -> None:
+    found = one(place, {"candidates": ["a b", "", "c\nd"], "reference": "a"})
+    assert (found.id, found.texts, found.references, found.source) == ("0", [b"a b", b"", b"c\nd"], (b"a",), None)
+    assert (found.names, found.scores.tolist(), found.sparse) == (("score",), [[0.0]] * 3, None)
+
+
+def test_numbers_beside_the_text_are_columns_too(place: Path) -> None:
+    item = {
+        "candidates": [{"text": "a", "logprob": -1, "gain": 0.5, "ok": True}, {"text": "b", "gain": 1, "logprob": -2}]
+    }
+    found = one(place, item, base="logprob")
+    assert (found.names, found.base.tolist()) == (("logprob", "gain"), [-1.0, -2.0])
+    assert found.scores[:, 1].tolist() == [0.5, 1.0]
+
+
+def test_the_first_list_decides_on_the_columns(place: Path) -> None:
+    def line(*candidates: dict[str, float]) -> str:
+        return json.dumps({"candidates": [{"text": "t", "features": one} for one in candidates]}) + "\n"
+
+    text = line({"a": 1, "b": 2}, {"b": 3, "c": 4}) + line({"b": 5, "a": 6}) + line({"a": 7}) + line()
+    first, second, third, empty = read(place, text)
+    assert isinstance(first, TextList)
+    assert isinstance(second, TextList)
+    assert isinstance(empty, TextList)
+    assert first.names == second.names == empty.names == ("score", "b")
+    assert (empty.scores.shape, len(empty)) == ((0, 2), 0)
+    assert first.sparse is not None
+    assert first.sparse.names == [b"a", b"c"]
+    assert isinstance(third, BadList)
+    assert (third.reason, third.line) == ("columns", 3)
+    assert "'b'" in third.message
+    named = read(place, text, dense=["a"])
+    assert [[fault.reason for fault in found.bad] for found in named if isinstance(found, TextList)] == [
+        ["columns"], [], [], [],
+    ]  # fmt: skip
+    assert isinstance(named[1], TextList)
+    assert (named[1].names, named[1].scores.tolist()) == (("score", "a"), [[0.0, 6.0]])
+
+
+def test_candidates_without_a_base_score_do_not_decide_on_the_columns(place: Path) -> None:
+    found = one(
+        place, {"candidates": [{"text": "t", "lm": -1, "tm": 2}, "u", {"text": "v", "lm": -2, "tm": 3}]}, base="lm"
+    )
+    assert (found.names, [fault.reason for fault in found.bad]) == (("lm", "tm"), ["score"])
+    again = one(place, written(found), base="lm")
+    assert (again.names, again.scores.tolist()) == (found.names, found.scores.tolist())
+
+
+def test_gains_and_base_scores_are_never_sparse_features(place: Path) -> None:
+    text = json.dumps({"candidates": [{"text": "a", "score": 1, "gain": 1}, {"text": "b", "score": 1}]})
+    assert bad(place, text).reason == "columns"
+    with_gain = one(place, {"candidates": [{"text": "a", "gain": 1, "x": 2}]}, dense=[])
+    assert with_gain.names == ("score", "gain")
+    assert with_gain.sparse is not None
+
+
+BAD = {
+    # what it is: (reason, line, part of the message)
+    "no json": ("json", "{", "expected a JSON object on one line"),
+    "no object": ("json", "[1]", "expected a JSON object, {...}"),
+    "cut off": ("json", '{"candidates": [', "JSON"),
+    "two objects": ("json", '{"candidates": []} {}', "Extra data"),
+    "a key twice": ("json", '{"candidates": [], "candidates": []}', 'the key "candidates" comes twice'),
+    "a key twice inside": ("json", '{"candidates": [{"text": "a", "text": "b"}]}', 'the key "text" comes twice'),
+    "no candidates": ("text", '{"x": 1}', "found null under 'candidates'"),
+    "candidates no list": ("text", '{"candidates": {"text": "a"}}', "found an object under 'candidates'"),
+    "no text": ("text", '{"candidates": ["a", {"score": 1}]}', "candidate 2 has no 'text'"),
+    "text no text": ("text", '{"candidates": [{"text": 7}]}', "found 7; expected candidate 1, a text"),
+    "candidate a number": ("text", '{"candidates": [7]}', "found 7"),
+    "null": ("text", '{"candidates": [null]}', "found null"),
+    "score a text": ("score", '{"candidates": [{"text": "a", "score": "1"}]}', "found \"1\""),
+    "score a truth value": ("score", '{"candidates": [{"text": "a", "score": true}]}', "found true"),
+    "gain a text": ("score", '{"candidates": [{"text": "a", "gain": "good"}]}', "found \"good\""),
+    "some without score": ("score", '{"candidates": [{"text": "a", "score": 1}, "b"]}', "candidate 2 has no number"),
+    "NaN": ("infinite score", '{"candidates": [{"text": "a", "score": NaN}]}', "found NaN"),
+    "infinite": ("infinite score", '{"candidates": [{"text": "a", "lm": -Infinity}]}', "found -Infinity"),
+    "overflow": ("infinite score", '{"candidates": [{"text": "a", "lm": 1e999}]}', "finite number"),
+    "a large whole number": ("infinite score", '{"candidates": [{"text": "a", "lm": 1' + "0" * 400 + "}]}", "finite"),
+    "too many digits": ("json", '{"candidates": [{"text": "a", "lm": 1' + "0" * 5000 + "}]}", "digits"),
+    "features a list": ("columns", '{"candidates": [{"text": "a", "features": [1]}]}', "found a list as 'features'"),
+    "feature a text": ("columns", '{"candidates": [{"text": "a", "features": {"x": "1"}}]}', "feature 'x' of"),
+    "feature null": ("columns", '{"candidates": [{"text": "a", "features": {"x": null}}]}', "found null"),
+    "two of a name": ("columns", '{"candidates": [{"text": "a", "x": 1, "features": {"x": 2}}]}', "two numbers"),
+    "nul": ("nul", '{"candidates": ["a\\u0000"]}', "NUL"),
+    "source a list": ("text", '{"candidates": [], "source": ["a"]}', "found a list; expected the source"),
+    "references a text": ("text", '{"candidates": [], "references": "a"}', "a list of texts"),
+    "both references": ("text", '{"candidates": [], "references": ["a"], "reference": "a"}', "expected one of them"),
+    "segmentation a list": ("text", '{"candidates": [{"text": "a", "segmentation": []}]}', "found a list"),
+    "id an object": ("id", '{"id": {}, "candidates": []}', "found an object under 'id'"),
+    "id empty": ("id", '{"id": "", "candidates": []}', 'found "" under'),
+    "id a fraction": ("id", '{"id": 1.5, "candidates": []}', "found 1.5"),
+    "id a truth value": ("id", '{"id": true, "candidates": []}', "found true"),
+    "deep": ("json", DEEP.decode(), "nested too deeply"),
+    "deep inside": ("json", '{"candidates": [], "x": ' + DEEP.decode() + "}", "nested too deeply"),
+    "garbage": ("json", "\ufffd", "JSON"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, what: str) -> None:
+    reason, line, part = BAD[what]
+    ids = '"id": 0, ' if reason == "id" else "", '"id": 1, ' if reason == "id" else ""
+    before, found, after = read(
+        place, "{" + ids[0] + '"candidates": ["x"]}\n\n' + line + "\n{" + ids[1] + '"candidates": ["y"]}\n'
+    )
+    fault = fault_of(found)
+    assert (fault.reason, fault.line, fault.path) == (reason, 3, str(place))
+    assert part in fault.message
+    assert len(fault.message) < 400
+    assert isinstance(before, TextList)
+    assert isinstance(after, TextList)
+    count = SkipCount("skip")
+    kept = [] if isinstance(found, BadList) else [[b"a"]]
+    assert [nbest.texts for nbest in read_lists(JsonlReader(), place, count=count)] == [[b"x"], *kept, [b"y"]]
+    assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
+    with pytest.raises(DataError, match=":3"):
+        list(read_lists(JsonlReader(), place))
+
+
+def test_base_scores_that_are_missing(place: Path) -> None:
+    found = bad(place, '{"candidates": ["a"]}', base="lm")
+    assert (found.reason, found.message.count("'lm'")) == ("score", 1)
+    assert "option base" in found.message
+
+
+def test_ids(place: Path) -> None:
+    def lines(*heads: str) -> str:
+        return "".join("{" + head + '"candidates": []}\n' for head in heads)
+
+    named = lines('"id": 7, ', '"id": "x", ', '"id": "7", ', "")
+    found = read(place, named)
+    assert [one.id for one in found] == ["7", "x", "7", "line-4"]
+    twice, none = found[2:]
+    assert isinstance(twice, BadList)
+    assert (twice.reason, twice.line) == ("duplicate id", 3)
+    assert "line 1" in twice.message
+    assert isinstance(none, BadList)
+    assert (none.reason, none.line) == ("id", 4)
+    assert "no 'id' here" in none.message
+    assert [(type(one), one.id) for one in read(place, named, ids="ordinal")] == [(TextList, str(k)) for k in range(4)]
+    assert [type(one) for one in read(place, lines("", '"id": null, ', '"id": 1, '))] == [TextList, TextList, BadList]
+
+
+def test_duplicates(place: Path) -> None:
+    item = {"candidates": [{"text": t, "score": s} for t, s in (("a", 1), ("b", 2), ("a ", 3), ("b", 4))]}
+    kept = one(place, item)
+    assert (len(kept), kept.duplicates) == (4, 2)
+    dropped = one(place, item, duplicates="drop")
+    assert (dropped.texts, dropped.base.tolist(), dropped.duplicates) == ([b"a", b"b"], [1.0, 2.0], 2)
+    assert [entry["score"] for entry in written(dropped, [1, 0])["candidates"]] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "options", [{"base": ""}, {"base": 1}, {"dense": "lm"}, {"dense": ["a", "a"]}, {"ids": "x"}, {"duplicates": 1}]
+)
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError):
+        JsonlReader(**options)
+
+
+def test_what_is_written_without_scores_is_what_was_read(place: Path) -> None:
+    found = one(place, FULL)
+    again = written(found)
+    assert again == FULL
+    assert list(again) == list(FULL)
+    assert written(found, [1])["candidates"] == [FULL["candidates"][1]]  # type: ignore[index]
+
+
+def test_new_scores_take_the_place_of_the_old_ones_which_are_kept(place: Path) -> None:
+    found = one(place, FULL)
+    again = written(found, [1, 0], np.array([7.0, 8.5]))
+    assert list(again) == list(FULL)
+    first, second = again["candidates"]
+    assert (first["score"], first["base_score"], first["note"]) == (8.5, -2.0, "x")
+    assert (second["score"], second["base_score"], second["text"]) == (7.0, -1.5, " It rains . ")
+    twice = written(one(place, again), None, np.array([1.0, 2.0]))
+    assert [(entry["score"], entry["base_score"]) for entry in twice["candidates"]] == [(1.0, -2.0), (2.0, -1.5)]
+    assert one(place, twice).base.tolist() == [1.0, 2.0]
+
+
+def test_texts_alone_become_objects_when_they_get_scores(place: Path) -> None:
+    again = written(one(place, {"candidates": ["a", "b"]}), [1, 0], np.array([1.0, 2.0]))
+    assert again["candidates"][0] == {"text": "b", "score": 2.0, "base_score": 0.0}
+    named = one(place, {"candidates": [{"text": "a", "lm": -3}]}, base="lm")
+    assert written(named, None, np.array([1.0]))["candidates"] == [
+        {"text": "a", "lm": -3, "score": 1.0, "base_score": -3.0}
+    ]
+
+
+def test_lists_of_other_formats_can_be_written(tmp_path: Path, place: Path) -> None:
+    path = tmp_path / "trees"
+    path.write_bytes(b"1\tx\n-1.5\t2\n(S1 (NN caf\xe9))\n")
+    (nbest,) = read_lists(CharniakReader(), path)
+    out = io.BytesIO()
+    JsonlReader().write(out, nbest)
+    (again,) = read(place, out.getvalue())
+    assert isinstance(again, TextList)
+    assert (again.id, again.texts, again.scores.tolist()) == ("x", nbest.texts, [[-1.5, 2.0]])
+
+
+def test_lists_of_texts_of_other_formats_keep_what_they_have(tmp_path: Path, place: Path) -> None:
+    path = tmp_path / "moses"
+    lines = [
+        b"0 ||| a b ||| LM= -1 BaseScore= 4 w= 1 ||| -3 ||| 0-1=0-1",
+        b"0 ||| c ||| LM= -2 BaseScore= 5 ||| -4 ||| 0=0",
+    ]
+    path.write_bytes(b"\n".join(lines))
+    (nbest,) = read_lists(Moses(), path)
+    assert isinstance(nbest, TextList)
+    full = replace(nbest, source=b"x y", references=(b"r",))
+    item = written(full, [1, 0], np.array([7.0, 8.0]))
+    assert (item["source"], item["references"]) == ("x y", ["r"])
+    (again,) = read(place, json.dumps(item))
+    assert isinstance(again, TextList)
+    assert (again.texts, again.segmentation) == ([b"c", b"a b"], [b"0=0", b"0-1=0-1"])
+    columns = dict(zip(again.names, again.scores.T.tolist(), strict=True))
+    assert columns == {"score": [8.0, 7.0], "base_score": [-4.0, -3.0], "LM": [-2.0, -1.0], "BaseScore": [5.0, 4.0]}
+    assert again.sparse is not None
+    assert (again.sparse.first.tolist(), again.sparse.names) == ([0, 0, 1], [b"w"])
+
+
+def test_bytes_that_are_not_utf8_and_half_surrogate_pairs_are_kept(place: Path) -> None:
+    (found,) = read(place, b'{"candidates": ["caf\xe9", "\\ud83d"]}')
+    assert isinstance(found, TextList)
+    assert found.texts == [b"caf\xe9", b"\xed\xa0\xbd"]
+    assert found.candidates[0].text == "caf\udce9"
+    out = io.BytesIO()
+    JsonlReader().write(out, found)
+    (again,) = read(place, out.getvalue())
+    assert isinstance(again, TextList)
+    assert again.texts == found.texts
+
+
+def test_a_value_that_is_too_deep_to_be_written_is_an_error(place: Path) -> None:
+    found = one(place, {"candidates": ["a"]})
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    found.raw.head["x"] = value
+    with pytest.raises(DataError, match="too deeply"):
+        JsonlReader().write(io.BytesIO(), found)
+    while value:  # taken apart by hand: the interpreter would do it by recursion
+        value = value.pop()
+
+
+NAMES = st.sampled_from(["lm", "tm", "wp", "ünï"])
+NUMBERS = st.one_of(st.integers(-(10**6), 10**6), st.floats(allow_nan=False, allow_infinity=False))
+CANDIDATE = st.builds(
+    lambda text, score, features, extra: {"text": text, **score, **features, **extra},
+    st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12),
+    st.fixed_dictionaries({"score": NUMBERS}),
+    st.one_of(st.just({}), st.fixed_dictionaries({"features": st.dictionaries(NAMES, NUMBERS, max_size=3)})),
+    st.dictionaries(st.sampled_from(["note", "segmentation"]), st.text("ab0=-", max_size=4), max_size=2),
+)
+ITEM = st.fixed_dictionaries(
+    {"candidates": st.lists(CANDIDATE, max_size=4)},
+    optional={"source": st.text("ab ", max_size=5), "references": st.lists(st.text("ab ", max_size=5), max_size=3)},
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(item=ITEM, data=st.data())
+def test_reading_equals_its_twin_and_writing_gives_the_same_back(place: Path, item: dict[str, Any], data: Any) -> None:
+    found = one(place, item)
+    entries = item["candidates"]
+    assert found.texts == [entry["text"].encode().strip() for entry in entries]
+    numbers = [{"score": entry["score"], **entry.get("features", {})} for entry in entries]
+    dense = [name for name in (numbers[0] if numbers else ["score"]) if all(name in one for one in numbers)]
+    assert list(found.names) == dense
+    assert found.scores.tolist() == [[float(one[name]) for name in dense] for one in numbers]
+    left = [[(k.encode(), float(v)) for k, v in one.items() if k not in dense] for one in numbers]
+    if found.sparse is None:
+        assert not any(left)
+    else:
+        bounds = found.sparse.first.tolist()
+        pairs = list(zip(found.sparse.names, found.sparse.values.tolist(), strict=True))
+        assert [pairs[a:b] for a, b in pairwise(bounds)] == left
+    assert found.source == (item["source"].strip().encode() if "source" in item else None)
+    assert written(found) == item
+    order = data.draw(st.permutations(range(len(found))))
+    scores = np.array([float(k) for k in range(len(found))])
+    again = one(place, written(found, order, scores))
+    assert again.base.tolist() == [float(k) for k in order]
+    assert again.texts == [found.texts[k] for k in order]
+
+
+LINES = b"".join(
+    json.dumps(item).encode() + b"\n" for item in (FULL, {"candidates": ["a", {"text": "b", "score": 1e3}]})
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    at=st.integers(0, len(LINES)),
+    size=st.integers(0, 12),
+    piece=st.one_of(
+        st.binary(max_size=6), st.sampled_from([b'"', b"{", b"}", b"[", b"]", b"\n", b",", b"1e999", b"null"])
+    ),
+)
+def test_mutated_bytes_give_lists_bad_lists_or_errors(place: Path, at: int, size: int, piece: bytes) -> None:
+    place.write_bytes(LINES[:at] + piece + LINES[at + size :])
+    try:
+        found = list(JsonlReader().read(place))
+    except DataError:
+        return
+    for nbest in found:
+        if isinstance(nbest, BadList):
+            assert nbest.reason in {"json", "text", "score", "columns", "infinite score", "nul", "id", "duplicate id"}
+        else:
+            assert nbest.scores.shape == (len(nbest.texts), len(nbest.names))  # type: ignore[attr-defined]
+            JsonlReader().write(io.BytesIO(), nbest, None, np.zeros(len(nbest)))

@@ -1,0 +1,299 @@
+"""Lists of several systems as one: what goes together, the columns, what is written."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outcomes import fault_of
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.moses.reader import Moses
+from rerank.readers.several import file_count
+from rerank.readers.texts.fairseq import FairseqReader
+from rerank.readers.texts.jsonl import JsonlReader
+from rerank.readers.texts.merging import MergedReader, merge
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.charniak import CharniakReader
+
+ONE = b"""\
+0 ||| a b ||| LM= -1 X= 2 ||| -3 ||| 0=0
+0 ||| a c ||| LM= -2 X= 3 ||| -4 ||| 0-1=0
+2 ||| z ||| LM= 0 X= 1 ||| -1 |||
+"""
+TWO = b"0 ||| a c ||| TM= 5 X= 7 ||| -8\n0 ||| d ||| TM= 6 X= 8 ||| -9\n1 ||| y ||| TM= 4 X= 4 ||| -4\n"
+COLUMNS = ("LM", "X", "score", "TM", "system_1", "system_2")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merged")
+
+
+def paths(place: Path, *contents: bytes) -> str:
+    names = []
+    for k, content in enumerate(contents):
+        path = place / f"{k}.nbest"
+        path.write_bytes(content)
+        names.append(str(path))
+    return ",".join(names)
+
+
+def read(place: Path, *contents: bytes, **options: Any) -> list[Any]:
+    return list(MergedReader(**options).read(paths(place, *contents)))
+
+
+def jsonl(*lists: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(item).encode() + b"\n" for item in lists)
+
+
+def written(reader: MergedReader, nbest: TextList, *args: Any) -> bytes:
+    out = io.BytesIO()
+    reader.write(out, nbest, *args)
+    return out.getvalue()
+
+
+def test_candidates_and_columns_of_both(place: Path) -> None:
+    zero, one, two = read(place, ONE, TWO)
+    assert zero.names == one.names == two.names == COLUMNS
+    assert (zero.id, zero.texts, zero.duplicates, zero.column) == ("0", [b"a b", b"a c", b"d"], 1, 2)
+    assert zero.scores.tolist() == [
+        [-1, 2, -3, 0, 1, 0],  # of the first system
+        [-2, 3, -4, 5, 1, 1],  # of both: as the first has it, TM of the second
+        [0, 8, -9, 6, 0, 1],  # of the second
+    ]
+    assert zero.segmentation == [b"0=0", b"0-1=0", b""]
+    assert (one.id, one.texts, one.scores.tolist()) == ("1", [b"y"], [[0, 4, -4, 4, 0, 1]])
+    assert (two.id, two.texts, two.scores.tolist()) == ("2", [b"z"], [[0, 1, -1, 0, 1, 0]])
+
+
+def test_duplicates_can_be_kept(place: Path) -> None:
+    zero, *_ = read(place, ONE, TWO, duplicates="keep")
+    assert (zero.texts, zero.duplicates) == ([b"a b", b"a c", b"a c", b"d"], 1)
+    assert zero.scores[:, 3:].tolist() == [[0, 1, 0], [0, 1, 0], [5, 0, 1], [6, 0, 1]]
+
+
+def test_the_base_score_of_another_system(place: Path) -> None:
+    zero, *_ = read(place, ONE, TWO, base="TM")
+    assert zero.names[zero.column] == "TM"
+    assert zero.base.tolist() == [-3, 5, 6]  # its own base score where a candidate has no TM
+    with pytest.raises(RecipeError, match="no system has the column 'PM'"):
+        read(place, ONE, TWO, base="PM")
+
+
+def test_one_system_alone_and_systems_without_lists(place: Path) -> None:
+    (zero, *_) = read(place, ONE)
+    assert (zero.texts, zero.names) == ([b"a b", b"a c"], ("LM", "X", "score", "system_1"))
+    (zero, *_) = read(place, b"", TWO)
+    assert (zero.texts, zero.names) == ([b"a c", b"d"], ("TM", "X", "score", "system_1", "system_2"))
+    assert read(place, b"", b"") == []
+
+
+def test_ids_that_are_no_numbers_must_agree(place: Path) -> None:
+    a, b, c = ({"id": name, "candidates": [name]} for name in "abc")
+    found = read(place, jsonl(a, b), jsonl(a, b), of="jsonl")
+    assert [(one.id, one.texts, one.scores[:, 1:].tolist()) for one in found] == [
+        ("a", [b"a"], [[1, 1]]),
+        ("b", [b"b"], [[1, 1]]),
+    ]
+    for lists in ((a, c), (b, a), (a,), (a, b, c)):
+        with pytest.raises(DataError, match="do not go together"):
+            read(place, jsonl(a, b), jsonl(*lists), of="jsonl")
+
+
+def test_numbers_in_another_order_are_an_error(place: Path) -> None:
+    def records(*numbers: int) -> bytes:
+        return b"".join(b"S-%d\ta\nH-%d\t-1\tx\n" % (number, number) for number in numbers)
+
+    found = read(place, records(7, 2, 5), records(7, 2, 5), of={"name": "fairseq"})
+    assert [one.id for one in found] == ["7", "2", "5"]
+    with pytest.raises(DataError, match=r"do not go together.*same ids in the same order"):
+        read(place, records(7, 2, 5), records(2, 7, 5), of={"name": "fairseq"})
+
+
+def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
+    broken = TWO.replace(b"-9", b"x")
+    zero, one, two = read(place, ONE, broken)
+    bad = fault_of(zero)
+    assert isinstance(zero, TextList)
+    assert (bad.id, bad.reason, bad.line, bad.path) == ("0", "score", 2, str(place / "1.nbest"))
+    assert (one.texts, two.texts) == ([b"y"], [b"z"])
+    nameless = jsonl({"id": 0, "candidates": ["a"]}) + b"{\n" + jsonl({"id": 2, "candidates": ["c"]})
+    whole = jsonl(*({"id": k, "candidates": [str(k)]} for k in range(3)))
+    assert [isinstance(one, BadList) for one in read(place, whole, nameless, of="jsonl")] == [False, True, False]
+    lettered = whole.replace(b'"id": ', b'"source": "", "reference": "", "x": ')
+    assert [
+        isinstance(one, BadList) for one in read(place, lettered, lettered.replace(b'["1"]', b"7"), of="jsonl")
+    ] == [False, True, False]
+
+
+def test_merge_counts_and_skips(place: Path) -> None:
+    names = paths(place, ONE, TWO.replace(b"-9", b"x")).split(",")
+    systems = [(Moses(), name) for name in names]
+    count = SkipCount("skip")
+    assert [one.id for one in merge(systems, count=count)] == ["0", "1", "2"]
+    assert (count.lists, dict(count.reasons), dict(count.candidate_reasons)) == (3, {}, {"score": 1})
+    with pytest.raises(DataError, match=r"1\.nbest:2"):
+        list(merge(systems))
+    assert [one.id for one in read_lists(MergedReader(), ",".join(names), "skip")] == ["0", "1", "2"]
+
+
+def test_lists_are_written_in_the_format_of_the_systems(place: Path) -> None:
+    reader = MergedReader()
+    zero, one, _ = read(place, ONE, TWO)
+    first, second = ONE.splitlines()[:2]
+    third = TWO.splitlines()[1]
+    assert written(reader, zero).splitlines() == [first, second, third]
+    assert written(reader, zero, [2, 0]).splitlines() == [third, first]
+    lines = written(reader, zero, [2, 1, 0], np.array([1.0, 2.5, 3.0])).splitlines()
+    assert [line.split(b" ||| ")[1] for line in lines] == [b"d", b"a c", b"a b"]
+    assert [float(line.split(b" ||| ")[3]) for line in lines] == [3.0, 2.5, 1.0]
+    assert written(reader, one) == TWO.splitlines()[2] + b"\n"
+
+
+def test_json_and_fairseq_lists_stay_one_list(place: Path) -> None:
+    one = {"id": "a", "source": "s", "x": 1, "candidates": [{"text": "p", "score": 1, "note": 1}, "q"][:1]}
+    two = {"id": "a", "reference": "r", "candidates": [{"text": "q", "score": 2}]}
+    reader = MergedReader(of="jsonl")
+    (found,) = read(place, jsonl(one), jsonl(two), of="jsonl")
+    assert (found.source, found.references) == (b"s", (b"r",))
+    assert json.loads(written(reader, found, [1, 0])) == {
+        **one,
+        "candidates": [two["candidates"][0], one["candidates"][0]],
+    }  # type: ignore[index]
+    records = b"S-3\ts\nH-3\t-1\tx\n", b"S-3\ts\nH-3\t-2\ty\nH-3\t-1\tx\n"
+    reader = MergedReader(of="fairseq")
+    (found,) = read(place, *records, of="fairseq")
+    assert written(reader, found, [1, 0]) == b"S-3\ts\nH-3\t-2\ty\nH-3\t-1\tx\n"
+    assert written(reader, found, [0], np.array([5.0, 6.0])) == b"S-3\ts\nH-3\t5.0\tx\n"
+
+
+def test_systems_with_different_readers_are_written_as_json(place: Path) -> None:
+    reader = MergedReader(of=["moses", {"name": "jsonl"}])
+    (found, *_) = reader.read(paths(place, ONE, jsonl({"id": "0", "candidates": [{"text": "d", "score": 4, "lm": 5}]})))
+    assert isinstance(found, TextList)
+    again = json.loads(written(reader, found, [2, 0], np.array([1.0, 2.0, 3.0])))
+    assert [entry["text"] for entry in again["candidates"]] == ["d", "a b"]
+    assert again["candidates"][0]["score"] == 3.0
+    assert again["candidates"][0]["features"]["lm"] == 5.0
+
+
+def test_readers_with_several_files_each(place: Path) -> None:
+    scores = b"1\n2\n3\n"
+    reader = MergedReader(of=[{"name": "joined", "names": ["nmt"]}, "moses"])
+    assert (reader.files, file_count(MergedReader()), file_count(Moses())) == (3, None, 1)
+    zero, *_ = reader.read(paths(place, ONE, scores, TWO))
+    assert isinstance(zero, TextList)
+    assert zero.names == ("LM", "X", "score", "nmt", "TM", "system_1", "system_2")
+    assert zero.scores[:, 3].tolist() == [1, 2, 0]
+    assert len(written(reader, zero).splitlines()) == 3
+    both = MergedReader(of={"name": "joined", "names": ["nmt"]})
+    zero, *_ = both.read(paths(place, ONE, scores, TWO, scores))
+    assert isinstance(zero, TextList)
+    assert zero.scores[:, zero.names.index("nmt")].tolist() == [1, 2, 2]
+    for reader, names in ((both, (ONE, scores, TWO)), (MergedReader(of=["moses", "moses"]), (ONE,))):
+        with pytest.raises(DataError, match="files, separated by commas"):
+            list(reader.read(paths(place, *names)))
+
+
+def test_what_cannot_be_merged(place: Path) -> None:
+    for options in ({"of": 7}, {"of": []}, {"of": "mosse"}, {"of": {"name": "moses", "x": 1}}, {"duplicates": "all"}):
+        with pytest.raises(RecipeError):
+            MergedReader(**options)
+    with pytest.raises(RecipeError, match="moses"):
+        MergedReader(of="mosse")
+    with pytest.raises(DataError, match="a file name is empty"):
+        list(MergedReader().read("a,,b"))
+    with pytest.raises(DataError, match="no such file"):
+        list(MergedReader().read(f"{place}/none,{place}/0.nbest"))
+    tree = place / "trees"
+    tree.write_bytes(b"1\t0\n-1\n(NN x)\n")
+    with pytest.raises(RecipeError, match="does not read texts"):
+        list(merge([(CharniakReader(), tree)]))
+    clash = jsonl({"candidates": [{"text": "a", "system_1": 1}]})
+    with pytest.raises(DataError, match="'system_1', a name that merged lists need"):
+        read(place, clash, clash, of="jsonl")
+
+
+def test_columns_that_change_within_a_system_are_bad() -> None:
+    class Changing(JsonlReader):
+        def read(self, path: Any) -> Any:  # noqa: ARG002
+            for item in (1, 2):
+                names = ("score", f"x{item}")
+                yield TextList(str(item), "f", item, [b"t"], [item], np.ones((1, 2)), names=names)
+
+    found = list(merge([(Changing(), "f")], count=SkipCount("skip")))
+    assert [one.id for one in found] == ["1"]
+
+
+VALUES = st.integers(-9, 9)
+SYSTEM = st.dictionaries(
+    st.integers(0, 4),
+    st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d e"]), VALUES, VALUES), max_size=4),
+    max_size=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(systems=st.lists(SYSTEM, min_size=1, max_size=3), duplicates=st.sampled_from(["drop", "keep"]), data=st.data())
+def test_merging_equals_its_twin(place: Path, systems: list[dict[int, Any]], duplicates: Any, data: Any) -> None:
+    """System k has the columns score, shared and own{k}."""
+    contents = []
+    for k, system in enumerate(systems):
+        items = [
+            {
+                "id": name,
+                "candidates": [{"text": t, "score": s, "shared": o, f"own{k}": o + 100} for t, s, o in system[name]],
+            }
+            for name in sorted(system)
+        ]
+        contents.append(jsonl(*items))
+    found = list(MergedReader(of="jsonl", duplicates=duplicates).read(paths(place, *contents)))
+    assert [one.id for one in found] == [str(name) for name in sorted({name for system in systems for name in system})]
+    for one in found:
+        assert isinstance(one, TextList)
+        rows: list[tuple[str, dict[str, float]]] = []
+        for k, system in enumerate(systems):
+            for text, score, other in system.get(int(one.id), []):
+                own = {"score": score, "shared": other, f"own{k}": other + 100, f"system_{k + 1}": 1}
+                known = next((row for name, row in rows if name == text), None) if duplicates == "drop" else None
+                if known is None:
+                    rows.append((text, own))
+                else:
+                    for name, value in own.items():
+                        known.setdefault(name, value)
+        assert one.texts == [text.encode() for text, _ in rows]
+        assert one.scores.tolist() == [[row.get(name, 0) for name in one.names] for _, row in rows]
+        assert one.base.tolist() == [row["score"] for _, row in rows]
+        order = data.draw(st.permutations(range(len(one))))
+        again = json.loads(written(MergedReader(of="jsonl"), one, order, np.arange(len(one)) * 1.0))
+        assert [(entry["text"], entry["score"]) for entry in again["candidates"]] == [(rows[i][0], i) for i in order]
+
+
+def test_sparse_features_stay_with_their_candidates(place: Path) -> None:
+    def item(*texts: str) -> bytes:
+        return jsonl({"candidates": [{"text": t, "features": {t: k, "s": 1}} for k, t in enumerate(texts)]})
+
+    (found,) = read(place, item("a", "b"), item("b", "c"), of={"name": "jsonl", "dense": []})
+    assert found.sparse.first.tolist() == [0, 2, 4, 6]
+    assert found.sparse.names == [b"a", b"s", b"b", b"s", b"c", b"s"]
+    assert found.sparse.values.tolist() == [0, 1, 1, 1, 1, 1]
+    (found,) = read(place, item("a"), jsonl({"candidates": ["b", "a"]}), of={"name": "jsonl", "dense": []})
+    assert found.sparse.first.tolist() == [0, 2, 2]
+
+
+def test_fairseq_in_order_of_ids_merges_with_moses(place: Path) -> None:
+    records = b"S-2\ts\nH-2\t-1\tx\nS-0\ts\nH-0\t-1\ty\n"
+    reader = MergedReader(of=[{"name": "fairseq", "order": "id"}, "moses"])
+    found = list(reader.read(paths(place, records, ONE)))
+    assert [(one.id, one.texts) for one in found if isinstance(one, TextList)] == [
+        ("0", [b"y", b"a b", b"a c"]), ("1", []), ("2", [b"x", b"z"]),
+    ]  # fmt: skip
+    assert FairseqReader(order="id") == reader.inner[0]  # type: ignore[index]

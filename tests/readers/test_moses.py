@@ -1,0 +1,663 @@
+"""Moses-style lists: all their variants, bad ones in their places, and what is written back."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outcomes import fault_of, outcome
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
+from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, POWERS, UNDECIDED
+from rerank.readers.moses import lines as moses_lines
+from rerank.readers.moses.kernel import read_decimal
+from rerank.readers.moses.layout import unmark
+from rerank.readers.moses.reader import Moses
+from rerank.readers.texts.text_list import SparseScores, TextList
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "translation"
+
+
+def read(tmp_path: Path, data: bytes, reader: Moses | None = None) -> list[TextList | BadList]:
+    path = tmp_path / "lists"
+    path.write_bytes(data)
+    return list((reader or Moses()).read(path))
+
+
+def good(found: TextList | BadList) -> TextList:
+    assert isinstance(found, TextList), found
+    return found
+
+
+def outline(found: list[TextList | BadList]) -> list[tuple[str, object]]:
+    """(id, number of candidates or the reason) of every list."""
+    return [outcome(one) for one in found]
+
+
+def sparse_of(nbest: TextList) -> list[dict[str, float]]:
+    if nbest.sparse is None:
+        return [{} for _ in range(len(nbest))]
+    first, names, values = nbest.sparse
+    return [{names[k].decode(): values[k] for k in range(first[y], first[y + 1])} for y in range(len(nbest))]
+
+
+def written(nbest: NBestList, order: list[int] | None = None, scores: np.ndarray | None = None) -> bytes:
+    out = io.BytesIO()
+    Moses().write(out, nbest, order, scores)
+    return out.getvalue()
+
+
+MOSES = b"""\
+0 ||| the house  ||| LM0= -3.1 TM0= -0.5 -1.25 WT_the~das= 1 ||| -7.5 ||| 0=0 1-2=1 ||| 0-0 1-1
+0 ||| a house  ||| LM0= -3.9 TM0= -1.5 -1 ||| -8.25 ||| 0=0 1-2=1 ||| 0-0 1-1
+1 ||| it rains  ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1
+"""
+VARIANTS = {
+    # lines, names of the columns, scores of the first list, sparse values of the first list
+    "moses": (
+        MOSES,
+        ("LM0", "TM0_0", "TM0_1", "score"),
+        [[-3.1, -0.5, -1.25, -7.5], [-3.9, -1.5, -1, -8.25]],
+        [{"WT_the~das": 1}, {}],
+    ),
+    "moses with sparse name=value": (
+        b"0 ||| a ||| LM0= -1 a_b=2 c_d= 3 ||| -1\n0 ||| b ||| LM0= -2 a_b=1 ||| -2\n1 ||| c ||| LM0= 0 a_b=1 ||| 0\n",
+        ("LM0", "score"),
+        [[-1, -1], [-2, -2]],
+        [{"a_b": 2, "c_d": 3}, {"a_b": 1}],
+    ),
+    "old moses": (
+        b"0 ||| a ||| d: 0 lm: -1.5 tm: -1 -2 w: -1 ||| -1\n0 ||| b ||| d: 1 lm: -2 tm: -3 -4 w: -1 x:1 ||| -2\n"
+        b"1 ||| c ||| d: 0 lm: -1 tm: -1 -2 w: -1 ||| -3\n",
+        ("d", "lm", "tm_0", "tm_1", "w", "score"),
+        [[0, -1.5, -1, -2, -1, -1], [1, -2, -3, -4, -1, -2]],
+        [{}, {"x": 1}],
+    ),
+    "without labels": (
+        b"0 ||| a ||| -1 -2.5 3 ||| -1\n0 ||| b ||| -3 -4 5 ||| -2\n1 ||| c ||| 1 2 3 ||| -3\n",
+        ("0", "1", "2", "score"),
+        [[-1, -2.5, 3, -1], [-3, -4, 5, -2]],
+        [{}, {}],
+    ),
+    "marian": (
+        b"0 ||| a b ||| F0= -3.25 F1= -1 ||| -4.25\n0 ||| a ||| F0= -4 F1= -2 ||| -6\n1 ||| c ||| F0= 1 F1= 0 ||| 1\n",
+        ("F0", "F1", "score"),
+        [[-3.25, -1, -4.25], [-4, -2, -6]],
+        [{}, {}],
+    ),
+    "joshua": (
+        b"0 ||| a b ||| lm_0=-3.25 tm_pt_0=-1 WordPenalty=-0.5 ||| -4.25\n"
+        b"0 ||| a ||| lm_0=-4 tm_pt_0=-2 WordPenalty=-0.5 ||| -6\n"
+        b"1 ||| c ||| tm_pt_0=0 lm_0=-1 WordPenalty=-0.5 ||| -1 ||| 0-0\n".replace(b" ||| 0-0", b""),
+        ("lm_0", "tm_pt_0", "WordPenalty", "score"),
+        [[-3.25, -1, -0.5, -4.25], [-4, -2, -0.5, -6]],
+        [{}, {}],
+    ),
+    "cdec": (
+        b"0 ||| a b ||| Glue=1;LM=-3.25;N_;_;=1 ||| -4\n0 ||| a ||| LM=-4 ||| -6\n1 ||| c ||| Glue=1;LM=-4 ||| -6\n",
+        ("LM", "score"),
+        [[-3.25, -4], [-4, -6]],
+        [{"Glue": 1, "N_;_;": 1}, {}],
+    ),
+    "cdec with spaces and without a total": (
+        b"0 ||| a b ||| Glue=1 LM=-3.25\n0 ||| a ||| LM=-4\n1 ||| c ||| LM=-4\n",
+        ("LM", "score"),
+        [[-3.25, 0], [-4, 0]],
+        [{"Glue": 1}, {}],
+    ),
+    "travatar": (
+        b"0 ||| a b ||| -4 ||| lm=-3.25 word=2\n0 ||| a ||| -6 ||| lm=-4 word=1\n1 ||| c ||| -1 ||| lm=-4 word=1\n",
+        ("lm", "word", "score"),
+        [[-3.25, 2, -4], [-4, 1, -6]],
+        [{}, {}],
+    ),
+    "a score alone": (b"0 ||| a b ||| -4\n0 ||| a ||| -6\n1 ||| c ||| -1\n", ("score",), [[-4], [-6]], [{}, {}]),
+    "an empty field of features": (
+        b"0 ||| a b ||| ||| -4\n0 ||| a |||  ||| -6\n1 ||| c ||| ||| -1\n", ("score",), [[-4], [-6]], [{}, {}],
+    ),
+    "a score with a segmentation": (
+        b"0 ||| a b ||| -4 ||| 0-1=0-1\n0 ||| a ||| -6 ||| 0=0\n1 ||| c ||| -1 ||| 0=0\n",
+        ("score",), [[-4], [-6]], [{}, {}],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_have_their_columns_scores_and_sparse_values(tmp_path: Path, name: str) -> None:
+    data, names, scores, sparse = VARIANTS[name]
+    first, second = map(good, read(tmp_path, data))
+    assert (first.id, second.id) == ("0", "1")
+    assert first.names == second.names == names
+    assert first.scores.tolist() == scores
+    assert first.base.tolist() == [row[-1] for row in scores]
+    assert sparse_of(first) == sparse
+    assert (len(second), first.line, list(first.lines), second.line) == (1, 1, [1, 2], 3)
+    assert written(first) + written(second) == data
+
+
+def test_derivations_are_told_by_what_they_hold(tmp_path: Path) -> None:
+    first = good(read(tmp_path, MOSES)[0])
+    assert first.texts == [b"the house", b"a house"]
+    assert first.segmentation == [b"0=0 1-2=1", b"0=0 1-2=1"]
+    assert first.alignment == [b"0-0 1-1", b"0-0 1-1"]
+    alone = b"0 ||| a ||| F0= -3 ||| -4 ||| \n0 ||| b ||| F0= -3 ||| -4 ||| 0-0 1-1\n1 ||| c ||| F0= 1 ||| 2 |||\n"
+    first, second = map(good, read(tmp_path, alone))
+    assert first.alignment == [b"", b"0-0 1-1"]
+    assert second.alignment == [b""]
+    assert first.segmentation is None
+    other = b"0 ||| a ||| F0= -3 ||| -4 ||| WordScores= -1 -2\n"
+    first = good(read(tmp_path, other)[0])
+    assert (first.segmentation, first.alignment) == (None, None)
+    assert first.scores.tolist() == [[-3, -4]]
+
+
+def test_marks_of_phrases_become_a_segmentation(tmp_path: Path) -> None:
+    data = b"0 ||| the house |0-1| rains |2-2|  ||| F0= 1 ||| -1\n0 |||  ||| F0= 1 ||| -2\n"
+    first = good(read(tmp_path, data)[0])
+    assert first.texts == [b"the house rains", b""]
+    assert first.segmentation == [b"0-1=0-1 2=2", b""]
+    assert written(first) == data
+    long = b"0 ||| a b |1-2,wa=0-0 1-1,total=-3.2, LM0= -1 | c |0-0,wa=0-0,total=-1| ||| F0= 1 ||| -1\n"
+    first = good(read(tmp_path, long)[0])
+    assert (first.texts, first.segmentation) == ([b"a b c"], [b"1-2=0-1 0=2"])
+    both = b"0 ||| a b |0-1| ||| F0= 1 ||| -1 ||| 0-1=0-1\n"
+    first = good(read(tmp_path, both)[0])
+    assert (first.texts, first.segmentation) == ([b"a b"], [b"0-1=0-1"])
+
+
+def test_bars_in_texts_that_mark_no_phrase_stay() -> None:
+    for texts in ([b"scores |1-2| and more"], [b"a |0-0|", b"b"], [b"a|0-0|b"], [b"a|0-0|"], [b"|5-3"], [b"a ||1-1 b"]):
+        assert unmark(texts) == (texts, None)
+    assert unmark([b"a |3| b |0-1|"]) == ([b"a b"], [b"3=0 0-1=1"])
+    assert unmark([b"|0-0| a |1-1|"]) == ([b"a"], [b"1=0"])  # a phrase without words
+
+
+def test_which_values_are_columns_can_be_said(tmp_path: Path) -> None:
+    data = b"0 ||| a ||| LM0= -1 x=2 y= 3 4 ||| -1\n0 ||| b ||| LM0= -2 x=1 y= 5 6 ||| -2\n"
+    names = {features: good(read(tmp_path, data, Moses(features=features))[0]).names for features in FEATURES}
+    assert names == {
+        "auto": ("LM0", "y_0", "y_1", "score"),
+        "dense": ("LM0", "x", "y_0", "y_1", "score"),
+        "sparse": ("score",),
+    }
+    first = good(read(tmp_path, data, Moses(columns=("y_1", "x"), base="x"))[0])
+    assert first.names == ("y_1", "x", "score")
+    assert first.scores.tolist() == [[4, 2, -1], [6, 1, -2]]
+    assert first.base.tolist() == [2, 1]
+    assert sparse_of(first) == [{"LM0": -1, "y_0": 3}, {"LM0": -2, "y_0": 5}]
+    (bad,) = read(tmp_path, data, Moses(columns=("x", "z")))
+    assert isinstance(bad, BadList)
+    assert (bad.reason, "'z'" in bad.message) == ("columns", True)
+
+
+FEATURES: Any = ("auto", "dense", "sparse")
+
+
+def test_the_first_lists_decide_what_is_a_column(tmp_path: Path) -> None:
+    lists = [b"%d ||| a ||| LM0= -1 %s||| -1\n" % (i, b"P_x= 1 " if i < k else b"") for k in (1, 30) for i in range(k)]
+    first = good(read(tmp_path, lists[0])[0])  # there is no other
+    assert first.names == ("LM0", "P_x", "score")
+    many = b"".join(b"%d ||| a ||| LM0= -1 %s||| -1\n" % (i, b"P_x= 1 " if i != 7 else b"") for i in range(40))
+    found = list(map(good, read(tmp_path, many)))
+    assert {nbest.names for nbest in found} == {("LM0", "score")}
+    assert sparse_of(found[0]) == [{"P_x": 1}]
+    assert sparse_of(found[7]) == [{}]
+    late = b"".join(b"%d ||| a ||| LM0= -1 %s||| -1\n" % (i, b"P_x= 1 " if i != 27 else b"") for i in range(40))
+    assert [one.id for one in read(tmp_path, late) if isinstance(one, BadList)] == ["27"]
+
+
+def test_a_label_with_another_number_of_values_gives_no_columns_of_the_same_names(tmp_path: Path) -> None:
+    data = b"0 ||| a ||| T= 1 2 ||| 0\n1 ||| a ||| T= 1 2 3 ||| 0\n2 ||| a ||| T= 4 5 ||| 0\n"
+    for found, missing in zip(read(tmp_path, data, Moses(features="dense")), ("T_2", "T_0", "T_2"), strict=True):
+        assert isinstance(found, BadList)
+        assert f"found no value of '{missing}'" in found.message
+    first, bad, last = read(tmp_path, data, Moses(columns=("T_0", "T_1")))
+    assert (good(first).names, good(last).scores.tolist()) == (("T_0", "T_1", "score"), [[4, 5, 0]])
+    assert isinstance(bad, BadList)
+
+
+def test_a_label_score_is_not_the_total(tmp_path: Path) -> None:
+    first = good(read(tmp_path, b"0 ||| a ||| score= -1 ||| -3\n")[0])
+    assert (first.names, first.base.tolist()) == (("score_0", "score"), [-3])
+
+
+def test_ids_that_are_left_out_are_empty_lists(tmp_path: Path) -> None:
+    data = b"2 ||| a ||| F0= 1 ||| -1\n\n5 ||| b ||| F0= 1 ||| -2\n"
+    found = list(map(good, read(tmp_path, data)))
+    assert outline(found) == [("0", 0), ("1", 0), ("2", 1), ("3", 0), ("4", 0), ("5", 1)]
+    assert {nbest.names for nbest in found} == {("F0", "score")}
+    assert (found[0].scores.shape, found[0].base.shape, found[3].line, written(found[0])) == ((0, 2), (0,), 3, b"")
+    assert outline(read(tmp_path, data, Moses(first_id=2)))[0] == ("2", 1)
+
+
+def test_ordinal_ids(tmp_path: Path) -> None:
+    data = b"d 1 ||| a ||| F= 1 ||| -1\nd 1 ||| b ||| F= 1 ||| -1\nx ||| c ||| F= 1 ||| 0\nd 1 ||| d ||| F= 1 ||| 0\n"
+    assert outline(read(tmp_path, data, Moses(ids="ordinal"))) == [("0", 2), ("1", 1), ("2", 1)]
+    assert outline(read(tmp_path, data, Moses(ids="ordinal", first_id=5))) == [("5", 2), ("6", 1), ("7", 1)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends_byte_order_mark_and_blank_lines_are_free(
+    tmp_path: Path, end: bytes, mark: bytes, last: bool
+) -> None:
+    data = mark + (b"\n \n" + MOSES.replace(b"\n1 |||", b"\n\n\t\n1 |||")).replace(b"\n", end)
+    first, second = map(good, read(tmp_path, data if last else data.rstrip()))
+    assert first.alignment == [b"0-0 1-1", b"0-0 1-1"]
+    assert (list(first.lines), list(second.lines)) == ([3, 4], [7])
+    assert written(first) + written(second) == MOSES
+
+
+def test_empty_files_have_no_lists(tmp_path: Path) -> None:
+    assert read(tmp_path, b"") == []
+    assert read(tmp_path, b"\n\r\n  \n") == []
+
+
+def test_bytes_that_are_not_utf8_and_other_white_space_are_kept(tmp_path: Path) -> None:
+    data = b"0 ||| caf\xe9 \xc2\xa0 |||| a|||b ||| F\xe9= 1\tG= 2 ||| -1\n"
+    first = good(read(tmp_path, data)[0])
+    assert first.texts == [b"caf\xe9 \xc2\xa0 |||| a|||b"]
+    assert first.names == ("F\udce9", "G", "score")
+    assert written(first) == data
+
+
+def test_duplicates(tmp_path: Path) -> None:
+    data = (
+        b"0 ||| a ||| F= 1 ||| -1 ||| 0=0\n0 ||| b ||| F= 2 s=5 ||| -2 ||| 0=0\n0 ||| a ||| F= 3 s=6 ||| -3 ||| 1=0\n"
+    )
+    data += b"0 ||| c ||| F= 4 t=7 u=8 ||| -4 ||| 1=0\n"
+    kept = good(read(tmp_path, data)[0])
+    assert (len(kept), kept.duplicates) == (4, 1)
+    dropped = good(read(tmp_path, data, Moses(duplicates="drop"))[0])
+    assert (dropped.texts, dropped.duplicates) == ([b"a", b"b", b"c"], 1)
+    assert dropped.scores.tolist() == [[1, -1], [2, -2], [4, -4]]
+    assert (dropped.segmentation, list(dropped.lines)) == ([b"0=0", b"0=0", b"1=0"], [1, 2, 4])
+    assert sparse_of(dropped) == [{}, {"s": 5}, {"t": 7, "u": 8}]
+    assert written(dropped) == b"".join(data.splitlines(True)[i] for i in (0, 1, 3))
+
+
+GOOD = b"0 ||| a ||| F= 1 G= 1 2 ||| -1\n"
+NEXT = b"2 ||| z ||| F= 1 G= 1 2 ||| -9\n" * 20
+BAD = {
+    # the lines of list 1, the reason, the line in error, part of the message
+    "two fields": (b"1 ||| a\n", "fields", 2, "found 2 fields in '1 ||| a'; expected 4"),
+    "one more field": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1 ||| 0-0\n", "fields", 2, "found 5 fields"),
+    "many fields": (b"1" + b" ||| a" * 50 + b"\n", "fields", 2, "found 51 fields"),
+    "the second line": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1\n1 ||| b ||| F= 1\n", "fields", 3, "found 3 fields"),
+    "a line of something else": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1\ngarbage\n", "fields", 3, "'garbage'"),
+    "an id that is none": (b"1 ||| a ||| F= 1 G= 1 2 ||| 0\nx1 ||| b ||| F= 1 G= 1 2 ||| 0\n", "id", 3, "the id 'x1'"),
+    "no id": (b"1 ||| a ||| F= 1 G= 1 2 ||| 0\n ||| b ||| F= 1 G= 1 2 ||| 0\n", "id", 3, "the id ''"),
+    "a word as total": (b"1 ||| a ||| F= 1 G= 1 2 ||| high\n", "score", 2, "found 'high'; expected the candidate's"),
+    "no total": (b"1 ||| a ||| F= 1 G= 1 2 |||\n", "score", 2, "found an empty field"),
+    "two totals": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1 -2\n", "score", 2, "found '-1 -2'"),
+    "an underscore": (b"1 ||| a ||| F= 1_0 G= 1 2 ||| -1\n", "score", 2, "found '1_0'; expected a number"),
+    "a word as value": (b"1 ||| a ||| F= one G= 1 2 ||| -1\n", "score", 2, "found 'one'"),
+    "a word as joined value": (b"1 ||| a ||| F= 1 G= 1 2 H=one ||| -1\n", "score", 2, "found 'one'"),
+    "no label": (b"1 ||| a ||| F= 1 G= 1 2 =3 ||| -1\n", "score", 2, "found '=3'"),
+    "no value": (b"1 ||| a ||| F= G= 1 2 ||| -1\n", "score", 2, "found 'F='; expected a number behind it"),
+    "no last value": (b"1 ||| a ||| G= 1 2 F= ||| -1\n", "score", 2, "found 'F='; expected a number behind it"),
+    "NaN": (b"1 ||| a ||| F= nan G= 1 2 ||| -1\n", "infinite score", 2, "NaN or an infinite value"),
+    "an infinite value": (b"1 ||| a ||| F= 1 G= 1 -inf ||| -1\n", "infinite score", 2, "infinite"),
+    "an infinite total": (b"1 ||| a ||| F= 1 G= 1 2 ||| -1e999\n", "infinite score", 2, "infinite"),
+    "an infinite sparse value": (b"1 ||| a ||| F= 1 G= 1 2 s=inf ||| -1\n", "infinite score", 2, "infinite"),
+    "a column less": (b"1 ||| a ||| F= 1 ||| -1\n", "columns", 2, "no value of 'G_0'"),
+    "a value less": (b"1 ||| a ||| F= 1 G= 1 ||| -1\n", "columns", 2, "no value of 'G_0'"),
+    "a value more": (b"1 ||| a ||| F= 1 G= 1 2 3 ||| -1\n", "columns", 2, "no value of 'G_0'"),
+    "a column twice": (b"1 ||| a ||| F= 1 F= 1 G= 1 2 ||| -1\n", "columns", 2, "more than one value of 'F'"),
+    "an empty field of features": (b"1 ||| a |||  ||| -1\n", "columns", 2, "no value of 'F'"),
+    "NUL": (b"1 ||| a\0b ||| F= 1 G= 1 2 ||| -1\n", "nul", 2, "NUL"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_lists_stand_in_their_places(tmp_path: Path, name: str) -> None:
+    lines, reason, line, message = BAD[name]
+    first, damaged, last = read(tmp_path, GOOD + lines + NEXT)
+    assert (first.id, damaged.id, last.id, last.line) == ("0", "1", "2", 2 + lines.count(b"\n"))
+    bad = fault_of(damaged)
+    assert (bad.reason, bad.line, bad.path) == (reason, line, str(tmp_path / "lists"))
+    assert message in bad.message
+    assert good(first).scores.tolist() == [[1, 1, 2, -1]]
+    assert good(last).scores.tolist() == [[1, 1, 2, -9]] * 20
+    with pytest.raises(DataError, match="--on-bad-list skip"):
+        list(read_lists(Moses(), tmp_path / "lists"))
+    count = SkipCount("skip")
+    kept = ["0", "2"] if isinstance(damaged, BadList) else ["0", "1", "2"]
+    assert [nbest.id for nbest in read_lists(Moses(), tmp_path / "lists", count=count)] == kept
+    assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
+
+
+def test_damage_in_the_first_list_does_not_decide(tmp_path: Path) -> None:
+    tail = b"".join(b"%d ||| a ||| F= 1 G= 1 2 ||| -1\n" % i for i in range(1, 5))
+    for start in (
+        b"0 ||| a\n",
+        b"0 ||| a ||| F= x G= 1 2 ||| -1\n",
+        b"0 ||| a ||| F= 1 G= 1 2 |||\n",
+        b"junk\n0 ||| a |||\n",
+    ):
+        found = read(tmp_path, start + tail)
+        assert isinstance(found[0], BadList)
+        assert [good(one).names for one in found[1:]] == [("F", "G_0", "G_1", "score")] * 4
+    for features in (b"F= 1 G= 1", b"F= 1", b"G= 1 2"):  # none of these looks like a sparse feature
+        lacking = b"0 ||| a ||| " + features + b" ||| -1\n" + tail + b"4 ||| a ||| F= 1 G= 1 2 ||| -1\n" * 10
+        assert outline(read(tmp_path, lacking))[0] == ("0", "columns")
+
+
+@pytest.mark.parametrize(
+    ("data", "reader", "message"),
+    [
+        (
+            GOOD + b"2 ||| a ||| F= 1 G= 1 2 ||| -1\n" + b"1 ||| a ||| F= 1 G= 1 2 ||| 0\n",
+            Moses(),
+            r":3: list 1: .*id 1",
+        ),
+        (GOOD + b"1 ||| b ||| F= 1 G= 1 2 ||| -1\n" + GOOD, Moses(), r":3: list 0: .*expected 2 or more.*ordinal"),
+        (GOOD, Moses(first_id=1), r":1: list 0: found the id 0; expected 1 or more.*first_id"),
+        (
+            GOOD + b"1000003 ||| b ||| F= 1 G= 1 2 ||| -1\n",
+            Moses(),
+            r":2: list 1000003: .*expected 1, or not much more",
+        ),
+        (GOOD, Moses(base="H"), r"no column 'H' for the base score; the columns are F, G_0, G_1, score"),
+        (b"(S (NN x))\n" * 70000, Moses(), r":1: found '\(S .* more than 65,536 such lines; expected candidates"),
+        (b"(S (NN x))\n" * 70000, Moses(ids="ordinal"), r":1: found '\(S .* more than 65,536 such lines"),
+        (GOOD + b"x" * (17 << 20), Moses(), r":2: a line of more than 16 MiB"),
+        (GOOD + b"1 ||| " + b"x " * (9 << 20) + b"||| F= 1 ||| 2\n", Moses(), r":2: a line of more than 16 MiB"),
+    ],
+)
+def test_errors_that_stop(tmp_path: Path, data: bytes, reader: Moses, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, data, reader)
+
+
+@pytest.mark.parametrize("most", [2, 3])
+@pytest.mark.parametrize("more", [b"", b"1 ||| x ||| F= 1 ||| 0\n"])
+def test_lists_of_too_many_candidates(tmp_path: Path, most: int, more: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moses_lines, "MOST", most)
+    data = b"\n0 ||| a ||| F= 1 ||| 0\n" + b"1 ||| b ||| F= 1 ||| 0\n" * 3 + more
+    if most == 3 and not more:
+        assert outline(read(tmp_path, data)) == [("0", 1), ("1", 3)]
+        return
+    with pytest.raises(DataError, match=rf"lists:3: a list of more than {most} candidates"):
+        read(tmp_path, data)
+
+
+def test_a_file_of_something_else_is_a_bad_list(tmp_path: Path) -> None:
+    (bad,) = read(tmp_path, b"2\ta\n-1.5\n(S1 (NN one))\n")
+    assert isinstance(bad, BadList)
+    assert (bad.id, bad.reason, bad.line) == ("0", "fields", 1)
+    assert "id ||| text ||| features ||| score" in bad.message
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"first_id": -1}, {"first_id": 1.5}, {"first_id": True}, {"ids": "x"}, {"duplicates": "x"}, {"features": "x"},
+     {"columns": "LM0"}, {"columns": (1,)}, {"columns": ("a", "a")}],
+)  # fmt: skip
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(RecipeError):
+        Moses(**options)
+
+
+def test_the_reader_is_registered() -> None:
+    assert readers.get("moses") is Moses
+
+
+RESCORED = {
+    "moses": (
+        b"0 ||| a  ||| LM0= -1 s_x= 1  ||| -7.50 ||| 0=0 ||| 0-0",
+        b"0 ||| a  ||| LM0= -1 s_x= 1 BaseScore= -7.50  ||| 0.25 ||| 0=0 ||| 0-0",
+    ),
+    "again": (b"0 ||| a ||| LM0= -1 BaseScore= -7 ||| 3", b"0 ||| a ||| LM0= -1 BaseScore= -7 ||| 0.25"),
+    "old moses": (b"0 ||| a ||| d: 0 lm: -1 -2 ||| -7", b"0 ||| a ||| d: 0 lm: -1 -2 BaseScore: -7 ||| 0.25"),
+    "without labels": (b"0 ||| a ||| 0 -1 ||| -7", b"0 ||| a ||| 0 -1 BaseScore= -7 ||| 0.25"),
+    "joshua": (b"0 ||| a ||| lm=-1 tm=-2 ||| -7", b"0 ||| a ||| lm=-1 tm=-2 BaseScore=-7 ||| 0.25"),
+    "cdec": (b"0 ||| a ||| lm=-1;tm=-2 ||| -7", b"0 ||| a ||| lm=-1;tm=-2;BaseScore=-7 ||| 0.25"),
+    "no total": (b"0 ||| a ||| lm=-1 tm=-2", b"0 ||| a ||| lm=-1 tm=-2 ||| 0.25"),
+    "no total, aligned": (b"0 ||| a ||| lm=-1 tm=-2 ||| 0-0", b"0 ||| a ||| lm=-1 tm=-2 ||| 0.25 ||| 0-0"),
+    "travatar": (b"0 ||| a ||| -7 ||| lm=-1", b"0 ||| a ||| 0.25 ||| lm=-1 BaseScore=-7"),
+    "travatar, no features": (b"0 ||| a ||| -7 |||", b"0 ||| a ||| 0.25 ||| BaseScore= -7"),
+    "a score alone": (b"0 ||| a ||| -7", b"0 ||| a ||| BaseScore= -7 ||| 0.25"),
+    "no features": (b"0 ||| a |||  ||| -7", b"0 ||| a ||| BaseScore= -7 ||| 0.25"),
+    "CRLF": (b"0 ||| a ||| F= 1 ||| -7\r", b"0 ||| a ||| F= 1 BaseScore= -7 ||| 0.25"),
+}
+
+
+@pytest.mark.parametrize("name", RESCORED)
+def test_new_scores_replace_the_total_and_keep_the_first_one(tmp_path: Path, name: str) -> None:
+    line, expected = RESCORED[name]
+    nbest = good(read(tmp_path, line + b"\n")[0])
+    again = written(nbest, scores=np.array([0.25]))
+    assert again == expected + b"\n"
+    back = good(read(tmp_path, again)[0])
+    assert (back.texts, back.base.tolist()) == (nbest.texts, [0.25])
+    if "BaseScore" in back.names:
+        assert back.scores[0, back.names.index("BaseScore")] == -7.5 if name == "moses" else -7
+        assert good(read(tmp_path, again, Moses(base="BaseScore"))[0]).base[0] <= -7
+    if name.startswith("no total"):
+        return
+    assert written(back, scores=np.array([0.5])) == again.replace(b" 0.25", b" 0.5")
+
+
+def test_writing_another_order(tmp_path: Path) -> None:
+    first = good(read(tmp_path, MOSES)[0])
+    lines = MOSES.splitlines(keepends=True)
+    assert written(first, [1, 0]) == lines[1] + lines[0]
+    assert written(first, [1]) == lines[1]
+    found = written(first, [1, 0], np.array([0.1, 1 / 3]))
+    back = good(read(tmp_path, found)[0])
+    assert back.base.tolist() == [1 / 3, 0.1]
+    assert back.scores[:, back.names.index("BaseScore")].tolist() == [-8.25, -7.5]
+
+
+def test_lists_of_other_formats_are_written_as_lines(tmp_path: Path) -> None:
+    sparse = SparseScores(np.array([0, 1, 1]), [b"a b"], np.array([2.5]))
+    scores = np.array([[-1.5, -7.0], [-2.0, -8.0]])
+    nbest = TextList(
+        "3", "x", 1, [b"a b", b""], [1, 2], scores, 1, names=("LM", "p"), sparse=sparse, alignment=[b"0-0", b""]
+    )
+    data = written(nbest)
+    assert data == b"3 ||| a b ||| LM= -1.5 a_b= 2.5 ||| -7.0 ||| 0-0\n3 |||  ||| LM= -2.0 ||| -8.0 ||| \n"
+    (back,) = map(good, read(tmp_path, data, Moses(first_id=3)))
+    assert (back.texts, back.names, back.alignment) == ([b"a b", b""], ("LM", "score"), [b"0-0", b""])
+    assert back.scores.tolist() == scores.tolist()
+    assert b"LM= -1.5 a_b= 2.5 BaseScore= -7.0 ||| 1.0" in written(nbest, scores=np.array([1.0, 2.0]))
+    plain = NBestList("0", "x", 1, [b"a"], [1], np.array([[-1.0]]))
+    assert written(plain) == b"0 ||| a |||  ||| -1.0\n"
+    for text in (b"a\nb", b"a ||| b"):
+        with pytest.raises(DataError, match="x:1: list 0: candidate 1 cannot be written"):
+            written(NBestList("0", "x", 1, [text], [1], np.array([[-1.0]])))
+
+
+# Against a parser in plain Python -----------------------------------------------------------------------------------
+
+BAR = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
+
+
+def naive_entries(field: bytes) -> list[tuple[str, int, int, float]]:
+    """(label, place, how many values the label has, value) of everything in a feature field."""
+    found: list[tuple[str, list[float]]] = []
+    for word in field.split():
+        label, number = re.fullmatch(rb"(?:(.+)[=:])?([^=:]*)", word).groups()  # type: ignore[union-attr]
+        if label is not None:
+            found.append((label.decode(), []))
+        elif not found:
+            found.append(("", []))
+        if number:
+            found[-1][1].append(float(number))
+    return [(label, k, len(values), value) for label, values in found for k, value in enumerate(values)]
+
+
+def naive_name(label: str, place: int, several: int) -> str:
+    return f"{label}_{place}" if label and several > 1 else label or str(place)
+
+
+def naive_lists(data: bytes) -> Iterator[tuple[str, list[tuple[bytes, dict[str, float], float]]]]:
+    """(id, [(text, values, total)]) of the lists in ``data``; ids left out are not there."""
+    lists: dict[str, list[tuple[bytes, dict[str, float], float]]] = {}
+    for line in data.splitlines():
+        name, text, features, total = (field.strip() for field in BAR.split(line))
+        values = {naive_name(*entry[:3]): entry[3] for entry in naive_entries(features)}
+        lists.setdefault(name.decode(), []).append((text, values, float(total)))
+    yield from lists.items()
+
+
+words = st.sampled_from(
+    ["a", "das", "haus", "|", "||", "||||", "x|||y", "=", "a=", "1", "x|0-1|", "|0-1|x", "é", ":-)", ";"]
+)
+numbers = st.one_of(
+    st.integers(-1000, 1000).map(str),
+    st.floats(-1e6, 1e6).map(lambda x: f"{x:.6g}"),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-1e3, 1e3).map(lambda x: f"{x:.25f}"),
+    st.sampled_from(["-0", "+1.", ".5", "0e999", "1E-5", "123456789012345678901234567890", "9007199254740993", "1e22"]),
+)
+labels = st.sampled_from(["s_a", "s_b", "s;c", "s=d", "s:e", "s_f"])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[bytes, list[str], list[dict[str, float]]]:
+    """A file, the names of its columns, and sparse values of all candidates."""
+    dense = draw(st.sampled_from([[("LM", 1)], [("LM", 1), ("TM", 3)], [("d=e", 2)], []]))
+    lines, sparse, number = [], [], -1
+    for _ in range(draw(st.integers(1, 6))):
+        number += draw(st.integers(1, 3))
+        for _ in range(draw(st.integers(1, 4))):
+            text = " ".join(draw(st.lists(words, max_size=5)))
+            parts = [f"{label}= " + " ".join(draw(numbers) for _ in range(k)) for label, k in dense]
+            extra = {} if not lines else draw(st.dictionaries(labels, numbers, max_size=3))
+            parts += [
+                f"{label}={value}" if draw(st.booleans()) else f"{label}= {value}" for label, value in extra.items()
+            ]
+            lines.append(
+                f"{number} ||| {text} ||| {draw(st.sampled_from([' ', '  '])).join(parts)} ||| {draw(numbers)}\n"
+            )
+            sparse.append({label: float(value) for label, value in extra.items()})
+    names = [label if k == 1 else f"{label}_{i}" for label, k in dense for i in range(k)]
+    return "".join(lines).encode(), names, sparse
+
+
+@settings(max_examples=60, deadline=None)
+@given(made=files(), chunk=st.sampled_from([1, 7, 64, 1 << 20]))
+def test_lists_are_those_of_a_plain_parser(
+    tmp_path_factory: pytest.TempPathFactory, made: tuple[bytes, list[str], list[dict[str, float]]], chunk: int
+) -> None:
+    data, names, sparse = made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moses_lines, "CHUNK", chunk)
+        found = list(map(good, read(tmp_path_factory.mktemp("x"), data)))
+    assert [nbest.id for nbest in found] == [str(i) for i in range(len(found))]
+    expected = list(naive_lists(data))
+    assert [nbest.id for nbest in found if len(nbest)] == [name for name, _ in expected]
+    for nbest, (_, candidates) in zip((nbest for nbest in found if len(nbest)), expected, strict=True):
+        assert nbest.names == (*names, "score")
+        assert nbest.texts == [text for text, _, _ in candidates]
+        rows = [[*(values[name] for name in names), total] for _, values, total in candidates]
+        assert nbest.scores.tolist() == rows
+        own, sparse = sparse[: len(nbest)], sparse[len(nbest) :]
+        assert sparse_of(nbest) == own
+        assert [{**dict(zip(names, row, strict=False)), **values} for row, values in zip(rows, own, strict=True)] == [
+            values for _, values, _ in candidates
+        ]
+    assert b"".join(map(written, found)) == data
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), made=files())
+def test_new_scores_come_back(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, made: Any) -> None:
+    directory = tmp_path_factory.mktemp("x")
+    found = list(map(good, read(directory, made[0])))
+    lines, bases = b"", []
+    for nbest in found:
+        scores = data.draw(st.lists(st.floats(-1e9, 1e9), min_size=len(nbest), max_size=len(nbest)))
+        order = data.draw(st.permutations(range(len(nbest))))
+        lines += written(nbest, order, np.array(scores))
+        bases.append(([scores[i] for i in order], [nbest.base[i] for i in order], [nbest.texts[i] for i in order]))
+    for nbest, (new, old, texts) in zip(map(good, read(directory, lines)), bases, strict=True):
+        assert (nbest.base.tolist(), nbest.texts) == (new, texts)
+        if new and "BaseScore" in nbest.names:
+            assert nbest.scores[:, nbest.names.index("BaseScore")].tolist() == old
+        else:
+            assert [values.get("BaseScore") for values in sparse_of(nbest)] == ([] if not new else old)
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.one_of(numbers, st.text(alphabet="0123456789.eE+-", max_size=12)))
+def test_numbers_are_those_of_python(text: str) -> None:
+    raw = text.encode()
+    kind, value = read_decimal(np.frombuffer(b"xy" + raw + b"9", np.uint8), 2, 2 + len(raw), POWERS)
+    try:
+        expected = float(text)
+    except ValueError:
+        assert kind == NO_DECIMAL
+        return
+    assert kind in (DECIMAL, UNDECIDED)
+    if kind == DECIMAL:
+        assert value == expected
+        assert math.copysign(1, value) == math.copysign(1, expected)
+    if len(text) < 15 and "e" not in text.lower():
+        assert kind == DECIMAL
+
+
+MIXED = b"".join(data for data, _, _, _ in VARIANTS.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    data=st.data(), reader=st.sampled_from([Moses(), Moses(ids="ordinal"), Moses(features="dense", duplicates="drop")])
+)
+def test_damaged_bytes_give_lists_bad_lists_or_errors(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, reader: Moses
+) -> None:
+    raw = bytearray(data.draw(st.sampled_from([MOSES * 2, MIXED, *(one[0] for one in VARIANTS.values())])))
+    for _ in range(data.draw(st.integers(0, 6))):
+        place = data.draw(st.integers(0, len(raw)))
+        piece = data.draw(
+            st.sampled_from([b"|||", b"|", b"\n", b" ", b"\0", b"=", b":", b";", b"9", b"|0-1|", b"\xff", b"-"])
+        )
+        cut = data.draw(st.integers(0, 12))
+        raw[place : place + cut] = piece
+    try:
+        found = read(tmp_path_factory.mktemp("x"), bytes(raw), reader)
+    except DataError as error:
+        found = [BadList("", error.path or "", error.line or 1, "", error.message)]
+    for nbest in found:
+        if isinstance(nbest, TextList):
+            assert len(nbest.texts) == len(nbest.scores) == len(nbest.lines)
+            assert np.isfinite(nbest.scores).all()
+            assert not any(b"\n" in text for text in nbest.texts)
+            written(nbest, scores=np.zeros(len(nbest)))
+        else:
+            assert nbest.message
+            assert nbest.path.endswith("lists")
+            assert nbest.line > 0
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no translation lists at {SHARED}; set RERANK_SHARED")
+@pytest.mark.parametrize(("split", "candidates"), [("tune", 48176), ("dev", 48485)])
+def test_the_multi30k_lists(split: str, candidates: int) -> None:
+    count = SkipCount()
+    path = SHARED / "multi30k" / f"{split}.nbest.gz"
+    text = (SHARED / "multi30k" / "decoder.weights.txt").read_text()
+    weights = np.array([float(value) for line in text.splitlines() for value in line.split("=")[1].split()])
+    for nbest in read_lists(Moses(), path, count=count):
+        assert isinstance(nbest, TextList)
+        assert nbest.names[:1] + nbest.names[-2:] == ("LexicalReordering0_0", "TranslationModel0_3", "score")
+        assert nbest.sparse is None
+        assert all(nbest.segmentation or ())
+        assert all(nbest.alignment or ())
+        rest = nbest.scores[:, -1] - nbest.scores[:, :-1] @ weights[:14]  # what is left is for unknown words
+        assert np.ptp(rest) < 0.002
+        assert abs(rest[0] - 100 * round(rest[0] / 100)) < 0.002
+    assert (count.lists, count.candidates) == (507, candidates)

@@ -1,0 +1,189 @@
+"""Lists with gold trees: aligned whatever is skipped, and never aligned by accident."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import nltk
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_trees import trees, words_of
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.readers.base import SkipCount
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.readers.trees.pairs import read_pairs, read_parses, same_yield, yield_words
+from rerank.readers.trees.trees import parse_brackets, to_nltk
+
+GOOD = ["(S (NN a) (VB b))", "(S (X (NN a)) (VB b))"]
+GOLD = "(S (NN a) (VP (VB b)))"
+
+
+def listing(name: str, texts: list[str]) -> str:
+    return f"{len(texts)}\t{name}\n" + "".join(f"-{i}.5\n{text}\n" for i, text in enumerate(texts)) + "\n"
+
+
+class Files:
+    """A list file and a gold file that are read as pairs."""
+
+    def __init__(self, directory: Path) -> None:
+        self.nbest, self.gold = directory / "nbest", directory / "gold"
+        self.symbols = SymbolTable()
+
+    def write(self, lists: str, gold: str) -> Files:
+        self.nbest.write_text(lists)
+        self.gold.write_text(gold)
+        return self
+
+    def read(self, policy: str = "error") -> tuple[list[str], SkipCount]:
+        count = SkipCount(policy)  # type: ignore[arg-type]
+        found = []
+        for nbest, candidates, gold in read_pairs(CharniakReader(), self.nbest, self.gold, self.symbols, count=count):
+            assert candidates.first.size == len(nbest) + 1
+            assert gold.first.size == 2
+            found.append(nbest.id)
+        return found, count
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(trees(5), min_size=1, max_size=4), trees(5), st.booleans())
+def test_same_yield_is_equality_of_words_without_traces(
+    candidates: list[nltk.Tree], gold: nltk.Tree, same: bool
+) -> None:
+    if same:
+        gold = candidates[0]
+    symbols = SymbolTable()
+    parsed = parse_brackets([tree.pformat(margin=10**9).encode() for tree in (*candidates, gold)], symbols)
+    trace = symbols.intern("-NONE-")
+    last = len(candidates)
+    different = [k for k, tree in enumerate([*candidates, gold]) if words_of(tree) != words_of(gold)]
+    assert same_yield(parsed, parsed, last, trace) == (different[0] if different else -1)
+    assert yield_words(parsed, last, symbols) == words_of(gold)
+
+
+def test_pairs_are_aligned_by_order(files: Files) -> None:
+    lists = listing("one", GOOD) + listing("none", []) + listing("two", ["(NN c)"])
+    files.write(lists, f"{GOLD}\n(NN any)\n(S\n  (NN c))\n")
+    golds = []
+    for nbest, candidates, gold in read_pairs(CharniakReader(), files.nbest, files.gold, files.symbols):
+        golds.append(str(to_nltk(gold, 0, files.symbols)))
+        for t, text in enumerate(nbest.texts):
+            assert to_nltk(candidates, t, files.symbols) == nltk.Tree.fromstring(text.decode())
+    assert golds == [GOLD, "(NN any)", "(S (NN c))"]
+
+
+def test_traces_do_not_count(files: Files) -> None:
+    gold = "(S (-NONE- *) (NN a) (NP (-NONE- *T*-1)) (VB b) (-NONE- *))"
+    files.write(listing("one", GOOD) + listing("two", [gold, *GOOD]), f"{gold}\n{GOLD}")
+    assert files.read()[0] == ["one", "two"]
+
+
+BAD = {
+    # reason, list, gold tree, where the error is, part of the message
+    "unbalanced": ("brackets", listing("x", [GOOD[0], GOOD[0][:-1]]), GOLD, "nbest:11", "not closed"),
+    "bare word": ("brackets", listing("x", ["(S a (VB b))"]), GOLD, "nbest:9", "a word beside"),
+    "two trees": ("brackets", listing("x", ["(NN a)(VB b)"]), GOLD, "nbest:9", "more than one tree"),
+    "words": ("words", listing("x", [*GOOD, "(S (NN a) (VB c))"]), GOLD, "nbest:13", "candidates 1 and 3"),
+    "fewer words": ("words", listing("x", [GOOD[0], "(NN a)"]), GOLD, "nbest:11", "at word 2 'b' and 'the end'"),
+    "gold words": ("gold words", listing("x", GOOD), "(S (NN a) (VB B))", "nbest:7", "at word 2 'B' and 'b'"),
+    "more gold": ("gold words", listing("x", GOOD), "(S (NN a) (VB b) (. .))", "nbest:7", "3 and 2 words"),
+    "gold word": ("gold tree", listing("x", GOOD), "(S\n a\n (VB b))", "gold:4", "in the gold tree: a word beside"),
+    "no gold": ("gold tree", listing("x", GOOD), "(())", "gold:2", "in the gold tree: a node without children"),
+    "header": ("too few", listing("x", GOOD).replace("2\t", "3\t"), GOLD, "nbest:12", "found 2"),
+    "scores": ("infinite score", listing("x", GOOD).replace("-1.5", "nan"), GOLD, "nbest:10", "finite"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_pairs(files: Files, name: str) -> None:
+    reason, bad, gold, place, message = BAD[name]
+    files.write(listing("one", GOOD) + bad + listing("two", ["(NN c)"]), f"{GOLD}\n{gold}\n(NN c)\n")
+    with pytest.raises(DataError) as caught:
+        files.read()
+    assert str(caught.value).startswith(f"{files.nbest.parent}/{place}: list x: ")
+    assert message in str(caught.value)
+    assert "--on-bad-list skip" in str(caught.value)
+    found, count = files.read("skip")
+    first = count.first | count.first_candidates
+    assert found == (["one", "two"] if count.skipped else ["one", "x", "two"])
+    assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
+    assert f"{files.nbest.parent}/{place}: list x: " in first[reason]
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+def test_counts_that_differ_are_an_error_under_both_policies(files: Files, policy: str) -> None:
+    files.write(listing("one", GOOD) + listing("two", GOOD), f"{GOLD}\n")
+    with pytest.raises(
+        DataError, match=r"gold: 1 gold trees \(the last at line 1\) for at least 2 lists of .*list two"
+    ):
+        files.read(policy)
+    files.write(listing("one", GOOD), f"{GOLD}\n\n{GOLD}\n")
+    with pytest.raises(DataError, match=r"gold:3: at least 2 gold trees for the 1 lists of .*nbest"):
+        files.read(policy)
+    files.write(listing("one", GOOD), "")
+    with pytest.raises(DataError, match=r"0 gold trees \(the file is empty\) for at least 1 lists"):
+        files.read(policy)
+    files.write("", GOLD)
+    with pytest.raises(DataError, match=r"at least 1 gold trees for the 0 lists"):
+        files.read(policy)
+
+
+def test_lists_merged_by_damage_are_noticed_at_the_end(files: Files) -> None:
+    merged = listing("one", GOOD).rstrip() + "\n" + listing("two", GOOD).replace("2\ttwo", "x\ttwo")
+    files.write(merged + listing("three", GOOD), f"{GOLD}\n" * 3)
+    with pytest.raises(DataError, match=r"at least 3 gold trees for the 2 lists"):
+        files.read("skip")
+
+
+def test_unbalanced_gold_cannot_be_skipped(files: Files) -> None:
+    files.write(listing("one", GOOD) * 2, f"{GOLD}\n{GOLD[:-1]}\n")
+    with pytest.raises(DataError, match=r"gold:2: the tree that starts here is not closed"):
+        files.read("skip")
+
+
+def test_one_standard_input(files: Files) -> None:
+    with pytest.raises(DataError, match="only one input can be '-'"):
+        next(read_pairs(CharniakReader(), "-", "-", files.symbols))
+
+
+def test_read_parses(files: Files) -> None:
+    files.write(
+        listing("one", GOOD) + BAD["words"][1] + BAD["scores"][1].replace("\tx", "\ty") + listing("two", GOOD), ""
+    )
+    count = SkipCount("skip")
+    found = [
+        (nbest.id, parsed.first.size)
+        for nbest, parsed in read_parses(CharniakReader(), files.nbest, files.symbols, count=count)
+    ]
+    assert found == [("one", 3), ("y", 2), ("two", 3)]
+    assert dict(count.reasons) == {"words": 1}
+    assert dict(count.candidate_reasons) == {"infinite score": 1}
+    with pytest.raises(DataError, match="candidates 1 and 3 have different words"):
+        list(read_parses(CharniakReader(), files.nbest, files.symbols))
+
+
+def test_the_gum_pairs() -> None:
+    shared = Path(os.environ.get("RERANK_SHARED") or Path(__file__).resolve().parents[3] / "shared")
+    directory = shared / "data" / "parse" / "gum"
+    if not directory.exists():
+        pytest.skip(f"the GUM lists are not there ({directory}); RERANK_SHARED names their directory")
+    symbols, count = SymbolTable(), SkipCount()
+    reader = CharniakReader()
+    gold_lines = gzip.decompress((directory / "dev.gold.gz").read_bytes()).decode().splitlines()
+    for i, (_, candidates, gold) in enumerate(
+        read_pairs(reader, directory / "dev.nbest.gz", directory / "dev.gold.gz", symbols, count=count)
+    ):
+        if i % 50 == 0:
+            tree = nltk.Tree.fromstring(gold_lines[i])
+            assert to_nltk(gold, 0, symbols) == tree
+            assert to_nltk(candidates, 0, symbols).leaves() == tree.leaves()
+    assert (count.lists, count.candidates, count.skipped) == (1553, 73278, 0)

@@ -1,0 +1,197 @@
+"""What all readers share: candidates on demand, the policy for bad lists, the registry, the errors."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from pathlib import Path
+
+import nltk
+import numpy as np
+import pytest
+
+import rerank.readers
+from rerank.base.errors import DataError, ModelError, RecipeError, RerankError, RunError
+from rerank.base.registry import Registry
+from rerank.data.symbols import SymbolTable
+from rerank.features.text import view
+from rerank.readers import base
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, excerpt, readers
+from rerank.readers.trees.charniak import CharniakReader
+
+TEXTS = [b"(S (NN a) (-NONE- *) (VB b\xe9))", b"( (S (NP (NN a)) (VB c) ) )"]
+
+
+def nbest(texts: list[bytes] | None = None) -> NBestList:
+    texts = TEXTS if texts is None else texts
+    count = len(texts)
+    scores = np.arange(2.0 * count).reshape(count, 2)
+    return NBestList("x", "file", 10, texts, range(12, 12 + 2 * count, 2), scores, column=1)
+
+
+def test_candidates_are_a_sequence_made_on_demand() -> None:
+    candidates = nbest().candidates
+    assert len(candidates) == 2
+    assert [candidate.index for candidate in candidates] == [0, 1]
+    assert candidates[-1].text == "( (S (NP (NN a)) (VB c) ) )"
+    assert [candidate.index for candidate in candidates[::-1]] == [1, 0]
+    with pytest.raises(IndexError):
+        candidates[2]
+    assert list(nbest([]).candidates) == []
+
+
+def test_a_candidate_has_text_scores_words_and_tree() -> None:
+    first, second = nbest().candidates
+    assert first.text.encode("utf-8", "surrogateescape") == TEXTS[0]
+    assert first.tokens == ["a", "b\udce9"]
+    assert first.scores.tolist() == [0, 1]
+    assert nbest().base.tolist() == [1, 3]
+    assert second.tokens == ["a", "c"]
+    tree = nltk.Tree("", [nltk.Tree("S", [nltk.Tree("NP", [nltk.Tree("NN", ["a"])]), nltk.Tree("VB", ["c"])])])
+    assert second.tree == tree
+
+
+def test_errors_of_a_candidates_tree_say_where() -> None:
+    deep = b"(X " * 1000 + b"(NN a)" + b")" * 1000
+    bad = nbest([b"(NN a)", b"(S (NN a)", deep]).candidates
+    assert bad[0].tree == nltk.Tree("NN", ["a"])
+    with pytest.raises(DataError, match=r"^file:14: list x: the tree is not closed"):
+        _ = bad[1].tree
+    with pytest.raises(DataError, match=r"^file:16: list x: a tree of more than 500 levels"):
+        _ = bad[2].tree
+    assert bad[2].tokens == ["a"]
+
+
+def test_all_trees_of_a_list() -> None:
+    symbols = SymbolTable()
+    assert nbest().trees(symbols).first.tolist() == [0, 4, 9]
+    with pytest.raises(DataError, match=r"^file:14: list x: a word beside"):
+        nbest([b"(NN a)", b"(NN a b)"]).trees(symbols)
+
+
+def test_lists_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        nbest().id = "y"  # type: ignore[misc]
+
+
+def test_skip_count_under_error_and_skip() -> None:
+    bad = BadList("x", "file", 3, "score", "found 'high'; expected a number")
+    with pytest.raises(DataError) as caught:
+        SkipCount().bad(bad)
+    assert str(caught.value) == (
+        "file:3: list x: found 'high'; expected a number; mend or remove the list, "
+        "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
+    )
+    count = SkipCount("skip")
+    count.good(dataclasses.replace(nbest(), duplicates=1))
+    count.bad(bad)
+    count.bad(dataclasses.replace(bad, line=9))
+    assert (count.lists, count.candidates, count.duplicates, count.skipped) == (1, 2, 1, 2)
+    assert str(count) == (
+        "1 lists, 2 candidates, 1 of them duplicates\n"
+        "skipped 2 lists (score); the first: file:3: list x: found 'high'; expected a number"
+    )
+    with pytest.raises(RecipeError, match="on_bad_list: found 'ignore'; expected 'error' or 'skip'"):
+        SkipCount("ignore")  # type: ignore[arg-type]
+
+
+def test_every_reason_is_in_the_table() -> None:
+    """Reasons are the literals with which the package makes bad lists; fields of derivations are some too."""
+    place = {"Fault": 0, "ListError": 0, "ViewError": 0, "number_of": 2, "BadList": 3, "BadCandidate": 3}
+    named = set(view._FORMS)
+    for source in Path(rerank.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in place:
+                reason = node.args[place[node.func.id] :][:1]
+                parts = [
+                    part for at in reason for part in ([at.body, at.orelse] if isinstance(at, ast.IfExp) else [at])
+                ]
+                named |= {part.value for part in parts if isinstance(part, ast.Constant)}
+    assert named == set(re.findall(r'bad (?:list|candidate) "([^"]+)"', base.__doc__ or ""))
+
+
+def test_excerpts_fit_on_a_line() -> None:
+    assert excerpt(b"a\nb\xff") == "'a\\nb\ufffd'"
+    assert excerpt(b"x" * 1000) == "'" + "x" * 40 + "'..."
+
+
+# The registry
+
+
+def test_readers_are_registered() -> None:
+    assert {"charniak", "berkeley"} <= set(readers.names())
+    for name, part in readers:
+        assert issubclass(part, Reader), name
+        assert readers.get(name) is part
+        assert dataclasses.is_dataclass(part)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            part().anything = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["charniak", "berkeley"])
+def test_the_three_lines_of_a_docstring_are_read(tmp_path: Path, name: str) -> None:
+    module = __import__(f"rerank.readers.trees.{name}", fromlist=["x"])
+    shown = module.__doc__.split("::\n\n")[1].split("\n\n")
+    for lines in shown:
+        if not lines.startswith("    "):
+            break
+        path = tmp_path / "lists"
+        path.write_text("\n".join(line.removeprefix("    ") for line in lines.split("\n")))
+        (found,) = readers.get(name)().read(path)
+        assert isinstance(found, NBestList)
+        assert found.candidates[0].tokens == ["It", "rained", "."]
+        assert found.base[0] == -81.52
+
+
+def test_unknown_names_get_the_nearest() -> None:
+    with pytest.raises(RecipeError, match=r"unknown reader 'charnaik'; did you mean charniak\?"):
+        readers.get("charnaik")
+    with pytest.raises(RecipeError, match=r"unknown reader 'xyz'; known: .*berkeley, charniak"):
+        readers.get("xyz")
+
+
+def test_names_are_taken_once_and_listed_sorted() -> None:
+    registry: Registry[type] = Registry("part")
+    registry.add("b")(int)
+    assert registry.add("a")(str) is str
+    with pytest.raises(ValueError, match="part 'a' is registered twice"):
+        registry.add("a")(int)
+    assert registry.names() == ["a", "b"]
+    assert list(registry) == [("a", str), ("b", int)]
+    assert "a" in registry
+    assert "c" not in registry
+
+
+def test_parts_by_import_path() -> None:
+    assert readers.get("rerank.readers.trees.charniak:CharniakReader") is CharniakReader
+    with pytest.raises(
+        RecipeError, match=r"cannot import reader 'rerank.nowhere:X': ModuleNotFoundError: No module named"
+    ):
+        readers.get("rerank.nowhere:X")
+    with pytest.raises(RecipeError, match=r"cannot import reader 'rerank.readers.base:Nothing'"):
+        readers.get("rerank.readers.base:Nothing")
+
+
+# The errors
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "code"),
+    [
+        (DataError("bad"), "bad", 2),
+        (DataError("bad", path="f"), "f: bad", 2),
+        (DataError("bad", path="f", line=3), "f:3: bad", 2),
+        (DataError("bad", path="f", line=3, list_id="x"), "f:3: list x: bad", 2),
+        (DataError("bad", list_id="x"), "list x: bad", 2),
+        (RecipeError("bad"), "bad", 2),
+        (RecipeError("bad", key="a.b"), "a.b: bad", 2),
+        (RecipeError("bad", key="a.b", path="r.yaml"), "r.yaml: a.b: bad", 2),
+        (ModelError("bad"), "bad", 2),
+        (ModelError("bad", path="m"), "m: bad", 2),
+        (RunError("bad"), "bad", 1),
+    ],
+)
+def test_errors_say_the_place_first(error: RerankError, text: str, code: int) -> None:
+    assert isinstance(error, RerankError)
+    assert (str(error), error.exit_code) == (text, code)

@@ -1,0 +1,345 @@
+"""Streams: what goes in comes out, and what is damaged is said to be."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RunError
+from rerank.readers import lines as lines_module
+from rerank.readers.compression import recognise
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import InputStream, open_output, open_stream, single_stdin
+
+TEXT = b"".join(b"%d\tlist-%d\n-%d.5\n(S1 (NN w%d))\n\n" % (1, i, i, i) for i in range(400))
+
+COMPRESS = {
+    "plain": lambda data: data,
+    "gz": lambda data: gzip.compress(data, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+ARCHIVES = [kind for kind in COMPRESS if kind != "plain"]
+
+
+class Stdin:
+    """Stands for sys.stdin, of which only the buffer is used."""
+
+    def __init__(self, data: bytes) -> None:
+        self.buffer = io.BytesIO(data)
+
+
+def read_all(path: Path | str, size: int = 1 << 16) -> bytes:
+    with open_stream(path) as stream:
+        pieces = []
+        while piece := stream.read(size):
+            assert len(piece) <= size
+            pieces.append(piece)
+        assert stream.read(size) == b""
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+@pytest.mark.parametrize("name", ["file", "file.gz", "file.txt"])
+def test_compression_is_recognised_by_the_bytes_not_the_name(tmp_path: Path, kind: str, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(COMPRESS[kind](TEXT))
+    assert read_all(path) == TEXT
+    assert read_all(str(path), size=7) == TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_several_members_are_read_one_after_the_other(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[kind](TEXT) + COMPRESS[kind](b"more\n") + COMPRESS[kind](b"") + COMPRESS[kind](TEXT))
+    assert read_all(path) == TEXT + b"more\n" + TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_an_empty_text_is_empty(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[kind](b""))
+    assert read_all(path) == b""
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_truncated_archive_is_an_error_wherever_it_is_cut(tmp_path: Path, kind: str) -> None:
+    data = COMPRESS[kind](TEXT)
+    path = tmp_path / f"file.{kind}"
+    for size in [*range(40), *range(40, len(data), max(1, len(data) // 150)), *range(len(data) - 40, len(data))]:
+        path.write_bytes(data[:size])
+        with pytest.raises(DataError) as caught:
+            read_all(path)
+        assert str(caught.value).startswith(f"{path}: ")
+        assert "again" in caught.value.message  # says what to do
+    path.write_bytes(data)
+    assert read_all(path) == TEXT
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_damaged_archive_is_an_error_or_the_same_text(tmp_path: Path, kind: str) -> None:
+    data = COMPRESS[kind](TEXT)
+    path = tmp_path / "file"
+    errors, places = 0, set()
+    for place in range(10, len(data), max(1, len(data) // 120)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+        try:
+            text = read_all(path)
+        except DataError as error:
+            errors += 1
+            places.add(error.path)
+        else:
+            # gzip has unused header fields and these zstd frames no checksum; what is read is never cut short
+            assert kind == "zst" or text == TEXT
+            assert len(text) == len(TEXT)
+    assert errors > 20
+    assert places == {str(path)}
+
+
+def test_zstd_checksums_are_looked_at(tmp_path: Path) -> None:
+    data = zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)
+    (tmp_path / "file").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(DataError, match="damaged zstd data"):
+        read_all(tmp_path / "file")
+
+
+def test_a_zstd_file_may_start_with_a_skippable_frame(tmp_path: Path) -> None:
+    skippable = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+    (tmp_path / "file").write_bytes(skippable + COMPRESS["zst"](TEXT))
+    assert read_all(tmp_path / "file") == TEXT
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_dense_archives_are_read_in_bounded_memory(tmp_path: Path, kind: str) -> None:
+    size, bound = (1 << 27, 80 << 20) if kind == "zst" else (1 << 24, 12 << 20)  # xz keeps 8 MiB
+    path = tmp_path / "file"
+    path.write_bytes(COMPRESS[kind](b"\0" * size))
+    tracemalloc.start()
+    with open_stream(path) as stream:
+        assert sum(iter(lambda: len(stream.read(1 << 16)), 0)) == size
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < bound
+
+
+@pytest.mark.parametrize("head", [b"PK\x03\x04rest", b"\x1f\x9drest", b"7z\xbc\xaf\x27\x1crest"])
+def test_foreign_archives_are_named(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "file").write_bytes(head)
+    with pytest.raises(DataError, match="unpack it first"):
+        read_all(tmp_path / "file")
+
+
+def test_a_text_that_starts_like_bzip2_is_a_text(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"BZh is a chemical symbol")
+    assert read_all(tmp_path / "file") == b"BZh is a chemical symbol"
+    assert recognise(bz2.compress(b"")[:10], "file") == "bzip2"
+
+
+def test_missing_files_directories_and_odd_names(tmp_path: Path) -> None:
+    (tmp_path / "train.nbest.gz").write_bytes(b"")
+    with pytest.raises(DataError, match=r"no such file; did you mean .*train\.nbest\.gz\?"):
+        open_stream(tmp_path / "tran.nbest.gz")
+    with pytest.raises(DataError, match=r"the directory .*nowhere does not exist"):
+        open_stream(tmp_path / "nowhere" / "file")
+    with pytest.raises(DataError, match="is a directory"):
+        open_stream(tmp_path)
+    with pytest.raises(DataError, match="cannot be opened: embedded null byte"):
+        open_stream("a\0b")
+    with pytest.raises(DataError, match="cannot be opened: File name too long"):
+        open_stream("x" * 5000)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_permission(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    path.chmod(0)
+    with pytest.raises(DataError, match="no permission"):
+        open_stream(path)
+
+
+def test_read_errors_of_the_system_are_reported() -> None:
+    class Broken(io.RawIOBase):
+        def read(self, size: int = -1) -> bytes:  # noqa: ARG002
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(DataError, match=r"disk\.txt: cannot be read: Input/output error"):
+        InputStream(Broken(), "disk.txt")  # type: ignore[arg-type]
+
+
+def test_byte_order_marks(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"\xef\xbb\xbfab")
+    assert read_all(path, size=1) == b"ab"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        path.write_bytes(gzip.compress("\ufeffab".encode(encoding)))
+        with pytest.raises(DataError, match=r"UTF-16.*iconv"):
+            read_all(path)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    stdin = Stdin(COMPRESS[kind](TEXT))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert read_all("-") == TEXT
+    assert not stdin.buffer.closed
+
+
+def test_errors_of_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(gzip.compress(TEXT)[:100]))
+    with pytest.raises(DataError, match=r"^<stdin>: the gzip data ends too early"):
+        read_all("-")
+
+
+def test_only_one_input_is_standard_input() -> None:
+    single_stdin("-", "file", Path("other"))
+    with pytest.raises(DataError, match="only one input can be '-'"):
+        single_stdin("-", "file", "-")
+
+
+def test_pipes_that_deliver_byte_by_byte(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    data = gzip.compress(b"2\tlist\n")
+
+    def feed() -> None:
+        with open(path, "wb", buffering=0) as out:
+            for byte in data:
+                out.write(bytes([byte]))
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    assert read_all(path) == b"2\tlist\n"
+    feeder.join()
+
+
+# Output
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_output_is_compressed_by_its_name_and_read_back(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"out.{kind}"
+    with open_output(path) as out:
+        out.write(TEXT)
+        out.write(b"end")
+        assert not path.exists()
+    assert read_all(path) == TEXT + b"end"
+    with open_stream(path) as stream:
+        names = {"gz": "gzip", "bz2": "bzip2", "zst": "zstd"}
+        assert stream.compression == names.get(kind, kind)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    contents = set()
+    for name in ("one", "two"):
+        with open_output(tmp_path / f"{name}.{kind}") as out:
+            out.write(TEXT)
+        contents.add((tmp_path / f"{name}.{kind}").read_bytes())
+    assert len(contents) == 1
+    if kind == "gz":
+        assert contents.pop()[3:8] == b"\0" * 5  # no flags (name), no time
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_after_an_error_the_old_file_stays(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"out.{kind}"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyError), open_output(path) as out:  # noqa: PT012
+        out.write(TEXT)
+        raise KeyError
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_output_follows_links_and_replaces_files(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with open_output(link) as out:
+        out.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_output_has_the_usual_mode(tmp_path: Path) -> None:
+    (tmp_path / "usual").write_bytes(b"")
+    with open_output(tmp_path / "out") as out:
+        out.write(b"x")
+    assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_output_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with open_output("-") as out:
+        out.write(b"text\n")
+    assert capfdbinary.readouterr().out == b"text\n"
+    sys.stdout.buffer.write(b"still open")
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot write .*No such file or directory; name a file in an existing"):
+        open_output(tmp_path / "nowhere" / "out")
+    with pytest.raises(RunError, match="Is a directory"):
+        open_output(tmp_path)
+    with pytest.raises(RunError, match="null byte"):
+        open_output("a\0b")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("name", ["plain", "out.gz"])
+def test_a_full_disk_is_a_run_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("/dev/full")
+    with pytest.raises(RunError, match="No space left"), open_output(tmp_path / name) as out:
+        out.write(os.urandom(1 << 20))
+
+
+# Lines
+
+
+def lines_of(data: bytes, chunk: int) -> list[tuple[int, bytes]]:
+    return list(LineReader(InputStream(io.BytesIO(data), "file"), chunk=chunk))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=6).map(lambda b: b.replace(b"\n", b"").replace(b"\r", b""))), st.integers(1, 9))
+def test_lines_do_not_depend_on_chunks_or_line_ends(lines: list[bytes], chunk: int) -> None:
+    lines = [b"text", *lines]  # not a magic number
+    expected = list(enumerate(lines, 1))
+    for end in (b"\n", b"\r\n"):
+        assert lines_of(b"".join(line + end for line in lines), chunk) == expected
+    if lines[-1]:
+        assert lines_of(b"\n".join(lines), chunk) == expected
+
+
+def test_looking_ahead_takes_nothing() -> None:
+    reader = LineReader(InputStream(io.BytesIO(b"a\n\n \nb\nc"), "file"), chunk=2)
+    assert reader.ahead(3) == [b"a", b"", b" "]
+    assert reader.ahead(99) == [b"a", b"", b" ", b"b", b"c"]
+    assert reader.number == 0
+    reader.take(1)
+    assert reader.skip_blank()
+    assert (reader.number, reader.ahead(1)) == (3, [b"b"])
+    reader.take(2)
+    assert not reader.skip_blank()
+    assert reader.ahead(1) == []
+
+
+def test_endless_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines_module, "LONGEST", 1 << 20)
+    assert len(lines_of(b"x" * (1 << 19), 1 << 16)) == 1
+    with pytest.raises(DataError, match="file:2: a line of more than 1 MiB"):
+        lines_of(b"short\n" + b"x" * (1 << 21), 1 << 16)

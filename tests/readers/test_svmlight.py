@@ -1,0 +1,377 @@
+"""The svmlight reader: equal to a naive parser on valid, damaged and random text, in pieces of any size."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import os
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from rerank.base.errors import DataError, RunError
+from rerank.data.class_names import canonical
+from rerank.data.labelled import Labelled, from_csr
+from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "binary"
+BLANK = b" \t\r\v\f"
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+class Naive:
+    """The format in plain Python: dictionaries and regular expressions. A ValueError for what is none."""
+
+    def __init__(self, text: bytes, index_base: str | int = "auto", width: int | None = None) -> None:
+        self.labels: list[str] = []
+        self.groups: list[int | None] = []
+        self.features: list[dict[int, np.float32]] = []
+        for line in text.split(b"\n"):
+            tokens = line.partition(b"#")[0].translate(bytes.maketrans(BLANK, b" " * len(BLANK))).split(b" ")
+            tokens = [token for token in tokens if token]
+            if tokens:
+                self._row(tokens[0], tokens[1:])
+        ids = [j for row in self.features for j in row]
+        if not self.labels or len({group is None for group in self.groups}) > 1:
+            raise ValueError
+        base = (0 if 0 in ids else 1) if index_base == "auto" else int(index_base)
+        self.width = max(ids, default=base - 1) + 1 - base if width is None else width
+        if any(not 0 <= j - base < self.width for j in ids):
+            raise ValueError
+        self.rows = [sorted((j - base, value) for j, value in row.items()) for row in self.features]
+
+    def _row(self, label: bytes, rest: list[bytes]) -> None:
+        text = label.decode()
+        if b":" in label or b"," in label or not text.isprintable() or text.lower().lstrip("+-") in NAMED:
+            raise ValueError(label)
+        if NUMBER.fullmatch(label) and math.isinf(float(text)):
+            raise ValueError(label)
+        group = None
+        if rest and rest[0].startswith(b"qid:"):
+            if not re.fullmatch(rb"-?\d{1,18}", rest[0][4:]):
+                raise ValueError(rest[0])
+            group = int(rest.pop(0)[4:])
+        row: dict[int, np.float32] = {}
+        for token in rest:
+            name, _, value = token.partition(b":")
+            with np.errstate(over="ignore"):
+                number = np.float32(float(value)) if NUMBER.fullmatch(value) else np.float32(np.nan)
+            if not re.fullmatch(rb"\d+", name) or not np.isfinite(number) or int(name) in row or int(name) > 2**31 - 2:
+                raise ValueError(token)
+            row[int(name)] = number
+        self.labels.append(canonical(text))
+        self.groups.append(group)
+        self.features.append(row)
+
+
+NAMED = {"nan", "inf", "infinity"}
+
+
+def same(found: Labelled, expected: Naive) -> None:
+    assert [found.classes[c] for c in found.label] == expected.labels
+    assert set(found.classes) == set(expected.labels)
+    assert found.group.tolist() == [group for group in expected.groups if group is not None]
+    assert found.width == expected.width
+    assert found.rows.tolist() == np.cumsum([0, *map(len, expected.rows)]).tolist()
+    assert found.columns.tolist() == [j for row in expected.rows for j, _ in row]
+    assert np.array_equal(found.values, np.array([v for row in expected.rows for _, v in row], np.float32))
+    assert found.weight.tolist() == [1.0] * found.size
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("svmlight") / "file.svm"
+
+
+def read(place: Path, text: bytes, **options) -> Labelled:
+    place.write_bytes(text)
+    return read_svmlight(place, **options)
+
+
+def fails(place: Path, text: bytes, **options) -> str:
+    with pytest.raises(DataError) as caught:
+        read(place, text, **options)
+    return str(caught.value).removeprefix(str(place))
+
+
+# What is equal to the naive parser
+
+decimals = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-1e30, 1e30).map(repr),
+    st.integers(-(10**25), 10**25).map(str),
+    st.from_regex(r"[+-]?[0-9]{1,30}\.[0-9]{0,30}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
+    st.sampled_from(["1", "0", "-0", "+.5", "5.", "1e-400", "0e999999999999999999999", "0.00000000000000000000001e23"]),
+)
+usual_labels = st.sampled_from(["+1", "-1", "1", "1.0", "0", "2", "3e0", "0.5", "spam", "größer", "-0"])
+gaps = st.sampled_from([" ", " ", " ", "  ", "\t", " \t"])
+ends = st.sampled_from(["\n", "\n", "\r\n", " \n", "\n\n", " # end 1:1\n", "#\n", "\n# a: comment, é\n"])
+
+
+@st.composite
+def texts(draw: st.DrawFn, labels: st.SearchStrategy[str] = usual_labels) -> bytes:
+    """A valid file (but for values that are too large)."""
+    lines = []
+    values = draw(st.sampled_from([decimals, st.just("1"), st.sampled_from(["1", "2"])]))
+    grouped, lowest = draw(st.booleans()), draw(st.integers(0, 1))
+    highest = draw(st.sampled_from([3, 12, 2**31 - 2]))
+    for _ in range(draw(st.integers(1, 6))):
+        gap = draw(gaps)
+        ids = draw(st.lists(st.integers(lowest, highest), unique=True, max_size=9))
+        group = [f"qid:{draw(st.integers(-5, 10**18 - 1))}"] if grouped else []
+        tokens = [draw(labels), *group, *(f"{j}:{draw(values)}" for j in ids)]
+        lines.append(draw(st.sampled_from(["", "", " "])) + gap.join(tokens) + draw(ends))
+    text = "".join(lines).encode()
+    return text[:-1] if draw(st.booleans()) else text
+
+
+def agree(place: Path, text: bytes, chunk: int, index_base, width: int | None) -> None:
+    try:
+        expected = Naive(text, index_base, width)
+    except ValueError:
+        with pytest.raises(DataError):
+            read(place, text, index_base=index_base, width=width, chunk=chunk)
+    else:
+        same(read(place, text, index_base=index_base, width=width, chunk=chunk), expected)
+
+
+bases = st.sampled_from(["auto", 0, 1])
+chunks = st.sampled_from([1, 2, 3, 5, 17, 1 << 20])
+widths = st.sampled_from([None, None, None, 3, 12, 2**31 - 1])
+
+
+@given(texts(), chunks, bases, widths)
+def test_valid_files_are_what_the_naive_parser_makes_of_them(place, text, chunk, index_base, width) -> None:
+    agree(place, text, chunk, index_base, width)
+
+
+edits = st.lists(
+    st.tuples(
+        st.integers(0, 10**6),
+        st.sampled_from(["put", "insert", "delete", "cut"]),
+        st.one_of(
+            st.binary(min_size=1, max_size=1), st.sampled_from([bytes([c]) for c in b"0123456789:.+-eE# \n\r\tqid,\0"])
+        ),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(texts(), edits, chunks, bases)
+@settings(max_examples=300)
+@example(b"1 1:1", [(0, "put", b"\0")], 1, "auto")
+def test_damaged_files_end_as_the_naive_parser_says(place, text, edits, chunk, index_base) -> None:
+    for where, what, byte in edits:
+        at = where % (len(text) + 1)
+        if what == "cut":
+            text = text[:at]
+        else:
+            text = text[:at] + (byte if what != "delete" else b"") + text[at + (what != "insert") :]
+    assume(not text.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"BZh")))
+    agree(place, text, chunk, index_base, None)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_give_a_value_or_a_data_error(place, text) -> None:
+    try:
+        size, message = read(place, text).size, ""
+    except DataError as error:
+        size, message = 0, str(error)
+    assert size or message.startswith(str(place))
+
+
+# Numbers
+
+
+@st.composite
+def near_middles(draw: st.DrawFn) -> str:
+    """Numbers at, or next to, the middle of two float32 numbers, written out or with an exponent."""
+    low = np.float32(draw(st.floats(0, 2.0**60, width=32)))
+    high = np.nextafter(low, np.float32(np.inf))
+    middle = (Decimal(float(low)) + Decimal(float(high))) / 2
+    shift = Decimal(draw(st.sampled_from([0, 0, 1, -1]))) * Decimal(10) ** draw(st.integers(-70, -8)) * (middle or 1)
+    return f"{draw(st.sampled_from(['', '-']))}{draw(st.sampled_from(['{:f}', '{:e}'])).format(middle + shift)}"
+
+
+@given(st.lists(st.one_of(near_middles(), decimals), min_size=1, max_size=30), chunks)
+@settings(max_examples=300)
+@example(["1.00000005960464477539062500000000001"], 1)  # rounds up as float32, but the nearest double is the middle
+@example(["3.4028235677973366e38", "340282356779733661637539395458142568447"], 3)
+@example(["7.006492321624085e-46", "1e-46", "1.4e-45"], 3)
+def test_values_are_rounded_as_python_and_numpy_do(place, numbers, chunk) -> None:
+    with np.errstate(over="ignore"):
+        expected = np.array([float(text) for text in numbers]).astype(np.float32)
+    text = "".join(f"1 3:{number}\n" for number in numbers).encode()
+    if np.isinf(expected).any():
+        line = int(np.flatnonzero(np.isinf(expected))[0]) + 1
+        assert fails(place, text, chunk=chunk).startswith(f":{line}: found 3:")
+    else:
+        assert np.array_equal(read(place, text, chunk=chunk).values, expected)
+
+
+# Single cases
+
+
+def test_the_example_of_the_documentation(place) -> None:
+    found = read(place, b"+1 qid:3 2:0.5 17:1 # a comment\n-1 qid:3 1:1 2:0.25\n# no example\n")
+    assert found.classes == ("-1", "1")
+    assert found.label.tolist() == [1, 0]
+    assert found.group.tolist() == [3, 3]
+    assert found.columns.tolist() == [1, 16, 0, 1]
+    assert found.values.tolist() == [0.5, 1.0, 1.0, 0.25]
+    assert found.width == 17
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", ": no examples; expected"),
+        (b"# only\n\n", ": no examples"),
+        (b"1 1:1\n1 1:1 1:2\n", ":2: found id 1 twice"),
+        (b"1 3:1 1:1 2:1 1:2\n", ":1: found id 1 twice"),
+        (b"1 1:1\n\n1,2 1:1\n", ":3: found label 1,2; expected one label; files with several"),
+        (b" 1:1 2:1\n", ":1: found 1:1 where the label is expected"),
+        (b"1 1:nan\n", ":1: found 1:nan; expected a finite decimal number"),
+        (b"1 1:inf\n", ":1: found 1:inf; expected a finite"),
+        (b"1 1:1e39\n", ":1: found 1:1e39; expected a value of at most 3.403e+38"),
+        (b"1 1:1_0\n", ":1: found 1:1_0; expected a finite decimal number"),
+        (b"1 1:\n", ":1: found 1:; expected a finite decimal number"),
+        (b"1 1\n", ":1: found 1; expected ID:VALUE"),
+        (b"1 :5\n", ":1: found :5; expected ID:VALUE"),
+        (b"1 -1:5\n", ":1: found -1:5; expected ID:VALUE"),
+        (b"1 1:1 qid:2\n", ":1: found qid:2; expected ID:VALUE"),
+        (b"1 qid:x 1:1\n", ":1: found qid:x; expected qid: and a whole number"),
+        (b"1 qid:1 1:1\n1 1:1\n", ":2: found an example without a qid after others with"),
+        (b"1 1:1\n1 qid:1 1:1\n", ":2: found an example with a qid after others without"),
+        (b"1 2147483647:1\n", ":1: found 2147483647:1; expected ids up to 2,147,483,646"),
+        (b"1 99999999999999999999999:1\n", ":1: found 99999999999999999999999:1; expected ids up to"),
+        (b"nan 1:1\n", ":1: found label nan; expected a finite number or a text"),
+        (b"1e999 1:1\n", ":1: found label 1e999; expected a finite number"),
+        (b"1\0 1:1\n", ":1: found label 1\\x00; expected a number or a text"),
+        (b"1 \x1b[31m\xff:1\n", ":1: found \\x1b[31m\\xff:1; expected ID:VALUE"),
+        (b"\xff 1:1\n", ":1: found a label that is not UTF-8"),
+        (b"The cat sat\n", ":1: found cat; expected ID:VALUE"),
+        (b"1 1:1" + b"0" * 3_000_000, ":1: found 1:1000"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1 << 20, 7])
+def test_errors_say_where_and_what(place, text: bytes, message: str, chunk: int) -> None:
+    if len(text) > 10_000 and chunk == 7:
+        pytest.skip("too slow in pieces of seven bytes")
+    assert fails(place, text, chunk=chunk).startswith(message)
+
+
+def test_index_base_and_width(place) -> None:
+    assert read(place, b"1 1:1 4:1\n").columns.tolist() == [0, 3]
+    assert read(place, b"1 1:1 4:1\n2 0:1\n").columns.tolist() == [1, 4, 0]
+    assert read(place, b"1 1:1 4:1\n", index_base=0).columns.tolist() == [1, 4]
+    assert read(place, b"1 1:1 4:1\n", width=9).width == 9
+    assert ":1: found 0:1; expected ids from 1, or read" in fails(place, b"1 0:1\n", index_base=1)
+    assert ":2: found 5:1; expected ids up to 4, as there are 4 columns" in fails(place, b"1 4:1\n1 5:1\n", width=4)
+    assert ":2: found id 4 in a file with the id 0; expected ids up to 3" in fails(place, b"1 0:1\n1 4:1\n", width=4)
+    assert "index base 2" in fails(place, b"1 1:1\n", index_base=2)
+    assert "width of 0" in fails(place, b"1 1:1\n", width=0)
+    assert read(place, b"1\n-1\n").width == 0
+
+
+def test_equal_values_are_not_stored(place) -> None:
+    assert read(place, b"1 1:2 2:2\n0 3:2.0\n").values.strides == (0,)
+    assert read(place, b"1 1:2 2:2\n0 3:1\n").values.strides == (4,)
+
+
+def test_long_unsorted_rows_and_many_labels(place) -> None:
+    rng = np.random.default_rng(0)
+    ids, numbers = rng.permutation(70_000), rng.random(70_000).astype(np.float32)
+    row = " ".join(f"{j}:{v}" for j, v in zip(ids, numbers, strict=True))
+    found = read(place, f"0 {row}\n{''.join(f'{i}.5 7:1{chr(10)}' for i in range(3000))}".encode(), chunk=10_001)
+    assert found.columns[:70_000].tolist() == list(range(70_000))
+    assert np.array_equal(found.values[:70_000], numbers[np.argsort(ids)])
+    assert [found.classes[c] for c in found.label] == ["0", *(f"{i}.5" for i in range(3000))]
+
+
+@pytest.mark.parametrize(
+    "compress",
+    [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress],
+    ids=["gz", "bz2", "xz", "zst"],
+)
+def test_archives_are_read_and_cut_ones_refused(place, compress) -> None:
+    text = b"".join(b"%d %d:1 %d:2.5\n" % (i % 2, i + 1, i + 2) for i in range(5000))
+    same(read(place, compress(text)), Naive(text))
+    assert fails(place, compress(text)[:-20])
+
+
+@pytest.mark.parametrize("path", ["missing.svm", "."])
+def test_files_that_cannot_be_opened(tmp_path: Path, path: str) -> None:
+    with pytest.raises(DataError, match=r"no such file|is a directory"):
+        read_svmlight(tmp_path / path)
+
+
+# Writing
+
+
+@given(texts())
+def test_what_is_written_is_read_back(place, text) -> None:
+    try:
+        before = read(place, text)
+    except DataError:
+        assume(False)
+    for base in (0, 1):
+        write_svmlight(before, place, index_base=base)
+        after = read_svmlight(place, index_base=base, width=before.width or None)
+        for name in ("rows", "columns", "values", "label", "group", "weight"):
+            assert np.array_equal(getattr(before, name), getattr(after, name)), name
+        assert (after.classes, after.width) == (before.classes, before.width)
+
+
+def test_nothing_is_written_that_the_format_cannot_hold(tmp_path: Path) -> None:
+    target = tmp_path / "out.svm"
+    for classes in (["a b", "c"], ["a#", "c"], ["a:b", "c"], ["", "c"], ["a,b", "c"]):
+        with pytest.raises(DataError, match="cannot be written"):
+            write_svmlight(from_csr(np.eye(2), classes), target)
+    weighted = from_csr(np.eye(2), [0, 1])
+    with pytest.raises(DataError, match="weights"):
+        write_svmlight(Labelled(**{**vars(weighted), "weight": np.array([1.0, 2.0])}), target)
+    with pytest.raises(RunError):
+        write_svmlight(weighted, tmp_path / "none" / "out.svm")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the classification sets are not here")
+@pytest.mark.parametrize("name", ["digits_09", "news_comp", "sentence_polarity", "sentiment_kitchen"])
+def test_sets_are_read_and_written_byte_by_byte(tmp_path: Path, name: str) -> None:
+    text = gzip.decompress((SHARED / f"{name}.svm.gz").read_bytes())
+    found = read_svmlight(SHARED / f"{name}.svm.gz")
+    assert found.size == text.count(b"\n")
+    assert found.nonzeros == text.count(b":")
+    assert read_folds(SHARED / f"{name}.folds.txt", found.size).max() == 9
+    write_svmlight(found, tmp_path / "again.svm")
+    assert (tmp_path / "again.svm").read_bytes() == text
+
+
+# Folds
+
+
+def test_folds(tmp_path: Path) -> None:
+    path = tmp_path / "folds.txt"
+    path.write_text("0\n2\r\n1")
+    assert read_folds(path, 3).tolist() == [0, 2, 1]
+    for text, n, message in [
+        ("0\nx\n", 2, ":2: found x; expected the number of a fold"),
+        ("0\n\n1\n", 2, ":2: found a blank line"),
+        ("0\n-1\n", 2, ":2: found -1"),
+        ("0\n1\n", 3, ": found 2 fold numbers for 3 examples"),
+        ("0\n1\n", 1, ": found 2 fold numbers for 1 examples"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(DataError) as caught:
+            read_folds(path, n)
+        assert str(caught.value).removeprefix(str(path)).startswith(message)

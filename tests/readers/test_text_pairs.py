@@ -1,0 +1,192 @@
+"""Lists with their sources and references: aligned, or an error that says where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rerank.base.errors import DataError
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.moses.reader import Moses
+from rerank.readers.streams import PathLike
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import TextPair, read_text_pairs
+from rerank.readers.trees.charniak import CharniakReader
+
+SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "translation"
+
+LISTS = b"0 ||| a ||| F= 1 ||| -1\n0 ||| b ||| F= 2 ||| -2\n1 ||| c ||| F= 1 ||| -1\n2 ||| d ||| F= 1 ||| -1\n"
+
+
+class Files:
+    """Files of one test."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def write(self, name: str, data: bytes) -> Path:
+        (self.directory / name).write_bytes(data)
+        return self.directory / name
+
+    def read(
+        self, lists: bytes, source: bytes | None, reference: bytes | None, reader: Reader | None = None, **options: Any
+    ) -> list[TextPair]:
+        sources = None if source is None else self.write("sources", source)
+        references = None if reference is None else [self.write("references", reference)]
+        path = self.write("lists", lists)
+        return list(read_text_pairs(reader or Moses(), path, references=references, sources=sources, **options))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def outline(pairs: list[TextPair]) -> list[tuple[str, int, bytes, tuple[bytes, ...]]]:
+    return [(pair.nbest.id, len(pair.nbest), pair.source, pair.references) for pair in pairs]
+
+
+def test_pairs_by_order(files: Files) -> None:
+    pairs = files.read(LISTS, b"s0\ns1\ns2\n", b"r0\n\nr2\tR2\n", form="tab")
+    assert outline(pairs) == [("0", 2, b"s0", (b"r0",)), ("1", 1, b"s1", (b"",)), ("2", 1, b"s2", (b"r2", b"R2"))]
+
+
+def test_lists_that_ids_leave_out_have_theirs_too(files: Files) -> None:
+    pairs = files.read(LISTS.replace(b"2 |||", b"3 |||"), b"s0\ns1\ns2\ns3\n", b"r0\nr1\nr2\nr3\n")
+    assert outline(pairs)[2:] == [("2", 0, b"s2", (b"r2",)), ("3", 1, b"s3", (b"r3",))]
+
+
+def test_references_by_id_count_as_the_lists_do(files: Files) -> None:
+    lists = b"1 ||| a ||| -1\n2 ||| b ||| -1\n"
+    pairs = files.read(lists, None, b"1 ||| r1\n1 ||| R1\n2 ||| r2\n", Moses(first_id=1), form="id")
+    assert outline(pairs) == [("1", 1, b"", (b"r1", b"R1")), ("2", 1, b"", (b"r2",))]
+
+
+def test_a_bad_list_takes_its_source_and_reference_along(files: Files) -> None:
+    lists = LISTS.replace(b"1 ||| c ||| F= 1 ||| -1", b"1 ||| c ||| F= 1 ||| x")
+    with pytest.raises(DataError, match=r"lists:3: list 1: found 'x'"):
+        files.read(lists, b"s0\ns1\ns2\n", b"r0\nr1\nr2\n")
+    count = SkipCount("skip")
+    pairs = files.read(lists, b"s0\ns1\ns2\n", b"r0\nr1\nr2\n", count=count)
+    assert outline(pairs) == [("0", 2, b"s0", (b"r0",)), ("2", 1, b"s2", (b"r2",))]
+    assert (count.lists, count.candidates, dict(count.reasons)) == (2, 3, {"score": 1})
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+def test_too_few_sources_or_references(files: Files, policy: Any) -> None:
+    message = r"references: 2 references for at least 3 lists of \S*lists \(list 2 at line 4\)"
+    with pytest.raises(DataError, match=message):
+        files.read(LISTS, b"s0\ns1\ns2\n", b"r0\nr1\n", count=SkipCount(policy))
+    with pytest.raises(DataError, match=r"sources: 2 sources for at least 3 lists"):
+        files.read(LISTS, b"s0\ns1\n", b"r0\nr1\nr2\n", count=SkipCount(policy))
+
+
+def test_ids_from_1_are_recognised(files: Files) -> None:
+    lists = b"1 ||| a ||| -1\n2 ||| b ||| -1\n"
+    with pytest.raises(DataError, match=r"ids seem to start at 1: set data.reader.first_id: 1"):
+        files.read(lists, None, b"r1\nr2\n")
+    assert outline(files.read(lists, None, b"r1\nr2\n", Moses(first_id=1)))[0] == ("1", 1, b"", (b"r1",))
+    with pytest.raises(DataError) as error:
+        files.read(LISTS, None, b"r0\nr1\n")
+    assert "first_id" not in str(error.value)
+
+
+def test_missing_lists_at_the_end(files: Files) -> None:
+    sources, references = b"s0\ns1\ns2\ns3\ns4\n", b"r0\nr1\nr2\nr3\nr4\n"
+    with pytest.raises(DataError, match=r"lists:4: list 3: 3 lists, the last of them 2, for more sources and ref"):
+        files.read(LISTS, sources, references)
+    count = SkipCount("skip")
+    pairs = files.read(LISTS, sources, references, count=count)
+    assert outline(pairs)[3:] == [("3", 0, b"s3", (b"r3",)), ("4", 0, b"s4", (b"r4",))]
+    assert dict(count.reasons) == {"missing": 2}
+    assert pairs[3].nbest.scores.shape == (0, 2)
+    assert pairs[3].nbest.names == ("F", "score")
+    (alone,) = files.read(b"", None, b"r0\n", count=SkipCount("skip"))
+    assert outline([alone]) == [("0", 0, b"", (b"r0",))]
+    assert alone.nbest.base.shape == (0,)
+    with pytest.raises(DataError, match="no lists, for more references"):
+        files.read(b"", None, b"r0\n")
+    assert files.read(b"", b"", b"") == []
+
+
+@pytest.mark.parametrize("policy", ["error", "skip"])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_sources_and_references_of_different_lengths(files: Files, policy: Any, extra: int) -> None:
+    sides = [b"x0\nx1\nx2\n", b"x0\nx1\nx2\nx3\n"]
+    shorter, longer = ("sources", "references") if extra else ("references", "sources")
+    with pytest.raises(DataError, match=rf"{shorter}: 3 {shorter}, but \S*{longer} has {longer} for more"):
+        files.read(LISTS, sides[1 - extra], sides[extra], count=SkipCount(policy))
+
+
+@dataclass(frozen=True)
+class Own(Reader):
+    """Lists that hold their source and references, as some formats do."""
+
+    sources: tuple[bytes | None, ...] = (b"s0", b"s1")
+    references: tuple[tuple[bytes, ...], ...] = ((b"r0",), (b"r1", b"R1"))
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        for i, (source, references) in enumerate(zip(self.sources, self.references, strict=True)):
+            scores = np.zeros((1, 1))
+            yield TextList(
+                str(i),
+                str(path),
+                i + 1,
+                [b"a"],
+                [i + 1],
+                scores,
+                names=("score",),
+                source=source,
+                references=references,
+            )
+
+    def write(self, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+
+def test_sources_and_references_of_the_lists_themselves(files: Files) -> None:
+    assert outline(files.read(b"", None, None, Own())) == [("0", 1, b"s0", (b"r0",)), ("1", 1, b"s1", (b"r1", b"R1"))]
+    over = files.read(b"", b"x0\nx1\n", b"y0\ny1\n", Own())  # files go first
+    assert outline(over) == [("0", 1, b"x0", (b"y0",)), ("1", 1, b"x1", (b"y1",))]
+
+
+def test_what_is_needed_and_missing(files: Files) -> None:
+    with pytest.raises(DataError, match=r"list 0: no references: name their files with data\.references"):
+        files.read(LISTS, b"s0\ns1\ns2\n", None)
+    assert outline(files.read(LISTS, None, None, needs_references=False))[0] == ("0", 2, b"", ())
+    with pytest.raises(DataError, match=r"list 1: no source: name the file with data\.sources"):
+        files.read(b"", None, None, Own(sources=(b"", None)), needs_source=True)
+    count = SkipCount("skip")
+    pairs = files.read(b"", None, None, Own(sources=(None, b"s"), references=((b"r",), ())), count=count)
+    assert outline(pairs) == [("0", 1, b"", (b"r",))]
+    assert dict(count.reasons) == {"no reference": 1}
+
+
+def test_readers_of_trees_are_refused(files: Files) -> None:
+    with pytest.raises(DataError, match="lists of trees"):
+        files.read(b"1\ta\n-1.5\n(S1 (NN one))\n", None, b"r\n", CharniakReader())
+
+
+def test_one_standard_input_only() -> None:
+    with pytest.raises(DataError, match="only one input can be '-'"):
+        list(read_text_pairs(Moses(), "-", references=["-"]))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason=f"no translation lists at {SHARED}; set RERANK_SHARED")
+def test_the_multi30k_lists() -> None:
+    directory, count = SHARED / "multi30k", SkipCount()
+    references, sources = [directory / "tune.ref.gz"], directory / "tune.src.gz"
+    pairs = list(
+        read_text_pairs(Moses(), directory / "tune.nbest.gz", references=references, sources=sources, count=count)
+    )
+    assert (len(pairs), count.lists, count.candidates) == (507, 507, 48176)
+    for pair in pairs:  # all words of the source are translated
+        spans = (pair.nbest.segmentation or [b""])[0].split()
+        covered = {int(place) for span in spans for place in span.split(b"=")[0].split(b"-")}
+        assert max(covered) == len(pair.source.split()) - 1

@@ -1,0 +1,384 @@
+"""Recipes: defaults, overrides, what is refused and how, and the runs that a recipe expands to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from rerank.base.errors import RecipeError
+from rerank.extraction.content import content_of
+from rerank.learn.base_weight import make_learner
+from rerank.recipes.recipe import TASKS, Recipe, load_recipe
+from rerank.runs import training as run_training
+from rerank.runs.training import check_room
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Any:
+    def load_text(text: str = "{}", *overrides: str) -> Recipe:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return load_recipe(path, list(overrides))
+
+    return load_text
+
+
+def bomb(line: str, before: str) -> str:
+    """YAML of eleven lines, each of which says the one before nine times: 9^10 values."""
+    lines = ["a0: &a0 {x: 1}"]
+    for n in range(10):
+        inner = ", ".join([f"{before}*a{n}"] * 9)
+        lines.append(f"a{n + 1}: &a{n + 1} {line.format(inner)}")
+    return "\n".join(lines)
+
+
+def message(load: Any, *arguments: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        load(*arguments)
+    return str(caught.value)
+
+
+def test_defaults(load):
+    recipe = load()
+    assert recipe.name == "mine"
+    assert (recipe.task, recipe.seed, recipe.seeds, recipe.runs) == ("parse", 1, (), ())
+    assert recipe.data.splits == ("train", "dev", "test")
+    assert recipe.data.path("nbest", "dev") == "./dev.nbest.gz"
+    assert recipe.data.reader == {"name": "charniak"}
+    assert recipe.metric == {"name": "parseval"}
+    assert recipe.learner == {"name": "vrda", "base": "auto"}
+    assert (recipe.features.set, recipe.features.min_lists, recipe.features.hash_bits) == ("cj2005", 5, None)
+    assert (recipe.training.epochs, recipe.training.predictor, recipe.training.vote) == (10, "average", False)
+
+
+def test_the_resolved_recipe_is_the_recipe(load, tmp_path):
+    text = "seeds: [1, 2]\nlearner: {name: vrda, eta: 1e-5}\nruns: [{name: a, set: {training.epochs: 2}}]\n"
+    recipe = load(text, "about='größer: x'")
+    (tmp_path / "again.yaml").write_text(recipe.as_yaml(), encoding="utf-8")
+    assert load_recipe(tmp_path / "again.yaml") == recipe
+    assert list(yaml.safe_load(recipe.as_yaml())) == [name for name in Recipe.model_fields if name != "engine"]
+
+
+@pytest.mark.parametrize(
+    ("override", "read"),
+    [
+        ("training.epochs=3", lambda recipe: recipe.training.epochs == 3),
+        ("data.tests=[a, b]", lambda recipe: recipe.data.tests == ("a", "b")),
+        ("data.tests=a", lambda recipe: recipe.data.tests == ("a",)),
+        ("data.tests=[a, b, a]", lambda recipe: recipe.data.tests == ("a", "b")),
+        ("data.dev=null", lambda recipe: recipe.data.dev is None and recipe.data.splits == ("train", "test")),
+        ("features.user={f: 'mine:f'}", lambda recipe: recipe.features.user == {"f": "mine:f"}),
+        (
+            "training.select.learner.name=rda",
+            lambda recipe: recipe.training.select.learner == {"name": "rda", "base": "auto"},
+        ),
+        ("learner={name: rda, l1: 2}", lambda recipe: recipe.learner == {"name": "rda", "l1": 2, "base": "auto"}),
+        ("seeds=7", lambda recipe: recipe.seeds == (7,)),
+        (" seed =7", lambda recipe: recipe.seed == 7),
+        ("about=a=b", lambda recipe: recipe.about == "a=b"),
+        ("learner.eta=1e-3", lambda recipe: recipe.learner["eta"] == 0.001),
+        ("learner.eta=2E+1", lambda recipe: recipe.learner["eta"] == 20.0),
+        ("metric.punctuation=own", lambda recipe: recipe.metric == {"name": "parseval", "punctuation": "own"}),
+        ("data.reader.score=1", lambda recipe: recipe.data.reader == {"name": "charniak", "score": 1}),
+    ],
+)
+def test_overrides(load, override, read):
+    assert read(load("{}", override))
+
+
+def test_overrides_apply_in_turn_and_only_to_what_they_name(load):
+    recipe = load("training: {epochs: 5, patience: 2}", "training.epochs=6", "training.epochs=7")
+    assert (recipe.training.epochs, recipe.training.patience) == (7, 2)
+    assert load("training: null", "training.epochs=6").training.epochs == 6
+
+
+def test_another_learner_drops_the_parameters_of_the_first(load):
+    text = "learner: {name: vrda, eta: 2, l1: 3}"
+    assert load(text, "learner.name=perceptron").learner == {"name": "perceptron", "base": "auto"}
+    assert load(text, "learner.name=vrda").learner == {"name": "vrda", "eta": 2, "l1": 3, "base": "auto"}
+    assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4, "base": "auto"}
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("trainig: {}", "trainig", "did you mean training"),
+        ("training: {epoch: 3}", "training.epoch", "did you mean epochs"),
+        ("data: {trains: x}", "data.trains", "did you mean train"),
+        ("training: {select: {learner: {}, kept: 2}}", "training.select.kept", "did you mean keep"),
+        ("runs: [{name: a, sett: {}}]", "runs.0.sett", "did you mean set"),
+        ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
+        ("training: {epochs: 0}", "training.epochs", "found 0: input should be greater than or equal to 1"),
+        ("training: {epochs: many}", "training.epochs", "found 'many'"),
+        ("features: {hash_bits: 31}", "features.hash_bits", "found 31"),
+        ("seed: -1", "seed", "found -1"),
+        ("task: poetry", "task", "found 'poetry'"),
+        ("learner: vrda", "learner", "found 'vrda'"),
+        ("runs: [{set: {}}]", "runs.0.name", "is missing"),
+        ("grid: {learner.eta: []}", "grid.learner.eta", "at least 1"),
+        ("1: 2", "1", "strings"),
+    ],
+)
+def test_refused_settings(load, text, key, hint, tmp_path):
+    found = message(load, text)
+    assert found.startswith(f"{tmp_path / 'mine.yaml'}: {key}: ")
+    assert hint in found
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("a: [", "not valid YAML"),
+        ("seed: 1\nseed: 2", "'seed' is set twice"),
+        ("data: {root: a, root: b}", "'root' is set twice"),
+        ("about: 2024-99-99", "not valid YAML: month"),
+        ("[" * 3000, "nested too deep"),
+        ("- 1", "expected a mapping"),
+        ("", "expected a mapping"),
+        ("a: !!python/object:os.system {}", "not valid YAML"),
+        ("a: !!pairs [x: 1]", "found the tag !!pairs; a recipe has none"),
+        ("a: !mine 3", "found the tag !mine; a recipe has none"),
+        ("a: !!binary aGk=", "found the tag !!binary"),
+        ("a: &a [1, *a]", "the alias *a stands within what it means"),
+        ("[" * 101, "nested too deep, more than 100"),
+        (bomb("!!pairs [{}]", "x: "), "found the tag !!pairs"),
+        (bomb("{{<<: [{}]}}", ""), "more than 100,000 values"),
+        (bomb("[{}]", ""), "more than 100,000 values"),
+        ("a: [" + "1," * 100_001 + "]", "more than 100,000 values"),
+    ],
+)
+def test_what_is_no_recipe(load, text, hint):
+    assert hint in message(load, text)
+
+
+@pytest.mark.parametrize(
+    ("override", "hint"),
+    [
+        ("seed", "found --set 'seed', expected --set key.path=value"),
+        ("=3", "expected --set key.path=value"),
+        ("data.tests=[a", "not valid YAML"),
+        ("about=2024-99-99", "not valid YAML"),
+        ("seed.x=3", "'seed' holds 5"),
+        ("trainin.epochs=3", "did you mean training"),
+    ],
+)
+def test_refused_overrides(load, override, hint):
+    assert hint in message(load, "seed: 5", override)
+
+
+ORDERS = [
+    ["learner.eta=5", "learner.name=perceptron"],
+    ["learner.name=perceptron", "learner.eta=5"],
+    ["learner.eta=5", "learner={name: perceptron}"],
+]
+
+
+@pytest.mark.parametrize("overrides", ORDERS)
+def test_no_override_undoes_another(load, overrides):
+    """A setting that the final learner lacks is an error, in whatever order they are given."""
+    recipe = load("learner: {name: vrda, l1: 0.5}", *overrides)
+    assert recipe.learner == {"name": "perceptron", "eta": 5, "base": "auto"}
+    with pytest.raises(RecipeError, match=r"^learner: learner perceptron has no 'eta'; (did you mean|known:)"):
+        make_learner(recipe.learner)
+
+
+def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, caplog):
+    with caplog.at_level("INFO", "rerank"):
+        recipe = load("learner: {name: vrda, l1: 0.5}", "learner.name=sgd", "learner.eta=2")
+    assert recipe.learner == {"name": "sgd", "eta": 2, "base": "auto"}
+    assert "--set learner.name sgd takes the place of vrda, and of its settings (l1: 0.5)" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "override", "by"),
+    [
+        ("seeds: [1, 2]", "seed=3", "seeds"),
+        ("grid: {learner.eta: [1, 2]}", "learner.eta=3", "grid"),
+        ("grid: {learner.name: [sgd, pa]}", "learner.eta=3", "grid"),
+        ("runs: [{name: a, set: {learner: {name: sgd}}}, {name: b, set: {learner.name: pa}}]", "learner.l1=3", "runs"),
+    ],
+)
+def test_an_override_that_nothing_heeds_is_an_error(load, text, override, by):
+    key = override.partition("=")[0]
+    assert f"{key}: --set changes nothing: the recipe's {by} have the last word" in message(load, text, override)
+    load(text, override, f"{by}=" + ("{}" if by == "grid" else "[]"))
+
+
+def test_an_override_that_some_runs_heed(load):
+    text = "runs: [{name: a, set: {learner: {name: sgd}}}, {name: b}]"
+    found = {name: recipe.learner for name, recipe in load(text, "learner.name=pa").expand()}
+    assert found == {"a": {"name": "sgd", "base": "auto"}, "b": {"name": "pa", "base": "auto"}}
+
+
+def test_values_count_where_aliases_stand(load):
+    """What is small enough is understood: an alias that is used twice, a merge key."""
+    recipe = load(
+        "data: {root: &place here, train: *place}\nruns: [&one {name: a, set: {seed: 2}}, {<<: *one, name: b}]"
+    )
+    assert (recipe.data.root, recipe.data.train) == ("here", "here")
+    assert [(run.name, run.set) for run in recipe.runs] == [("a", {"seed": 2}), ("b", {"seed": 2})]
+
+
+EVERY_TASK = sorted(TASKS)
+LISTS = sorted(set(TASKS) - {"classification"})
+
+
+@pytest.mark.parametrize(
+    ("tasks", "setting", "most"),
+    [
+        (EVERY_TASK, "training.epochs", 100_000),
+        (EVERY_TASK, "significance.samples", 1_000_000),
+        (EVERY_TASK, "training.mixing.shards", 100_000),
+        (EVERY_TASK, "engine.workers", 1024),
+        (EVERY_TASK, "seed", 2**63 - 1),
+        (LISTS, "training.patience", 100_000),
+        (LISTS, "training.select.epochs", 100_000),
+        (LISTS, "examples", 10_000),
+        (["classification"], "tune.epochs", 100_000),
+        (["classification"], "training.workers", 1024),
+        (["classification"], "data.folds.count", 10_000),
+    ],
+)
+def test_counts_have_limits(load, tasks, setting, most):
+    for task in tasks:
+        beside = ["training.select.learner={name: rda}"] if "select" in setting else []
+        start = f"task: {task}" + ("\ndata: {path: x}" if task == "classification" else "")
+        assert load(start, *beside, f"{setting}={most}").task == task
+        found = message(load, start, *beside, f"{setting}=18446744073709551616")
+        assert f"{setting}: found 18446744073709551616" in found.replace(".:drawn", "")
+        assert "less than" in found
+
+
+@pytest.mark.parametrize("task", EVERY_TASK)
+def test_seeds_and_runs_have_limits(load, task):
+    assert "seeds: " in message(load, f"task: {task}\nseeds: {list(range(1001))}")
+    recipe = load(f"task: {task}\nruns: [{{name: a}}, {{name: b}}]\ngrid: {{learner.eta: {list(range(1, 10_001))}}}")
+    with pytest.raises(RecipeError, match=r"runs: 20,000 runs, with their grids and seeds; at most 10,000 are made"):
+        recipe.expand()
+
+
+def test_missing_and_unreadable_files(tmp_path):
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    for name in ("none.yaml", "", "binary.yaml"):
+        with pytest.raises(RecipeError, match="cannot read the recipe"):
+            load_recipe(tmp_path / name)
+
+
+@pytest.mark.parametrize("pattern", ["{place}/x", "{0}", "{root", "{root.x}", "{split[a]}"])
+def test_a_pattern_that_cannot_be_filled(load, pattern):
+    recipe = load(yaml.safe_dump({"data": {"gold": pattern}}))
+    with pytest.raises(RecipeError, match=r"^data.gold: cannot fill"):
+        recipe.data.path("gold", "dev")
+
+
+def test_runs_times_grid_times_seeds(load):
+    text = """
+seeds: [3, 4]
+learner: {name: vrda, l1: 9}
+runs:
+  - {name: one, set: {learner.name: perceptron}}
+  - {name: two, set: {learner: {name: rda}, training: {epochs: 2}}}
+grid: {learner.base: [0, 1], oracle.ties: [base, any]}
+"""
+    expanded = load(text).expand()
+    assert len(expanded) == 2 * 4 * 2
+    assert [name for name, _ in expanded[:3]] == ["one base=0 ties=base"] * 2 + ["one base=0 ties=any"]
+    assert [single.seed for _, single in expanded[:4]] == [3, 4, 3, 4]
+    assert {single.learner["name"] for _, single in expanded[:8]} == {"perceptron"}
+    assert expanded[0][1].learner == {"name": "perceptron", "base": 0}
+    name, last = expanded[-1]
+    assert name == "two base=1 ties=any"
+    assert (last.learner, last.oracle.ties, last.training.epochs) == ({"name": "rda", "base": 1}, "any", 2)
+    assert all(not (single.runs or single.grid or single.seeds) for _, single in expanded)
+
+
+def test_a_single_run_is_called_after_its_learner(load):
+    ((name, single),) = load("learner: {name: rda}\nseed: 8").expand()
+    assert (name, single.seed, single.learner) == ("rda", 8, {"name": "rda", "base": "auto"})
+
+
+@pytest.mark.parametrize("change", ["data.root: elsewhere", "features.min_lists: 9", "metric.punctuation: own"])
+def test_runs_may_not_change_the_data(load, change):
+    recipe = load(f"runs: [{{name: a, set: {{{change}}}}}]")
+    with pytest.raises(RecipeError, match=r"^runs.a: a run may not change data, features or metric"):
+        recipe.expand()
+
+
+def test_a_run_with_an_unknown_key(load):
+    with pytest.raises(RecipeError, match=r"training.epoch: unknown setting; did you mean epochs"):
+        load("runs: [{name: a, set: {training.epoch: 2}}]").expand()
+    with pytest.raises(RecipeError, match=r"training.epochs: found 0"):
+        load("grid: {training.epochs: [1, 0]}").expand()
+
+
+def test_expansion_leaves_the_recipe_alone(load):
+    recipe = load("runs: [{name: a, set: {learner.eta: 5}}, {name: b}]")
+    before = recipe.as_yaml()
+    singles = dict(recipe.expand())
+    assert singles["b"].learner == {"name": "vrda", "base": "auto"}
+    assert recipe.as_yaml() == before
+
+
+def test_a_seed_may_stand_once(load: Any) -> None:
+    with pytest.raises(RecipeError, match=r"seeds: .*a seed stands twice"):
+        load("seeds: [1, 2, 1]")
+
+
+def test_what_was_found_is_not_shown_without_end(load):
+    text = message(load, f"runs: [{'x' * 10_000}]")
+    assert len(text) < 400
+    assert "runs.0: found 'xxx" in text
+
+
+@pytest.mark.parametrize("value", ["1e-5", "2E3", "1.5e+2", "0x10", "nan", "on", "1_000", "2001-01-01", "a\u2028b\x85"])
+def test_a_text_that_looks_like_something_else_stays_a_text_in_the_resolved_recipe(load, tmp_path, value):
+    quoted = json.dumps(value)
+    recipe = load(f"about: {quoted}\nlearner: {{name: vrda, note: {quoted}}}\n")
+    assert (recipe.about, recipe.learner["note"]) == (value, value)
+    resolved = tmp_path / "resolved.yaml"
+    resolved.write_text(recipe.as_yaml(), encoding="utf-8")
+    assert load_recipe(resolved) == recipe
+
+
+def test_recipes_stay_small(load):
+    assert "more than 1 MiB; expected a recipe" in message(load, "about: " + "x" * (1 << 20))
+    laughs = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
+    text = message(load, "\n".join(["a0: &a0 [1]", *laughs]))
+    assert "not valid YAML: more than 100,000 values, those that aliases (*name) stand for counted" in text
+    assert "the alias *a stands within what it means" in message(load, "grid: &a {learner.eta: [*a]}")
+    assert "nested too deep" in message(load, "grid: " + "[" * 10_000 + "]" * 10_000)
+
+
+def test_a_grid_of_too_many_points(load):
+    values = list(range(101))
+    recipe = load(f"grid: {{learner.eta: {values}, learner.base: {values}}}")
+    with pytest.raises(RecipeError, match=r"^grid: 10,201 combinations of values; at most 10,000"):
+        recipe.expand()
+
+
+def test_a_template_that_is_none_says_where_it_stands(load):
+    with pytest.raises(RecipeError, match=r"^features\.templates: found 1, expected a template"):
+        content_of(load("features: {templates: [1]}"))
+
+
+def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
+    """A perceptron keeps two numbers a column, twice, four predictors, and 16 bytes of scratch space."""
+    recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
+    free = {"total": 64 << 30, "available": 100 << 30}
+    monkeypatch.setattr(run_training.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
+    with pytest.raises(
+        RecipeError, match=r"^features.hash_bits: 2\^30 columns take 85.9 GB with perceptron, this machine"
+    ):
+        check_room(recipe)
+    free["total"] = 200 << 30
+    check_room(recipe)
+    assert "2^30 columns take 85.9 GB with perceptron; 107.4 GB of memory are free" in caplog.text
+    caplog.clear()
+    check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
+    check_room(load())
+    assert not caplog.text

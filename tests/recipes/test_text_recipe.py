@@ -1,0 +1,139 @@
+"""Recipes over texts: what a task brings, which files a split has, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rerank.base.errors import ModelError, RecipeError
+from rerank.extraction.content import content_of, metric_of
+from rerank.features.sets import SETS
+from rerank.metrics.text import TextMetric
+from rerank.models.model import Model, recipe_of
+from rerank.recipes.recipe import load_recipe
+from rerank.recipes.text_recipe import METRICS, TextRecipe
+from rerank.recipes.text_recipe import SETS as SET_OF_TASK
+from rerank.runs.mert import make_mert
+
+
+def recipe(**settings: Any) -> TextRecipe:
+    return TextRecipe.model_validate({"name": "texts", **settings})
+
+
+def load(tmp_path: Path, text: str, *overrides: str) -> TextRecipe:
+    path = tmp_path / "texts.yaml"
+    path.write_text(text)
+    found = load_recipe(path, list(overrides))
+    assert isinstance(found, TextRecipe)
+    return found
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_a_task_brings_metric_and_templates(task: str, tmp_path: Path) -> None:
+    found = load(tmp_path, f"task: {task}")
+    assert (found.task, found.metric["name"], found.features.set) == (task, METRICS[task], SET_OF_TASK[task])
+    assert isinstance(metric_of(found), TextMetric)
+    assert (
+        content_of(found).names
+        == content_of(recipe(task=task, features={"set": None, "templates": SETS[found.features.set or ""]})).names
+    )
+
+
+@pytest.mark.parametrize("task", METRICS)
+def test_what_a_recipe_says_comes_first(task: str) -> None:
+    found = recipe(
+        task=task, metric={"name": "chrf"}, features={"set": None, "templates": ["TargetNGram"], "min_lists": 3}
+    )
+    assert (found.metric["name"], found.features.set, found.features.min_lists) == ("chrf", None, 3)
+    options = recipe(task="translation", metric={"smoothing": "exp"})
+    assert options.metric == {"name": "bleu", "smoothing": "exp"}
+
+
+def test_a_resolved_recipe_is_itself(tmp_path: Path) -> None:
+    first = load(tmp_path, "task: speech\nmert: {split: dev, settings: {restarts: 3}}\ndata: {references: [a, b]}")
+    assert load(tmp_path, first.as_yaml()) == first
+
+
+def test_files_of_a_split() -> None:
+    data = recipe(data={"root": "lists", "references": "{root}/{split}.ref"}).data
+    assert data.files("dev") == {
+        "nbest": ["lists/dev.nbest.gz"],
+        "sources": ["lists/dev.src.gz"],
+        "references": ["lists/dev.ref"],
+    }
+    own: dict[str, Any] = {"sources": None, "references": None, "nbest": "{split}.a,{split}.b"}
+    assert recipe(data=own).data.files("test") == {"nbest": ["test.a,test.b"]}
+    own["reader"] = {"name": "merged", "of": {"name": "moses"}}
+    assert recipe(data=own).data.files("test") == {"nbest": ["test.a", "test.b"]}
+    several = recipe(data={"references": ["{split}.0", "{split}.1"]}).data
+    assert several.files("x")["references"] == ["x.0", "x.1"]
+
+
+def test_files_of_a_command_are_taken_literally() -> None:
+    data = recipe().data.of_files("a{split}.gz", "b{root}.gz", None)
+    assert data.files("any") == {"nbest": ["a{split}.gz"], "references": ["b{root}.gz"]}
+    assert recipe().data.of_files("a", "b", "c{0}").files("")["sources"] == ["c{0}"]
+
+
+def test_the_split_of_mert_is_read_and_its_predictor_is_the_recipes() -> None:
+    assert recipe().splits == ("train", "dev", "test")
+    assert recipe(mert={}).splits == ("train", "dev", "test", "tune")
+    assert recipe(mert={"split": "dev"}).splits == ("train", "dev", "test")
+    assert (recipe().predictor, recipe(mert={}).predictor) == ("average", "mert")
+    assert recipe(training={"predictor": "last"}).predictor == "last"
+
+
+def test_mert_has_the_recipes_seed_unless_it_has_its_own() -> None:
+    assert make_mert(recipe(seed=7, mert={})).seed == 7
+    assert make_mert(recipe(seed=7, mert={"settings": {"seed": 3, "window": 2}})).seed == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"data": {"form": "xml"}}, "data.form"),
+        ({"data": {"gold": "x"}}, "data.gold"),
+        ({"mert": {"splits": "tune"}}, "mert.splits"),
+        ({"mert": {"predictor": "voted"}}, "mert.predictor"),
+        ({"features": {"heads": {}}}, "features.heads"),
+        ({"metric": "bleu"}, "metric"),
+    ],
+)
+def test_what_is_refused(settings: dict[str, Any], key: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError) as error:
+        load(tmp_path, yaml.safe_dump({"task": "translation", **settings}))
+    assert error.value.key is not None
+    assert error.value.key.startswith(key)
+
+
+@pytest.mark.parametrize(("settings", "key", "message"), [
+    ({"settings": {"restarts": -1}}, "mert.settings.restarts", "-1"),
+    ({"settings": {"iteration": 3}}, "mert.settings.iteration", "iterations"),
+])  # fmt: skip
+def test_settings_of_mert_that_are_refused(settings: dict[str, Any], key: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message) as error:
+        make_mert(recipe(mert=settings))
+    assert error.value.key == key
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"metric": {"name": "parseval"}}, "does not measure texts"),
+    ({"features": {"set": "cj2005"}}, "looks at trees"),
+    ({"features": {"set": None}}, "no template"),
+    ({"features": {"set": "dtpm"}}, "dptm"),
+])  # fmt: skip
+def test_parts_of_trees_are_not_for_texts(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        content_of(recipe(**settings))
+
+
+def test_models_know_their_task() -> None:
+    def model(settings: dict[str, Any]) -> Model:
+        return Model(settings, {}, None, {}, {}, {})  # type: ignore[arg-type]
+
+    assert isinstance(recipe_of(model(recipe(task="speech").model_dump(mode="json"))), TextRecipe)
+    with pytest.raises(ModelError, match="classification"):
+        recipe_of(model({"task": "classification"}))

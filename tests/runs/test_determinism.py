@@ -1,0 +1,151 @@
+"""Same seed, same bits: every learner of the registry, in this process and in others, with any number of workers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+from entries import find_entries
+from strategies import bits, random_corpus, targets
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.data.shards import Lists, Shards, selected, whole, write_shards
+from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
+from rerank.extraction.extraction import write_training
+from rerank.features.table import HashedTable
+from rerank.learn.base import learners
+from rerank.learn.mixing.combining import family_of
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.trainer import train
+from rerank.models.model import Model
+
+WIDTH, EPOCHS, SEED = 16, 2, 7
+NAMES = [name for name, _ in learners]
+ENTRIES = find_entries()
+
+
+def corpus_in(directory: Path, parts: int) -> Shards:
+    """The same random lists in so many parts on disk."""
+    corpus = random_corpus(1, lists=24, candidates=4, width=WIDTH)
+    ends = np.linspace(0, corpus.list_count, parts + 1).astype(int)
+    target = directory / f"{parts}-parts"
+    if not target.exists():
+        target.mkdir(parents=True)
+        write_shards(target, (corpus.slice(a, b) for a, b in pairwise(ends)), corpus.about)
+    return Shards.load(target)
+
+
+def digest_of(directory: Path) -> str:
+    """One digest of all files below a directory, with their names."""
+    content = {name: hashlib.sha256(data).hexdigest() for name, data in small.files_of(directory).items()}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def saved(name: str, lists: Lists, directory: Path) -> str:
+    """Train a learner, with its first variant of the tests, and save the model; the digest of its files."""
+    spec = {"name": name, **ENTRIES[name].variants[0]}
+    learner, oracle = build(learners, spec, "learner"), selected(lists, targets)
+    training = train(learner, lists, oracle, epochs=EPOCHS, seed=SEED, keep_log=True)
+    assert training.log is not None
+    votes = training.learner.votes(training.log, whole(lists)).arrays()
+    state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
+    settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
+    about = {"learner": name, "epochs": training.epoch, "training_data": "random"}
+    model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
+    model.save(directory / name)
+    Model.load(directory / name)  # whatever a learner makes can be read
+    return digest_of(directory / name)
+
+
+def digests(directory: str) -> dict[str, str]:
+    """Digests of the models of all learners, over lists in one part and in three; ``directory`` gets the files."""
+    root = Path(directory)
+    found = {}
+    for parts in (1, 3):
+        lists = corpus_in(root, parts)
+        found |= {f"{name} {parts}": saved(name, lists, root / f"models-{parts}") for name in NAMES}
+    return found
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return digests(str(tmp_path_factory.mktemp("first")))
+
+
+def test_every_learner_twice(first: dict[str, str], tmp_path: Path) -> None:
+    assert len(set(first.values())) == len(first) > len(NAMES)
+    assert digests(str(tmp_path)) == first
+
+
+def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path) -> None:
+    """With hashes of texts, threads and a directory of its own."""
+    code = "import json, sys, test_determinism as t; print(json.dumps(t.digests(sys.argv[1])))"
+    here = Path(__file__).parent
+    paths = [here, here.parent, here.parents[1]]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "3", "NUMBA_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == first
+
+
+# Workers
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def workers(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """One pool for all tests."""
+    with open_engine(EngineSettings(name="processes", workers=request.param)) as engine:
+        yield engine
+
+
+def mixes(name: str) -> bool:
+    try:
+        family_of(build(learners, {"name": name}, "learner"))
+    except RecipeError:
+        return False
+    return True
+
+
+def mixed(name: str, lists: Shards, engine: Engine) -> dict[str, bytes]:
+    """The state, weights and curve of a learner whose four sections are learned by ``engine``."""
+    learner = build(learners, {"name": name, **ENTRIES[name].variants[0]}, "learner")
+    oracle = selected(lists, targets)
+    found = train_mixed(learner, lists, oracle, mixing=Mixing(4), engine=engine, epochs=EPOCHS, seed=SEED)
+    weights = {key: each.w.tobytes() + np.float64(each.base).tobytes() for key, each in found.weights.items()}
+    return bits(found.state) | weights | {"mistakes": bytes(str(found.mistakes), "ascii")}
+
+
+def test_every_learner_that_mixes_with_any_number_of_workers(workers: Engine, tmp_path: Path) -> None:
+    """Against one: this process."""
+    lists, names = corpus_in(tmp_path, 3), [name for name in NAMES if mixes(name)]
+    assert len(names) > 10
+    for name in names:
+        assert mixed(name, lists, workers) == mixed(name, lists, LocalEngine()), name
+
+
+def extracted(root: Path, directory: Path, engine: Engine) -> dict[str, bytes]:
+    """All files of the training split's table and shards."""
+    directory.mkdir()
+    data = {"root": str(root), "shard_size": 0.2}
+    found, table = write_training(small.recipe(root, data=data), directory, engine)
+    assert found.corpus.count > 1  # type: ignore[union-attr]
+    (directory / "table").mkdir()
+    table.save(directory / "table")
+    return small.files_of(directory)
+
+
+def test_extraction_with_any_number_of_workers(workers: Engine, small_data: Path, tmp_path: Path) -> None:
+    assert extracted(small_data, tmp_path / "many", workers) == extracted(small_data, tmp_path / "one", LocalEngine())

@@ -1,0 +1,489 @@
+"""From a recipe to artefacts: what a run leaves, that it can be repeated and resumed, and odd recipes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+
+from rerank.base.errors import DataError, ModelError, RecipeError, RunError
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import metric_of
+from rerank.learn.scoring import best, scores
+from rerank.metrics.base import chosen_rows
+from rerank.metrics.oracle import corpus_oracle
+from rerank.models.model import Model
+from rerank.models.predictions import vote_model
+from rerank.models.reranker import Reranker
+from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.recipes.recipe import Recipe, load_recipe
+from rerank.runs import pipeline
+from rerank.runs.corpora import Data, dev_corpus
+from rerank.runs.evaluation import Selections, compare_runs
+from rerank.runs.stages import epoch_lines
+
+SCORES = ("f1", "precision", "recall", "exact_match")
+TWO_RUNS = [{"name": "one", "set": {"learner": {"name": "vrda"}}}, {"name": "two"}]
+
+
+class StoppedError(Exception):
+    """What interrupts a run in a test."""
+
+
+def test_what_a_run_leaves(small_run):
+    assert sorted(path.name for path in small_run.iterdir()) == [
+        ".rerank-run", "history.jsonl", "log.txt", "metrics.json", "model", "predictions", "recipe.yaml", "report.html"
+    ]  # fmt: skip
+    assert load_recipe(small_run / "recipe.yaml").as_yaml() == (small_run / "recipe.yaml").read_text()
+    assert "<html" in (small_run / "report.html").read_text()[:200].lower()
+
+
+def test_metrics_have_the_keys_of_the_contract(small_run):
+    metrics = json.loads((small_run / "metrics.json").read_text())
+    assert (metrics["schema"], metrics["task"], metrics["seed"]) == (1, "parse", 1)
+    assert isinstance(metrics["version"], str)
+    assert list(metrics["corpora"]) == ["train", "dev", "test"]
+    for split, found in metrics["corpora"].items():
+        assert found["lists"] == small.SIZES[split]
+        assert all(type(found[key]) is int for key in ("lists", "candidates", "nonzeros", "columns"))
+        assert found["seconds"] > 0
+    training = metrics["training"]
+    assert training["learner"] in ("vrda", "perceptron")
+    assert isinstance(training["loss"], str)
+    assert len(training["mistakes"]) == 3 >= training["epochs"] >= 1
+    assert all(type(mistakes) is int for mistakes in training["mistakes"])
+    assert all(type(training[key]) is int for key in ("updates", "nonzero_weights", "nonzeros_per_second"))
+    assert isinstance(training["seconds"], float)
+    assert isinstance(training["bound"], dict)
+    assert list(metrics["splits"]) == ["test"]
+    assert list(metrics["splits"]["test"]) == ["base", "oracle", "last", "average", "voted"]
+    for report in metrics["splits"]["test"].values():
+        assert all(isinstance(report[key], float) and 0 <= report[key] <= 1 for key in SCORES)
+    assert list(metrics["significance"]["test"]) == ["average_vs_base", "voted_vs_base"]
+    for name, test in metrics["significance"]["test"].items():
+        reports = metrics["splits"]["test"]
+        low, high = test["interval"]
+        assert test["test"] == "approximate_randomization"
+        assert 0 < test["p"] <= 1
+        assert low <= test["difference"] <= high
+        expected = reports[name.split("_")[0]]["f1"] - reports["base"]["f1"]
+        assert test["difference"] == pytest.approx(expected, abs=1e-12)
+    assert [(run["name"], run["seed"]) for run in metrics["runs"]] == [("RDA", 1), ("perceptron", 1)]
+    best_run = max(metrics["runs"], key=lambda run: run["dev"])
+    assert metrics["chosen"] == {"name": best_run["name"], "seed": 1}
+    assert metrics["splits"] == best_run["splits"]
+    assert metrics["training"] == best_run["training"]
+    base, oracle = (metrics["splits"]["test"][name]["f1"] for name in ("base", "oracle"))
+    assert base < metrics["splits"]["test"]["average"]["f1"] <= oracle
+
+
+def test_history_has_a_line_an_epoch(small_run):
+    lines = epoch_lines(small_run / "history.jsonl")
+    assert [(line["run"], line["epoch"]) for line in lines] == [
+        (run, epoch) for run in ("RDA", "perceptron") for epoch in (1, 2, 3)
+    ]
+    metrics = json.loads((small_run / "metrics.json").read_text())
+    for run in metrics["runs"]:
+        own = [line for line in lines if line["run"] == run["name"]]
+        assert [line["mistakes"] for line in own] == run["training"]["mistakes"]
+        assert max(line["dev"] for line in own) == run["dev"] == own[run["training"]["epochs"] - 1]["dev"]
+        assert all(0 <= line["train"] <= 1 and line["seed"] == 1 for line in own)
+
+
+def corpus_of(run: Path, split: str) -> tuple[Recipe, Corpus]:
+    recipe = load_recipe(run / "recipe.yaml")
+    return recipe, Data.load(recipe, run, (split,)).others[split].corpus.part(0)
+
+
+@pytest.mark.parametrize("predictor", ["last", "average", "voted"])
+def test_the_model_scores_what_the_run_reports(small_run, predictor):
+    recipe, corpus = corpus_of(small_run, "test")
+    model = Model.load(small_run / "model")
+    given = vote_model(model, corpus) if predictor == "voted" else scores(corpus, model.weights[predictor])
+    chosen, metric = best(corpus, given), metric_of(recipe)
+    stored = Selections.load(small_run / "predictions" / "test.selections.npz")
+    assert np.array_equal(chosen_rows(corpus.stats, chosen), stored.rows[predictor])
+    report = metric.report(chosen_rows(corpus.stats, chosen).sum(axis=0), corpus.reference.sum(axis=0))
+    assert report == json.loads((small_run / "metrics.json").read_text())["splits"]["test"][predictor]
+
+
+def test_predictions_are_the_input_in_the_models_order(small_run, small_data):
+    reader, model = CharniakReader(), Model.load(small_run / "model")
+    inputs = list(reader.read(small_data / "test.nbest.gz"))
+    written = list(reader.read(small_run / "predictions" / "test.nbest.gz"))
+    corpus = corpus_of(small_run, "test")[1]
+    chosen = best(corpus, scores(corpus, model.weights["average"]))
+    reranker = Reranker(model)
+    ranked = list(reranker.rank(reranker.read(reader, str(small_data / "test.nbest.gz"), SkipCount())))
+    assert len(inputs) == len(written) == len(ranked) == 40
+    for given, got, order, first, winner in zip(inputs, written, ranked, corpus.lists, chosen, strict=False):
+        assert isinstance(given, NBestList)
+        assert isinstance(got, NBestList)
+        assert got.id == given.id
+        assert got.texts == [given.texts[y] for y in order.order]
+        assert list(got.scores[:, 0]) == sorted(got.scores[:, 0], reverse=True)  # new scores first
+        assert np.array_equal(got.scores[:, 1], given.base[order.order])  # then the old ones
+        assert got.texts[0] == given.texts[winner - first]
+
+
+def test_the_same_seed_gives_the_same_results(small_run, tmp_path):
+    again = tmp_path / "elsewhere" / "again"  # its corpora are extracted anew
+    pipeline.run(load_recipe(small_run / "recipe.yaml"), again)
+    assert small.results(again) == small.results(small_run)
+    own, other = (small.files_of(path / "model") for path in (small_run, again))
+    headers = [json.loads(files.pop("model.json")) for files in (own, other)]
+    for header in headers:
+        del header["about"]["date"], header["digest"]
+    assert headers[0] == headers[1]
+    assert own == other
+    assert (again / "recipe.yaml").read_bytes() == (small_run / "recipe.yaml").read_bytes()
+    name = "predictions/test.nbest.gz"
+    assert small.lists_of(again / name) == small.lists_of(small_run / name)
+    other_seed = pipeline.run(load_recipe(small_run / "recipe.yaml", ["seed=2"]), tmp_path / "elsewhere" / "seed")
+    assert small.without_clock(other_seed["runs"]) != small.results(small_run)["runs"]
+
+
+def test_train_then_test_is_run(small_run, workspace):
+    recipe, directory = load_recipe(small_run / "recipe.yaml"), workspace / "stages"
+    pipeline.run(recipe, directory, stages=("train",))
+    assert not (directory / "report.html").exists()
+    assert json.loads((directory / "metrics.json").read_text())["splits"] == {}
+    for _ in range(2):  # testing again is no harm
+        pipeline.run(recipe, directory, resume=True, stages=("test",))
+        assert small.results(directory) == small.results(small_run)
+    assert (directory / "report.html").exists()
+
+
+def test_testing_what_is_not_trained_leaves_nothing(small_data, workspace):
+    directory = workspace / "untrained"
+    with pytest.raises(DataError, match="run `rerank train` first"):
+        pipeline.run(small.recipe(small_data), directory, resume=True, stages=("test",))
+    assert not directory.exists()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monkeypatch):
+    recipe = small.recipe(small_data, runs=TWO_RUNS, seeds=[1, 2])
+    pipeline.run(recipe, workspace / "whole")
+    trained: list[str] = []
+
+    def interrupted(name: str, *arguments: Any) -> Any:
+        trained.append(name)
+        if len(trained) == 3:
+            raise StoppedError
+        return train_run(name, *arguments)
+
+    train_run = pipeline.train_run
+    monkeypatch.setattr(pipeline, "train_run", interrupted)
+    directory = workspace / "interrupted"
+    with pytest.raises(StoppedError):
+        pipeline.run(recipe, directory)
+    names = [".rerank-run", ".runs", "history.jsonl", "log.txt", "predictions", "recipe.yaml"]
+    assert sorted(path.name for path in directory.iterdir()) == names
+    pipeline.run(recipe, directory, resume=True)
+    assert trained == ["one", "one", "two", "two", "two"]  # the third was lost, nothing else was trained twice
+    assert small.results(directory) == small.results(workspace / "whole")
+    histories = [epoch_lines(workspace / name / "history.jsonl") for name in ("whole", "interrupted")]
+    assert small.without_clock(histories[0]) == small.without_clock(histories[1])
+    trained[:] = ["", ""]
+    with pytest.raises(StoppedError):
+        pipeline.run(recipe, directory)  # without resume it starts anew
+    assert not (directory / "metrics.json").exists()
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp_path, split):
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    recipe, directory = small.recipe(data), workspace / f"changed {split}"
+    pipeline.run(recipe, directory, stages=("train",))
+    before = small.files_of(directory)
+    for change in ({"training": {"epochs": 3}}, {"seed": 2}):
+        with pytest.raises(RecipeError, match="holds a run of other settings"):
+            pipeline.run(small.recipe(data, **change), directory, resume=True)
+    assert small.files_of(directory) == before
+    fewer = small.lists_of(data / f"{split}.nbest.gz")[:-20]
+    small.write_lists(data / f"{split}.nbest.gz", fewer)
+    small.write_golds(data / f"{split}.gold.gz", small.golds_of(data / f"{split}.gold.gz")[: len(fewer)])
+    with pytest.raises(DataError, match="before the files of its lists, the program or a module of yours changed"):
+        pipeline.run(recipe, directory, resume=True)
+
+
+@pytest.mark.parametrize("damaged", ["run.json", "average.npy", "state_w.npy", "log_a.npy"])
+@pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
+def test_a_damaged_stored_run(small_data, workspace, damaged, how):
+    recipe, directory = small.recipe(small_data), workspace / "damaged"
+    pipeline.run(recipe, directory, stages=("train",))
+    file = directory / ".runs" / "0000" / damaged
+    content = file.read_bytes()
+    flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
+    file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
+    with pytest.raises(DataError, match=f"a stored run is damaged .*{damaged if damaged != 'run.json' else ''}"):
+        pipeline.run(recipe, directory, resume=True, stages=("test",))
+
+
+def test_selection_trains_on_fewer_columns(small_data, workspace):
+    first = {"learner": {"name": "vrda", "l1": 0.3}, "epochs": 1}
+    plain = pipeline.run(small.recipe(small_data), workspace / "plain")
+    chosen = pipeline.run(small.recipe(small_data, training={"epochs": 2, "select": first}), workspace / "select")
+    limited = small.recipe(small_data, training={"epochs": 2, "select": first | {"keep": 20}})
+    few = pipeline.run(limited, workspace / "few")
+    counts = [each["training"]["nonzero_weights"] for each in (plain, chosen, few)]
+    assert counts[0] > counts[1] > counts[2]
+    assert 0 < counts[2] <= few["training"]["selected_columns"] == 20
+    model, corpus = Model.load(workspace / "few" / "model"), corpus_of(workspace / "few", "test")[1]
+    voted = best(corpus, vote_model(model, corpus))
+    stored = Selections.load(workspace / "few" / "predictions" / "test.selections.npz")
+    assert np.array_equal(chosen_rows(corpus.stats, voted), stored.rows["voted"])
+    assert np.count_nonzero(model.weights["average"].w) <= 20
+
+
+@pytest.mark.parametrize("base", [1, "auto"])
+def test_a_warm_start_goes_on_where_a_model_stopped(small_data, workspace, base):
+    options = {"data": {"dev": None}, "learner": {"name": "perceptron", "base": base}, "seed": 4}
+    vote = {"vote": True}
+    start = pipeline.run(small.recipe(small_data, **options, training={"epochs": 2, **vote}), workspace / "start")
+    assert start["training"]["epochs"] == 2  # it is the last epoch that the model is of
+    warm = {"epochs": 1, "warm_start": str(workspace / "start" / "model"), **vote}
+    on = pipeline.run(small.recipe(small_data, **options, training=warm), workspace / "on")
+    whole = pipeline.run(small.recipe(small_data, **options, training={"epochs": 3, **vote}), workspace / "three")
+    assert on["training"]["base"] == whole["training"]["base"]
+    assert on["training"]["epochs"] == 3
+    assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
+    models = [Model.load(workspace / name / "model") for name in ("on", "three")]
+    assert np.array_equal(models[0].weights["average"].w, models[1].weights["average"].w)
+    # The votes of the first epochs are not there: better no voted predictor than one that lacks them.
+    assert "voted" in whole["splits"]["test"]
+    assert "voted" not in on["splits"]["test"]
+    assert on["training"]["bound"] == {}
+    assert not models[0].votes
+
+
+def test_warm_starts_that_cannot_go_on(small_data, workspace):
+    pipeline.run(small.recipe(small_data), workspace / "start")
+    model = str(workspace / "start" / "model")
+    for change, kind, hint in (
+        ({"learner": {"name": "vrda"}, "training": {"warm_start": model}}, DataError, "another learner"),
+        ({"features": {"min_lists": 3}, "training": {"warm_start": model}}, DataError, "feature table is another"),
+        ({"training": {"warm_start": f"{model}s"}}, ModelError, "no model here"),
+        ({"training": {"warm_start": model, "select": {"learner": {"name": "vrda"}}}}, RecipeError, "leave out"),
+    ):
+        with pytest.raises(kind, match=hint):
+            pipeline.run(small.recipe(small_data, **change), workspace / "refused")
+
+
+def test_corpus_oracles_and_free_ties(small_data, workspace):
+    plain = pipeline.run(small.recipe(small_data), workspace / "plain")
+    free = pipeline.run(small.recipe(small_data, oracle={"ties": "any"}), workspace / "any")
+    assert free["training"]["mistakes"][0] < plain["training"]["mistakes"][0]
+    recipe = small.recipe(small_data, oracle={"level": "corpus"})
+    climbed = pipeline.run(recipe, workspace / "corpus")
+    training, metric = Data.load(recipe, workspace / "corpus", ()).training.corpus.part(0), metric_of(recipe)
+    report = metric.report(
+        chosen_rows(training.stats, corpus_oracle(training, metric)).sum(axis=0), training.reference.sum(axis=0)
+    )
+    assert climbed["corpora"]["train"]["statistics"]["corpus_oracle"] == report
+
+
+def test_no_dev_split(small_data, workspace):
+    runs = [
+        {"name": name, "set": {"learner": {"name": "vrda", "base": base}}} for name, base in (("one", 1), ("two", 2))
+    ]
+    recipe = small.recipe(small_data, data={"dev": None}, runs=runs, training={"epochs": 3, "patience": 1})
+    metrics = pipeline.run(recipe, workspace / "no dev")
+    assert metrics["dev_split"] is None
+    assert metrics["training"]["base"]["beaten"] is None
+    assert metrics["chosen"]["name"] == "one"  # nothing to choose by: the first
+    assert [run["dev"] for run in metrics["runs"]] == [None, None]
+    assert metrics["training"]["epochs"] == 3  # and the last epoch
+    with pytest.raises(RecipeError, match="without a dev split"):
+        dev_corpus(Model.load(workspace / "no dev" / "model"), workspace / "no dev")
+
+
+def test_a_test_split_given_twice_counts_once(small_data, workspace):
+    metrics = pipeline.run(small.recipe(small_data, data={"tests": ["test", "dev", "test"]}), workspace / "twice")
+    assert list(metrics["splits"]) == ["test", "dev"]
+    assert metrics["splits"]["dev"]["average"]["f1"] == metrics["runs"][0]["dev"]
+    names = sorted(path.name for path in (workspace / "twice" / "predictions").iterdir())
+    assert names == ["dev.nbest.gz", "dev.selections.npz", "test.nbest.gz", "test.selections.npz"]
+
+
+def test_the_training_split_as_a_test(small_data, workspace):
+    metrics = pipeline.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
+    kept = epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
+    assert metrics["splits"]["train"]["average"]["f1"] == kept["train"]
+
+
+def test_no_test_split(small_data, workspace):
+    metrics = pipeline.run(small.recipe(small_data, data={"tests": []}), workspace / "none")
+    assert metrics["splits"] == metrics["significance"] == {}
+    assert (workspace / "none" / "report.html").exists()
+
+
+def test_a_split_in_a_subdirectory(small_data, workspace, tmp_path):
+    """Its name is a name; where its files are is said by the pattern."""
+    (tmp_path / "data").mkdir()
+    for path in small_data.iterdir():
+        place = tmp_path / "data" / path.name.split(".")[0]
+        place.mkdir(exist_ok=True)
+        shutil.copy(path, place / path.name.split(".", 1)[1])
+    data = {"nbest": "{root}/{split}/nbest.gz", "gold": "{root}/{split}/gold.gz"}
+    metrics = pipeline.run(small.recipe(tmp_path / "data", data=data), workspace / "deep")
+    assert list(metrics["splits"]) == ["test"]
+    assert (workspace / "deep" / "predictions" / "test.nbest.gz").exists()
+
+
+def only_first(data: Path, split: str) -> None:
+    """Leave the first candidate of every list."""
+    shortened = []
+    for text in small.lists_of(data / f"{split}.nbest.gz"):
+        head, score, tree, *_ = text.split("\n")
+        shortened.append(f"1\t{head.split(None, 1)[1]}\n{score}\n{tree}")
+    small.write_lists(data / f"{split}.nbest.gz", shortened)
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_a_split_of_one_candidate_lists(small_data, workspace, tmp_path, split):
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    only_first(data, split)
+    recipe = small.recipe(data)
+    if split == "train":
+        with pytest.raises(RecipeError, match="nothing that varies within one of the 150 training lists"):
+            pipeline.run(recipe, workspace / f"single {split}")
+        recipe = small.recipe(data, features={"set": "base", "templates": []})
+    metrics = pipeline.run(recipe, workspace / f"single {split}")
+    if split == "train":
+        assert (metrics["corpora"]["train"]["columns"], metrics["training"]["mistakes"]) == (0, [0, 0])
+        assert metrics["splits"]["test"]["average"] == metrics["splits"]["test"]["base"]
+    if split == "test":
+        reports = metrics["splits"]["test"]
+        assert reports["average"] == reports["voted"] == reports["base"] == reports["oracle"]
+        assert metrics["significance"]["test"]["average_vs_base"]["p"] == 1.0
+
+
+def test_equal_runs_do_not_confuse_the_choice(small_data, workspace):
+    runs = [{"name": "one"}, {"name": "other"}]
+    metrics = pipeline.run(small.recipe(small_data, runs=runs), workspace / "equal")
+    assert len(metrics["runs"]) == 2
+    assert metrics["chosen"] == {"name": "one", "seed": 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "hint"),
+    [
+        ({"learner": {"name": "percepton"}}, r"learner.name: unknown learner 'percepton'; did you mean perceptron"),
+        ({"learner": {"name": "vrda", "etha": 1}}, r"learner: learner vrda has no 'etha'; did you mean eta"),
+        ({"learner": {"name": "vrda", "eta": -1}}, r"learner.eta: found -1"),
+        ({"learner": {"name": "vrda", "loss": "hige"}}, r"learner.loss: found 'hige'"),
+        ({"learner": {"name": "math:pi"}}, r"learner.name: learner 'math:pi' is no class derived from"),
+        ({"learner": {"name": 5}}, r"learner.name: names no learner; known: arda, arow"),
+        ({"training": {"select": {"learner": {"l1": 1}}}}, r"training.select.learner.name: names no learner"),
+        ({"runs": [{"name": "x", "set": {"learner.etha": 1}}]}, r"has no 'etha'"),
+        ({"metric": {"name": "bleuu"}}, r"metric.name: unknown metric 'bleuu'"),
+        ({"data": {"reader": {"name": "charnak"}}}, r"data.reader.name: unknown reader 'charnak'; did you mean"),
+        ({"data": {"nbest": "-"}}, r"data.nbest: .* name a file"),
+        ({"data": {"root": "/nowhere"}}, r"/nowhere/train.nbest.gz: no such file"),
+        ({"data": {"tests": ["tset"]}}, r"tset.nbest.gz: no such file; did you mean .*test.nbest.gz"),
+    ],
+)
+def test_a_bad_recipe_fails_before_anything_is_touched(small_run, small_data, workspace, change, hint):
+    directory = workspace / "kept"
+    if not directory.exists():
+        shutil.copytree(small_run, directory)
+    before = small.files_of(directory)
+    with pytest.raises((RecipeError, DataError), match=hint):
+        pipeline.run(small.recipe(small_data, **change), directory)
+    assert small.files_of(directory) == before
+
+
+def test_other_peoples_directories_are_left_alone(small_data, tmp_path):
+    (tmp_path / "predictions").mkdir()
+    (tmp_path / "predictions" / "mine").write_text("precious")
+    with pytest.raises(RecipeError, match="holds 'predictions', but no run"):
+        pipeline.run(small.recipe(small_data), tmp_path)
+    assert small.files_of(tmp_path) == {"predictions/mine": b"precious"}
+
+
+def test_a_runs_directory_beside_the_results_is_left_alone(small_data, tmp_path):
+    (tmp_path / "project" / "runs" / "old").mkdir(parents=True)
+    (tmp_path / "project" / "runs" / "old" / "metrics.json").write_text("precious")
+    pipeline.run(small.recipe(small_data), tmp_path / "project")
+    assert (tmp_path / "project" / "runs" / "old" / "metrics.json").read_text() == "precious"
+
+
+def test_an_output_that_cannot_be_written(small_data, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for directory in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(RunError, match=r"cannot write .*file"):
+            pipeline.run(small.recipe(small_data), directory)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_comparing_runs(small_run, small_data, workspace):
+    pipeline.run(small.recipe(small_data, learner={"name": "vrda"}, training={"epochs": 1}), workspace / "weak")
+    ((split, own),) = compare_runs(small_run, small_run, "average", "approximate_randomization", 100, 1)
+    assert (split, own["difference"], own["p"]) == ("test", 0.0, 1.0)
+    ((_, found),) = compare_runs(small_run, workspace / "weak", "average", "paired_bootstrap", 100, 1)
+    assert found["difference"] == pytest.approx(found["a"] - found["b"])
+    assert found["a"] == small.results(small_run)["splits"]["test"]["average"]["f1"]
+    assert found["b"] == small.results(workspace / "weak")["splits"]["test"]["average"]["f1"]
+
+
+def test_runs_that_cannot_be_compared(small_run, small_data, workspace, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    small.write_lists(data / "test.nbest.gz", small.lists_of(data / "test.nbest.gz")[:-1])
+    small.write_golds(data / "test.gold.gz", small.golds_of(data / "test.gold.gz")[:-1])
+    pipeline.run(small.recipe(data), workspace / "shorter")
+    pipeline.run(small.recipe(small_data, data={"tests": ["dev"]}), workspace / "on dev")
+    pipeline.run(small.recipe(small_data, metric={"punctuation": "own"}), workspace / "measured")
+    quiet = {"training": {"epochs": 1, "vote": False}}
+    pipeline.run(small.recipe(small_data, **quiet), workspace / "no votes")
+    for name, predictor, hint in (
+        ("shorter", "average", "do not have the same test lists"),
+        ("on dev", "average", "share no test split"),
+        ("measured", "average", "scored differently"),
+        ("no votes", "voted", "no predictor 'voted'.*training.vote: true"),
+        ("nowhere", "average", "no results of a run here"),
+    ):
+        with pytest.raises(DataError, match=hint):
+            compare_runs(small_run, workspace / name, predictor, "approximate_randomization", 100, 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"splits": 3}', b"{"])
+def test_damaged_results(small_run, tmp_path, content):
+    shutil.copytree(small_run, tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").write_bytes(content)
+    with pytest.raises(DataError, match="no results of a run here"):
+        compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 0.5, -1])
+def test_damaged_selections(small_run, tmp_path, cut):
+    shutil.copytree(small_run, tmp_path / "run")
+    file = tmp_path / "run" / "predictions" / "test.selections.npz"
+    content = file.read_bytes()
+    file.write_bytes(content[: int(cut * len(content)) if isinstance(cut, float) else cut])
+    with pytest.raises(DataError, match=r"selections.npz: damaged"):
+        compare_runs(small_run, tmp_path / "run", "average", "approximate_randomization", 100, 1)
+
+
+def test_the_dev_corpus_of_a_model(small_run, small_data, workspace, tmp_path):
+    model = Model.load(small_run / "model")
+    corpus, _ = dev_corpus(model, small_run)
+    assert corpus.list_count == 40
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    metrics = pipeline.run(small.recipe(data), workspace / "changing")
+    lists = small.lists_of(data / "train.nbest.gz")
+    small.write_lists(data / "train.nbest.gz", lists[75:])
+    small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[75:])
+    assert metrics["corpora"]["train"]["lists"] == 150
+    with pytest.raises(ModelError, match="training data have changed"):
+        dev_corpus(Model.load(workspace / "changing" / "model"), workspace / "changing")

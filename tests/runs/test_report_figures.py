@@ -1,0 +1,200 @@
+"""Figures: well-formed SVG of their own, the legend, the same bits every time."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import matplotlib
+import pytest
+from synthetic_report import make_curve, make_metrics, make_report, make_run, make_runs, make_sweep
+
+from rerank.runs.report.canvas import PALETTE
+from rerank.runs.report.data import Curve
+from rerank.runs.report.figures import (
+    POINTS,
+    dev_figure,
+    legend,
+    mistakes_figure,
+    ranks_figure,
+    sweep_figure,
+    sweep_split,
+    sweeps_of,
+    weights_figure,
+)
+from rerank.runs.report.measures import primary_of
+
+
+def all_figures():
+    report = make_report()
+    series = legend(report.curves, report.metrics)
+    return {
+        "mistakes": mistakes_figure(report.curves, series),
+        "weights": weights_figure(report.curves, series),
+        "dev": dev_figure(report.curves, series, primary_of(report.metrics), 0.8263),
+        "ranks1": ranks_figure([90, 10, 3, 0, 1], 1),
+        "ranks2": ranks_figure([5], 2),
+        "sweep": sweep_figure(make_sweep().metrics, "average"),
+    }
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return all_figures()
+
+
+def words(svg):
+    return [text.text for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def paths(svg, colour):
+    """The drawn lines of one series, as lists of points."""
+    root = ET.fromstring(svg)
+    found = [path for path in root.iter("{http://www.w3.org/2000/svg}path") if f"({colour}," in path.get("style", "")]
+    lines = [re.findall(r"[ML] (\S+) (\S+)", path.get("d")) for path in found if "clip-path" in path.attrib]
+    return [[(float(x), float(y)) for x, y in line] for line in lines]
+
+
+def test_well_formed_with_ids_of_their_own(drawn):
+    seen = set()
+    for name, svg in drawn.items():
+        root = ET.fromstring(svg)
+        ids = {element.get("id") for element in root.iter()} - {None}
+        assert all(one.startswith(f"{name}-") for one in ids)
+        assert not ids & seen
+        seen |= ids
+        used = set(re.findall(r'(?:href="|url\()#([^")]+)', svg))
+        assert used == ids, "every reference has its target"
+
+
+def test_nothing_outside_and_no_style_for_the_page(drawn):
+    for svg in drawn.values():
+        assert set(re.findall(r"https?://[^\"' ]+", svg)) == {"http://www.w3.org/2000/svg"}
+        assert "<style" not in svg
+        assert "<metadata" not in svg
+
+
+def test_colours_are_the_pages(drawn):
+    for svg in drawn.values():
+        own = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-f]{6}\)", "", svg)
+        assert not re.search(r"#[0-9a-f]{6}\b", re.sub(r'#[a-z0-9]+-[^")]*', "", own))
+
+
+def test_the_same_input_gives_the_same_bits_whatever_the_settings(drawn):
+    with matplotlib.rc_context({"axes.facecolor": "red", "svg.hashsalt": None, "lines.linewidth": 9.0}):
+        again = all_figures()
+        assert matplotlib.rcParams["lines.linewidth"] == 9.0
+    assert again == drawn
+
+
+def test_axes_say_what_they_show(drawn):
+    assert "mistakes (cumulative)" in words(drawn["mistakes"])
+    assert "nonzero weights" in words(drawn["weights"])
+    assert {"F (%) on dev", "base 82.63"} <= set(words(drawn["dev"]))
+    assert all("lists processed in training" in words(drawn[name]) for name in ("mistakes", "weights", "dev"))
+    assert {"rank of the oracle by base score", "lists"} <= set(words(drawn["ranks2"]))
+    assert {"nonzero weights (log scale)", "λ = 1e-05", "λ = 0.0001"} <= set(words(drawn["sweep"]))
+
+
+def test_a_line_a_run(drawn):
+    assert len(paths(drawn["weights"], "--series-1")) == 2
+    assert len(paths(drawn["weights"], "--series-3")) == 2
+
+
+def test_long_curves_are_thinned_to_their_ends():
+    steps = list(range(10_001))
+    curve = Curve("a", 1, steps, [step * step for step in steps], steps)
+    (line,) = paths(mistakes_figure([curve], legend([curve], {})), "--series-1")
+    assert 2 < len(line) <= POINTS
+    assert line[0][0] < line[-1][0]
+    assert line[0][1] > line[-1][1]
+
+
+class TestLegend:
+    def test_the_chosen_run_comes_first_then_the_best_on_dev(self):
+        runs = make_runs()
+        series = legend([make_curve(run) for run in runs], make_metrics(runs, 0))
+        assert [entry.label for entry in series] == ["perceptron", "voted RDA", "AROW"]
+        assert [entry.number for entry in series] == [1, 2, 3]
+
+    @pytest.mark.parametrize(("names", "entries"), [(len(PALETTE), len(PALETTE)), (len(PALETTE) + 5, len(PALETTE))])
+    def test_it_has_an_end(self, names, entries):
+        runs = [make_run(f"r{i:02}", 1, {"name": "x", "i": i}, 0.8 + i / 1000, 0.8, 10) for i in range(names)]
+        curves = [make_curve(run) for run in runs]
+        series = legend(curves, make_metrics(runs, 3))
+        assert len(series) == entries
+        assert series[0].label == "r03"
+        if names > len(PALETTE):
+            assert (series[-1].label, series[-1].number) == ("6 others", 0)
+            ET.fromstring(mistakes_figure(curves, series))
+
+    def test_no_curves(self):
+        assert legend([], {}) == []
+
+    def test_names_never_enter_a_figure(self):
+        curve = Curve("$x^2$ _<b>", 1, [0, 1], [0, 1], [0, 1])
+        series = legend([curve], {})
+        assert series[0].label == "$x^2$ _<b>"
+        assert "b>" not in "".join(words(mistakes_figure([curve], series)))
+
+
+class TestRanks:
+    def bars(self, svg):
+        return [path for path in ET.fromstring(svg).iter() if "fill: var(--series-1" in path.get("style", "")]
+
+    def test_a_bar_a_rank(self):
+        assert len(self.bars(ranks_figure([4, 3, 2]))) == 3
+
+    def test_long_lists_share_bars(self):
+        svg = ranks_figure([1] * 1000)
+        assert len(self.bars(svg)) == 50
+        assert "rank of the oracle by base score (bars of 20 ranks)" in words(svg)
+
+    def test_counts_that_differ_much_are_on_a_log_scale(self):
+        assert "lists (log scale)" in words(ranks_figure([5000, 9, 8, 7]))
+        assert "lists" in words(ranks_figure([20, 9, 8, 7]))
+
+    def test_no_lists(self):
+        assert ET.fromstring(ranks_figure([])).tag.endswith("svg")
+
+
+class TestSweep:
+    def test_only_runs_that_differ_in_l1_alone_and_at_least_three(self):
+        assert [len(family) for family in sweeps_of(make_sweep().metrics)] == [5]
+        assert sweeps_of(make_report().metrics) == []
+        two = [make_run(f"r{l1}", 1, {"name": "vrda", "l1": l1}, 0.8, 0.8, 10) for l1 in (0.1, 0.2)]
+        other = make_run("r", 1, {"name": "vrda", "l1": 0.3, "eta": 2.0}, 0.8, 0.8, 10)
+        assert sweeps_of({"runs": [*two, other]}) == []
+
+    def test_no_grid_no_figure(self):
+        assert sweep_figure(make_report().metrics, "average") is None
+
+    def test_dev_scores_of_training_do_where_dev_was_not_evaluated(self):
+        metrics = make_sweep().metrics
+        for run in metrics["runs"]:
+            del run["splits"]["dev"]
+        assert sweep_split(metrics, "average") == "test"
+        metrics["runs"] = [run | {"dev": run["splits"]["test"]["average"]["f1"]} for run in metrics["runs"]]
+        assert sweep_split(metrics, "average") == "dev"
+        assert "base 82.32" in words(sweep_figure(metrics, "average"))
+
+    def test_a_grid_without_results(self):
+        metrics = make_sweep().metrics | {"splits": {}}
+        metrics["runs"] = [run | {"splits": {}} for run in metrics["runs"]]
+        assert sweep_figure(metrics, "average") is None
+
+    def test_two_families_and_a_model_without_weights(self):
+        runs = [
+            make_run(f"{name} {l1}", 1, {"name": name, "l1": l1}, 0.8, 0.8, int(l1 < 1))
+            for name in ("vrda", "tg")
+            for l1 in (0.1, 0.2, 5.0)
+        ]
+        metrics = make_metrics(runs, 0)
+        svg = sweep_figure(metrics, "average")
+        assert words(svg).count("λ = 0.2") == 0, "the ends alone are labelled where lines are many"
+        assert words(svg).count("λ = 5") >= 1
+
+
+def test_curves_of_unequal_lengths_are_refused():
+    with pytest.raises(ValueError, match="run a, seed 1"):
+        Curve("a", 1, [0, 1], [0], [0, 1])
+    with pytest.raises(ValueError, match="run a, seed 1"):
+        Curve("a", 1, [0], [0], [0], [1], [])

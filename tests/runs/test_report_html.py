@@ -1,0 +1,253 @@
+"""The page: whole, escaped, self-contained, the same every time, and there for runs of every kind."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from synthetic_report import RECIPE, SIGNATURE, make_corpus, make_metrics, make_report, make_run
+
+from rerank.base.errors import DataError, RunError
+from rerank.runs.report.data import Contribution, Curve, Example, Report
+from rerank.runs.report.html import render, write_report
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced and collects what tests look at."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.links, self.references, self.texts, self.tags = [], [], [], [], [], []
+        self.cells, self.headings = [], []
+        self.feed(text)
+        self.close()
+        assert self.open == [], f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        values = dict(attributes)
+        assert len(values) == len(attributes), f"an attribute of <{tag}> is given twice"
+        self.ids += [values["id"]] if "id" in values else []
+        self.references += [values[key] for key in ("src", "srcset", "data", "poster", "action") if key in values]
+        if "href" in values:
+            (self.links if tag in {"a", "use"} else self.references).append(values["href"])
+        if tag in {"td", "th"}:
+            self.cells.append("")
+        if tag in {"h1", "h2", "h3"}:
+            self.headings.append((tag, ""))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open[-1:] == [tag], f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.texts.append(data)
+        if {"td", "th"} & set(self.open):
+            self.cells[-1] += data
+        if {"h1", "h2", "h3"} & set(self.open):
+            self.headings[-1] = (self.headings[-1][0], self.headings[-1][1] + data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def report():
+    return make_report()
+
+
+@pytest.fixture(scope="module")
+def text(report):
+    return render(report)
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def small(**parts):
+    """A report of one run without curves, examples, or whatever is not in ``parts``."""
+    run = make_run("only", 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, voted=False)
+    metrics = make_metrics([run], 0)
+    del metrics["runs"]
+    whole = make_report()
+    return Report(**{"metrics": metrics, "recipe": "name: x", "date": whole.date, "seconds": 1.0, **parts})
+
+
+class TestPage:
+    def test_structure(self, text, page):
+        assert text.startswith("<!DOCTYPE html>\n<html lang=")
+        assert [name for level, name in page.headings if level == "h1"] == ["parse-demo"]
+        sections = [name for level, name in page.headings if level == "h2"]
+        assert sections == ["Results", "Training", "Data", "Examples", "Settings"]
+        assert len(set(page.ids)) == len(page.ids), "ids are unique"
+        assert {link[1:] for link in page.links} <= set(page.ids), "links lead to a place on the page"
+
+    def test_self_contained(self, text, page):
+        assert page.references == []
+        assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)
+        assert set(re.findall(r"https?://[^\"' <)]+", text)) == {"http://www.w3.org/2000/svg"}
+        assert "@import" not in text
+        assert not re.search(r"url\((?!#)", text)
+
+    def test_deterministic(self, report, text):
+        assert render(report) == text
+        assert render(make_report()) == text
+
+    def test_results(self, page):
+        assert "On test, voted RDA (seed 2), the best of 6 runs on dev, reaches F 83.88 with its voted" in page.text
+        assert "better, p < .001; interval +1.01 to +2.10" in page.text
+        assert "the base has 82.32: 1.56 F better than base, p < .001." in page.text
+        assert "17 % of the way from base to oracle" in page.text  # (83.88 - 82.32) / (91.35 - 82.32)
+        cells = [cell.strip() for cell in page.cells]
+        place = cells.index("voted RDA 2 seeds chosen")
+        assert cells[place : place + 10] == [
+            *("voted RDA 2 seeds chosen", "last", "83.28 ±0.04", "83.14 ±0.04", "83.20 ±0.04", "35.20 ±0.00"),
+            *("+0.88", "", "", "41,992 ±173"),
+        ]
+        assert cells[place + 10 : place + 18] == [
+            *("average", "83.89 ±0.04", "83.75 ±0.04", "83.81 ±0.04", "37.10 ±0.00"),
+            *("+1.49", "+0.92 to +2.06", "better, p < .001"),
+        ]
+        assert f"Metric: {SIGNATURE}" in page.text
+
+    def test_data(self, page):
+        cells = [cell.strip() for cell in page.cells]
+        assert cells[cells.index("3 min 07 s") - 7 : cells.index("3 min 07 s")] == [
+            *("train", "9,507", "447,925", "94,960,100", "372,254", "15", "0")
+        ]
+        assert "gold and candidates have different words" in cells
+        assert "63.12" in cells, "the anti-oracle's F"
+        assert "77.60" in cells, "the random choice's F"
+
+    def test_training(self, page):
+        cells = [cell.strip() for cell in page.cells]
+        assert "vrda: eta 0.1, l1 1e-05" in cells
+        assert "6,200 → 1,354" in cells
+        assert "Theorem 2" in page.text
+        assert "88,412" in page.text
+
+    def test_examples(self, page):
+        names = [name for level, name in page.headings if level == "h3" and name.startswith("demo")]
+        assert names == [f"demo_news_bridge-{number} test" for number in range(1, 7)]
+        assert "base F 92.31chosen F 100.00oracle F 100.00" in page.text
+        assert page.text.count("The model chose the base candidate.") == 1
+        assert "−0.342" in page.cells
+
+    def test_settings(self, text, page):
+        assert " ".join(RECIPE.split()) in page.text
+        assert "2024-05-17 14:03 UTC" in page.text
+        assert "21 min 24 s" in page.text
+        assert "Linux x86_64, 8 cores, 16 GiB" in page.text
+        assert "prefers-color-scheme: dark" in text
+
+    def test_shapes_say_what_colours_say(self, text):
+        assert re.search(r"\.tree \.wrong rect \{[^}]*stroke-dasharray: 5", text)
+        assert re.search(r"\.tree \.missed rect \{[^}]*stroke-dasharray: 1", text)
+        assert 'dy="-3">×</tspan>' in text
+        assert 'dy="-3">−B</tspan>' in text
+
+
+class TestEscaping:
+    NASTY = "</style><script>alert('x')</script>&amp;\"<!--"
+
+    def test_everything_a_user_names(self):
+        nasty = self.NASTY
+        tree = "(S1 (S (NN <b>&lt;) (VB </svg><script>)))"
+        run = make_run(nasty, 1, {"name": nasty, "eta": nasty}, 0.83, 0.83, 10)
+        run["training"]["bound"] = {nasty: nasty}
+        metrics = make_metrics([run], 0) | {"name": nasty, "metric": nasty, "version": nasty}
+        metrics["corpora"] = {nasty: make_corpus(10, 100, {nasty: 1})}
+        metrics["splits"][nasty] = metrics["splits"]["test"]
+        curve = Curve(nasty, 1, [0, 1], [0, 1], [0, 1])
+        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.5, 1.0, [Contribution(nasty, 1.0, 1.0, 1.0)])
+        text = render(small(metrics=metrics, curves=[curve], examples=[example], recipe=nasty, environment=[nasty]))
+        page = Page(text)
+        assert "script" not in page.tags
+        assert page.tags.count("b") == 3, "the gains of the example"
+        assert page.texts.count(nasty) >= 5
+        assert "<b>&lt;" in page.text
+
+    def test_characters_that_no_page_may_have(self, tmp_path):
+        odd = "a\x00b\x1bc\ud800d\ufffee"
+        write_report(tmp_path / "report.html", small(recipe=odd))
+        text = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert r"a\x00b\x1bc\ud800d\ufffee" in text
+
+
+class TestLessThanEverything:
+    def test_one_run_without_voted_curves_and_examples(self):
+        page = Page(render(small()))
+        assert "On test, only (seed 1)" not in page.text, "without runs, the top level has the recipe's name"
+        assert "On test, parse-demo (seed 1) reaches F 83.79 with its average predictor" in page.text
+        assert "voted" not in page.text
+        assert "Examples" not in page.text
+        assert "seeds" not in page.text
+
+    def test_no_lists(self):
+        empty = make_corpus(1, 0, {}) | {"lists": 0}
+        nothing = dict.fromkeys(("f1", "precision", "recall", "exact_match"), 0.0)
+        empty["statistics"] = {
+            **empty["statistics"],
+            **{"lists": 0, "candidates": 0, "mean": 0.0, "median": 0.0, "largest": 0, "smallest": 0},
+            **{"oracle_ranks": [], "base": nothing, "oracle": nothing},
+        }
+        report = small()
+        splits = {"test": {"base": nothing, "oracle": nothing, "average": nothing}}
+        page = Page(render(replace(report, metrics=report.metrics | {"corpora": {"test": empty}, "splits": splits})))
+        assert "reaches F 0.00" in page.text
+        assert "of the way from base to oracle" not in page.text
+
+    def test_nearly_nothing(self):
+        page = Page(render(small(metrics={"schema": 1, "task": "parse", "splits": {}, "corpora": {}})))
+        assert "The run has no results." in page.text
+        assert "The run names no corpora." in page.text
+
+    def test_other_tasks_show_texts(self):
+        example = Example("test", "7", "ein Haus", "a home", "a house", 0.3, 0.6, 0.7)
+        metrics = {"task": "translation", "splits": {"test": {"base": {"bleu": 30.0}, "average": {"bleu": 31.5}}}}
+        page = Page(render(small(metrics=metrics, examples=[example])))
+        assert "reaches BLEU 31.50" in page.text
+        assert "+1.50" in page.text
+        assert "a house" in page.text
+
+    def test_stages_that_have_not_run_leave_no_columns(self):
+        run = {"name": "a", "seed": 1, "dev": 0.8312, "learner": {"name": "vrda"}, "training": {"epochs": 3}}
+        page = Page(render(small(metrics={"task": "parse", "name": "x", "splits": {}, "corpora": {}, "runs": [run]})))
+        cells = [cell.strip() for cell in page.cells]
+        assert cells == ["run", "learner", "loss", "seed", "epochs", "F on dev", "a", "vrda", "–", "1", "3", "83.12"]
+
+    def test_a_bad_tree_names_its_list(self, report):
+        with pytest.raises(DataError, match="list demo_news_bridge-1"):
+            render(replace(report, examples=[replace(report.examples[0], base="(S1")]))
+
+
+class TestWriting:
+    def test_it_is_there_when_complete(self, tmp_path):
+        target = tmp_path / "new" / "report.html"
+        write_report(target, small())
+        assert target.read_text(encoding="utf-8") == render(small())
+        assert [path.name for path in target.parent.iterdir()] == ["report.html"]
+
+    def test_a_failure_leaves_the_old_page(self, tmp_path, report):
+        target = tmp_path / "report.html"
+        target.write_text("old")
+        with pytest.raises(DataError):
+            write_report(target, replace(report, examples=[replace(report.examples[0], base="(S1")]))
+        assert target.read_text() == "old"
+
+    def test_a_place_that_cannot_be_written(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(RunError, match=r"cannot write .*report\.html"):
+            write_report(tmp_path / "file" / "report.html", small())

@@ -1,0 +1,59 @@
+"""How numbers are written in reports."""
+
+import doctest
+import math
+
+import pytest
+
+from rerank.runs.report import measures
+from rerank.runs.report.measures import MEASURES, duration, fixed, measures_of, number, p_value, primary_of, signed
+
+
+def test_the_examples_in_the_docstrings():
+    assert doctest.testmod(measures).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(0.0, "< .001"), (0.00099, "< .001"), (0.001, ".001"), (0.0496, ".050"), (0.9994, ".999"), (0.9996, "> .999")],
+)
+def test_p_values(p, text):
+    assert p_value(p) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.004, "0.00"), (-0.004, "0.00"), (0.005001, "+0.01"), (-12.346, "−12.35")]
+)
+def test_signs(value, text):
+    assert signed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0.00 s"), (59.94, "59.9 s"), (59.96, "1 min 00 s"), (3599.6, "1 h 00 min")]
+)
+def test_durations_carry_over(seconds, text):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("write", [fixed, signed, number, p_value, duration, measures.count])
+def test_what_is_not_a_number_is_a_dash(write):
+    assert write(None) == write(math.nan) == write(math.inf) == "–"
+
+
+def test_fractions_are_percent_and_bleu_is_not():
+    by_key = {measure.key: measure for measure in MEASURES}
+    assert by_key["f1"].text(0.83751) == "83.75"
+    assert by_key["f1"].signed(-0.0123) == "−1.23"
+    assert by_key["bleu"].text(31.456) == "31.46"
+
+
+def test_measures_are_those_that_are_there_in_the_order_of_columns():
+    metrics = {"splits": {"test": {"base": {"exact_match": 0.1, "f1": 0.5, "sentences": 3.0}, "last": {"recall": 0.2}}}}
+    assert [measure.key for measure in measures_of(metrics)] == ["recall", "f1", "exact_match"]
+    assert primary_of(metrics).key == "f1"
+
+
+def test_the_primary_measure_of_other_tasks():
+    assert primary_of({"splits": {"test": {"base": {"ter": 60.0, "chrf": 50.0, "bleu": 30.0}}}}).key == "bleu"
+    assert primary_of({"splits": {"test": {"base": {"wer": 0.1}}}}).lower_is_better
+    assert primary_of({}).key == "f1"

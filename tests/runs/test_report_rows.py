@@ -1,0 +1,175 @@
+"""Results as rows: which run was chosen, what seeds have in common, what a comparison over seeds says."""
+
+import pytest
+from synthetic_report import make_metrics, make_run, make_runs
+
+from rerank.runs.report.measures import MEASURES, primary_of
+from rerank.runs.report.rows import (
+    Spread,
+    base_on_dev,
+    best_predictor,
+    chosen_of,
+    compare_with_base,
+    groups_of,
+    result_rows,
+    runs_of,
+    share_closed,
+    splits_of,
+)
+
+
+@pytest.fixture
+def metrics():
+    return make_metrics(make_runs(), 3)
+
+
+def by_line(rows):
+    return {(row.name, row.predictor): row for row in rows}
+
+
+class TestSpread:
+    def test_sample_standard_deviation(self):
+        spread = Spread.of([1.0, 3.0, None])
+        assert spread == Spread(2.0, pytest.approx(2**0.5))
+
+    def test_one_value_has_no_deviation(self):
+        assert Spread.of([0.5]) == Spread(0.5, None)
+
+    def test_no_value_is_none(self):
+        assert Spread.of([None]) is None
+
+
+class TestGroups:
+    def test_seeds_of_one_name_are_one_group(self, metrics):
+        groups = groups_of(metrics)
+        assert [group.label for group in groups] == ["perceptron", "voted RDA", "AROW"]
+        assert [len(group.runs) for group in groups] == [2, 2, 2]
+        assert [group.chosen for group in groups] == [False, True, False]
+
+    def test_one_name_with_two_settings_is_two_groups_told_apart_by_what_differs(self):
+        runs = [make_run("rda", 1, {"name": "vrda", "eta": 0.1, "l1": l1}, 0.83, 0.83, 10) for l1 in (0.5, 1e-05)]
+        assert [group.label for group in groups_of({"runs": runs})] == ["rda (l1 0.5)", "rda (l1 1e-05)"]
+
+    def test_the_chosen_run_is_the_one_at_the_top(self, metrics):
+        chosen = chosen_of(metrics)
+        assert (chosen["name"], chosen["seed"]) == ("voted RDA", 2)
+
+    def test_the_chosen_run_may_be_named(self, metrics):
+        metrics["chosen"] = {"name": "AROW", "seed": 1}
+        assert chosen_of(metrics)["training"]["nonzero_weights"] == 352_408
+
+    def test_without_runs_the_top_level_is_the_run(self):
+        run = make_run("only", 4, {"name": "perceptron"}, 0.83, 0.84, 10)
+        assert list(runs_of(run)) == [run]
+        assert chosen_of(run) is run
+        assert groups_of(run)[0].chosen
+
+
+class TestRows:
+    def test_order_base_oracle_runs_with_their_predictors(self, metrics):
+        assert [(row.name, row.predictor) for row in result_rows(metrics, "test")] == [
+            ("base", ""),
+            ("oracle", ""),
+            ("perceptron", "average"),
+            ("voted RDA", "average"),
+            ("voted RDA", "voted"),
+            ("AROW", "average"),
+            ("AROW", "voted"),
+        ]
+
+    def test_the_first_row_of_a_group_is_marked(self, metrics):
+        rows = by_line(result_rows(metrics, "test", ("last", "average", "voted")))
+        firsts = [predictor for (name, predictor), row in rows.items() if name == "voted RDA" and row.first]
+        assert firsts == ["last"]
+
+    def test_means_deviations_and_differences(self, metrics):
+        row = by_line(result_rows(metrics, "test"))["perceptron", "average"]
+        assert row.scores["f1"].mean == pytest.approx((0.8363 + 0.8370) / 2)
+        assert row.scores["f1"].deviation == pytest.approx(0.0007 / 2**0.5)
+        assert row.difference == pytest.approx((0.8363 + 0.8370) / 2 - 0.8232)
+        assert row.nonzero.mean == (300_072 + 301_554) / 2
+
+    def test_base_and_oracle_are_not_compared(self, metrics):
+        rows = by_line(result_rows(metrics, "test"))
+        assert rows["base", ""].difference is None
+        assert rows["oracle", ""].test is None
+
+    def test_a_split_that_is_not_there_has_no_scores(self, metrics):
+        assert result_rows(metrics, "nowhere") == []
+
+
+class TestComparison:
+    def runs(self, *tests):
+        return [{"significance": {"test": {"average_vs_base": test}}} for test in tests]
+
+    def test_largest_p_and_widest_interval(self):
+        tests = [
+            {"test": "paired_bootstrap", "difference": 0.01, "p": 0.02, "interval": [0.001, 0.03]},
+            {"test": "paired_bootstrap", "difference": 0.02, "p": 0.01, "interval": [0.004, 0.05]},
+        ]
+        found = compare_with_base(self.runs(*tests), "test", "average")
+        assert (found.p, found.interval, found.names) == (0.02, (0.001, 0.05), ("paired_bootstrap",))
+        assert found.difference == pytest.approx(0.015)
+        assert found.verdict(MEASURES[2], "1.50 F", "base") == "1.50 F better than base, p .020"
+
+    def test_seeds_that_disagree_decide_nothing(self):
+        tests = [
+            {"test": "paired_bootstrap", "difference": sign * 0.01, "p": 0.01, "interval": [-0.02, 0.02]}
+            for sign in (1, -1)
+        ]
+        found = compare_with_base(self.runs(*tests), "test", "average")
+        assert found.verdict(MEASURES[2]) == "the seeds disagree, p .010"
+
+    @pytest.mark.parametrize("name", ["mcnemar", "paired_t"])
+    def test_an_interval_of_something_else_is_not_shown(self, name):
+        test = {"test": name, "difference": 0.01, "p": 0.02, "interval": [0.001, 0.03]}
+        assert compare_with_base(self.runs(test), "test", "average").interval is None
+
+    def test_no_tests(self):
+        assert compare_with_base([{}], "test", "average") is None
+
+
+class TestDev:
+    def test_scores_of_predictors_where_dev_was_evaluated(self, metrics):
+        group = groups_of(metrics)[0]
+        assert group.dev_score("dev", "average", "f1").mean == pytest.approx((0.8362 + 0.8365) / 2)
+        assert base_on_dev(metrics) == 0.8263
+
+    def test_else_what_training_and_the_lists_say(self, metrics):
+        del metrics["splits"]["dev"]
+        for run in metrics["runs"]:
+            run["splits"] = {"test": run["splits"]["test"]}
+            run["dev"] = 0.83
+        assert groups_of(metrics)[0].dev_score("dev", "average", "f1") == Spread(0.83, 0.0)
+        assert base_on_dev(metrics) == 0.8232
+
+    def test_neither(self):
+        assert base_on_dev({}) is None
+        assert groups_of({"runs": [{"name": "a", "dev": None}]})[0].dev_score("dev", "average", "f1") is None
+
+
+class TestChoice:
+    def test_predictor_with_the_best_dev_score(self, metrics):
+        assert best_predictor(metrics) == "voted"
+        metrics["splits"]["dev"]["average"]["f1"] = 0.99
+        assert best_predictor(metrics) == "average"
+
+    def test_lower_may_be_better(self):
+        metrics = {"splits": {"dev": {"average": {"wer": 0.2}, "voted": {"wer": 0.3}}}}
+        assert best_predictor(metrics) == "average"
+
+    def test_dev_may_have_another_name(self):
+        metrics = {"dev_split": "tune", "splits": {"tune": {"average": {"f1": 0.2}, "voted": {"f1": 0.3}}, "wsj23": {}}}
+        assert best_predictor(metrics) == "voted"
+        assert splits_of(metrics) == ["wsj23", "tune"]
+
+    def test_test_splits_come_first(self):
+        assert splits_of({"splits": {"train": {}, "dev": {}, "b": {}, "a": {}}}) == ["b", "a", "dev", "train"]
+
+
+def test_share_of_the_way_to_the_oracle():
+    f1 = next(measure for measure in MEASURES if measure.key == "f1")
+    wer = primary_of({"splits": {"test": {"base": {"wer": 0.1}}}})
+    assert share_closed(f1, 0.80, 0.82, 0.90) == pytest.approx(0.2)
+    assert share_closed(wer, 0.20, 0.15, 0.10) == pytest.approx(0.5)
+    assert share_closed(f1, 0.9, 0.9, 0.9) is None

@@ -1,0 +1,89 @@
+"""Results tables for terminals, pipes and Markdown."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+from synthetic_report import make_metrics, make_run, make_runs
+
+from rerank.runs.report.table import markdown_table, plain_text, results_table
+
+
+@pytest.fixture
+def metrics():
+    return make_metrics(make_runs(), 3)
+
+
+def single(name="only", **more):
+    run = make_run(name, 1, {"name": "perceptron"}, 0.8391, 0.8379, 1234, **more)
+    return make_metrics([run], 0)
+
+
+def lines(metrics, split="test"):
+    """Cells of the plain text's lines, by first cell."""
+    return plain_text(results_table(metrics, split, wide=True)).splitlines()
+
+
+def test_numbers_of_base_and_oracle(metrics):
+    base = next(line for line in lines(metrics) if line.lstrip().startswith("base")).split()
+    oracle = next(line for line in lines(metrics) if line.lstrip().startswith("oracle")).split()
+    assert base == ["base", "82.39", "82.25", "82.32", "34.60"]
+    assert oracle == ["oracle", "91.42", "91.28", "91.35", "60.10"]
+
+
+def test_numbers_of_several_seeds(metrics):
+    line = next(line for line in lines(metrics) if "perceptron" in line)
+    assert "perceptron (2 seeds)" in line
+    assert "83.67 ±0.05" in line  # (83.63 + 83.70) / 2 = 83.665, 0.07 / √2 = 0.0495
+    assert line.split()[-5:] == ["300,813", "better,", "p", "<", ".001"]
+
+
+def test_one_seed_has_no_deviation():
+    text = plain_text(results_table(single(), "test"))
+    assert "±" not in text
+    assert "seeds" not in text
+    assert "1,234" in text
+
+
+def test_no_voted_predictor():
+    assert "voted" not in plain_text(results_table(single(voted=False), "test"))
+    assert "voted" in plain_text(results_table(single(), "test"))
+
+
+def test_plain_text_is_never_cut_or_coloured():
+    text = plain_text(results_table(single("a rather long name of a run " * 6), "test"))
+    assert "…" not in text
+    assert "\x1b" not in text
+    assert text.count("rather") == 6
+    assert not any(line.endswith(" ") for line in text.splitlines())
+
+
+def test_eighty_columns_are_enough(metrics):
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    with console.capture() as captured:
+        console.print(results_table(metrics, "test"))
+    text = captured.get()
+    assert "…" not in text
+    assert re.search(r"300,813 +better,", text)
+    assert re.search(r"±0.00 +p < .001", text)
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_names_are_not_taken_for_markup():
+    assert "[red]x[/red]" in plain_text(results_table(single("[red]x[/red]"), "test"))
+
+
+def test_markdown():
+    table = markdown_table(single("a|b *c*"), "test").splitlines()
+    assert table[0] == "| run | predictor | P | R | F | exact match | nonzero weights | against base |"
+    assert table[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    assert table[2] == "| base |  | 82.39 | 82.25 | 82.32 | 34.60 | – | – |"
+    assert table[4] == r"| a\|b \*c\* | average | 83.86 | 83.72 | 83.79 | 37.10 | 1,234 | better, p \< .001 |"
+    assert table[5] == r"|  | voted | 83.90 | 83.76 | 83.83 | 37.20 |  | better, p \< .001 |"
+
+
+def test_no_results():
+    empty = {"schema": 1, "task": "parse", "splits": {}}
+    assert "predictor" in plain_text(results_table(empty, "test"))
+    assert len(markdown_table(empty, "test").splitlines()) == 2

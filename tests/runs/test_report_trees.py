@@ -1,0 +1,112 @@
+"""Drawn trees: the layout's promises, the marks, and SVG that parses."""
+
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+from synthetic_report import SENTENCES
+
+from rerank.base.errors import DataError
+from rerank.runs.report.brackets import read_trees
+from rerank.runs.report.trees import draw_example, text_width
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(svg, kind):
+    """[(text, x, y)] of one class of texts."""
+    root = ET.fromstring(svg)
+    return [
+        ("".join(text.itertext()), float(text.get("x")), float(text.get("y")))
+        for text in root.iter(f"{SVG}text")
+        if text.get("class") == kind
+    ]
+
+
+def boxes(svg, kind):
+    """The texts in boxes of one kind."""
+    groups = [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == kind]
+    return ["".join(group.itertext()) for group in groups]
+
+
+def test_three_trees_or_two():
+    assert [drawing.role for drawing in draw_example(*SENTENCES[0])] == ["gold", "base", "chosen"]
+    drawings = draw_example(*SENTENCES[4])
+    assert [(drawing.role, drawing.title) for drawing in drawings] == [("gold", "Gold"), ("both", "Base and chosen")]
+
+
+def test_marks_of_a_sentence():
+    gold, base, chosen = draw_example(
+        "(S1 (S (NP (NN a) (NN b)) (VP (VB c) (NP (NN d) (NN e)))))",
+        "(S1 (S (NN a) (NN b) (VP (VB c) (ADJP (NN d) (NN e)))))",
+        "(S1 (S (NP (NN a) (NN b)) (VB c) (NP (NN d) (NN e))))",
+    )
+    assert boxes(gold.svg, "missed") == ["NP−B", "VP−C", "NP−B"]
+    assert boxes(base.svg, "wrong") == ["ADJP×"]
+    assert boxes(chosen.svg, "wrong") == boxes(gold.svg, "wrong") == []
+
+
+def test_missed_by_both():
+    gold, both = draw_example("(S1 (S (NP (NN a) (NN b)) (NN c)))", *["(S1 (S (NN a) (NP (NN b) (NN c))))"] * 2)
+    assert boxes(gold.svg, "missed") == ["NP−BC"]
+    assert boxes(both.svg, "wrong") == ["NP×"]
+
+
+@pytest.mark.parametrize("sentence", SENTENCES)
+def test_layout(sentence):
+    drawings, trees = draw_example(*sentence), read_trees(sentence)
+    columns = {tuple(x for _, x, _ in texts(drawing.svg, "word")) for drawing in drawings}
+    assert len(columns) == 1, "trees of the same words have the same columns"
+    for drawing, tree in zip(drawings, trees, strict=False):
+        words, tags = texts(drawing.svg, "word"), texts(drawing.svg, "tag")
+        assert [text for text, _, _ in words] == [tree.words[leaf] for leaf in tree.leaves]
+        assert len({y for _, _, y in words}) == len({y for _, _, y in tags}) == 1, "words are on one line"
+        assert [x for _, x, _ in words] == [x for _, x, _ in tags]
+        width = float(ET.fromstring(drawing.svg).get("width"))
+        for (_, x, _), (_, following, _) in pairwise(words):
+            assert x < following
+        for row in (words, tags, texts(drawing.svg, "label")):
+            assert_apart(row, width)
+
+
+def assert_apart(row, width):
+    """Texts on one line do not overlap and stay within the picture."""
+    spans = sorted((y, x - text_width(text) / 2, x + text_width(text) / 2) for text, x, y in row)
+    for (y, _, right), (below, left, _) in pairwise(spans):
+        assert y != below or right < left
+    assert all(left >= 0 and right <= width for _, left, right in spans)
+
+
+def test_parents_are_in_the_middle_of_their_children_and_above_them():
+    gold = draw_example("(S (NPX (AA a) (BB b)) (VB c))", *["(S (AA a) (BB b) (VB c))"] * 2)[0]
+    place = {text.partition("−")[0]: (x, y) for text, x, y in texts(gold.svg, "label") + texts(gold.svg, "tag")}
+    assert place["NPX"][0] == pytest.approx((place["AA"][0] + place["BB"][0]) / 2, abs=0.11)
+    assert place["S"][0] == pytest.approx((place["NPX"][0] + place["VB"][0]) / 2, abs=0.11)
+    assert place["S"][1] < place["NPX"][1] < place["AA"][1] == place["VB"][1]
+
+
+def test_a_long_label_over_a_short_word_gets_its_room():
+    gold = draw_example(*["(S (WHADVP (NN a)) (WHADVP (NN b)) (WHADVP (NN c)))"] * 3)[0]
+    assert_apart(texts(gold.svg, "label"), float(ET.fromstring(gold.svg).get("width")))
+
+
+def test_words_are_escaped():
+    words = ["<b>", "&amp;", '"', "'", "]]>"]
+    tree = f"(S {' '.join(f'(NN {word})' for word in words)})"
+    assert [text for text, _, _ in texts(draw_example(tree, tree, tree)[0].svg, "word")] == words
+
+
+def test_one_word():
+    tree = "(NN rain)"
+    assert texts(draw_example(tree, tree, tree)[0].svg, "word")[0][0] == "rain"
+
+
+def test_wide_letters_take_more_room():
+    assert text_width("WWWW") > text_width("iiii")
+    assert text_width("文字") > text_width("ab")
+    assert text_width("e\u0301") == text_width("e")
+
+
+def test_what_is_not_a_tree_names_the_list():
+    with pytest.raises(DataError, match="list demo-7"):
+        draw_example("(S (NN a))", "(S (NN a))", "", "demo-7")

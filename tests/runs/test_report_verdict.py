@@ -1,0 +1,40 @@
+"""The outcome of a test in words: which side is better depends on what the test compares."""
+
+from __future__ import annotations
+
+import pytest
+
+from rerank.runs.report.verdict import verdict
+
+
+def outcome(difference: float, p: float = 0.004, test: str = "approximate_randomization") -> dict[str, object]:
+    return {"test": test, "difference": difference, "p": p, "interval": [difference, difference]}
+
+
+@pytest.mark.parametrize("test", ["approximate_randomization", "paired_bootstrap"])
+def test_the_measure_says_which_sign_is_better(test: str) -> None:
+    assert verdict(outcome(0.1, test=test)) == "better, p .004"
+    assert verdict(outcome(-0.1, test=test)) == "worse, p .004"
+    assert verdict(outcome(-0.1, test=test), lower_is_better=True) == "better, p .004"
+    assert verdict(outcome(0.1, test=test), lower_is_better=True) == "worse, p .004"
+
+
+@pytest.mark.parametrize("test", ["mcnemar", "paired_t"])
+@pytest.mark.parametrize("lower_is_better", [False, True])
+def test_more_right_answers_and_gains_are_always_better(test: str, lower_is_better: bool) -> None:
+    """Their difference is none of the measure, so its amount in the measure is left out."""
+    assert verdict(outcome(0.1, test=test), lower_is_better=lower_is_better, amount="3.00 F") == "better, p .004"
+    assert verdict(outcome(-0.1, test=test), lower_is_better=lower_is_better, than="B") == "worse than B, p .004"
+
+
+def test_in_full() -> None:
+    assert verdict(outcome(-0.0026, 0.005), amount="0.26 F", than="base") == "0.26 F worse than base, p .005"
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0499, "better"), (0.05, "not significant"), (0.43, "not significant")])
+def test_from_five_hundredths_on_nothing_is_claimed(p: float, text: str) -> None:
+    assert verdict(outcome(0.1, p), amount="1.00 F").replace("1.00 F ", "").split(",")[0] == text
+
+
+def test_no_difference_is_no_direction() -> None:
+    assert verdict(outcome(0.0, 0.001)) == "not significant, p .001"

@@ -1,0 +1,328 @@
+"""Recipes over texts carried out: what a run leaves, MERT, pairs and gains, votes, users' templates, other settings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+import small
+import small_texts
+from reference import votes
+from twins.perceptron import perceptron as perceptron_twin
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import build
+from rerank.extraction.content import metric_of
+from rerank.learn.base import learners
+from rerank.learn.scoring import best, scores
+from rerank.learn.trainer import epoch_order
+from rerank.metrics.base import chosen_rows
+from rerank.metrics.oracle import oracle
+from rerank.models.model import Model
+from rerank.models.predictions import vote_model
+from rerank.models.reranker import Reranker
+from rerank.models.unscaled import standard_weights
+from rerank.readers.base import BadList, SkipCount
+from rerank.readers.moses.reader import Moses
+from rerank.runs import pipeline
+from rerank.runs.corpora import Data
+from rerank.runs.stages import epoch_lines
+
+MERT = {"mert": {"split": "tune", "settings": {"restarts": 2}}}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("texts")
+    small_texts.write_task(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def tuned(data: Path, workspace: Path) -> Path:
+    """The output of a run with MERT; tests do not change it."""
+    pipeline.run(small_texts.recipe(data, **MERT), workspace / "texts" / "tuned")
+    return workspace / "texts" / "tuned"
+
+
+def run(root: Path, workspace: Path, name: str, **changes: Any) -> dict[str, Any]:
+    return pipeline.run(small_texts.recipe(root, **changes), workspace / "texts" / name)
+
+
+def corpora(root: Path, workspace: Path, *splits: str, **changes: Any) -> Data:
+    return Data.load(small_texts.recipe(root, **changes), workspace / "texts" / "any", splits)
+
+
+def test_metrics_have_the_keys_of_the_contract(tuned: Path) -> None:
+    found = json.loads((tuned / "metrics.json").read_text())
+    assert (found["schema"], found["task"], found["measure"]) == (1, "translation", "bleu")
+    assert {split: entry["lists"] for split, entry in found["corpora"].items()} == small_texts.SIZES
+    systems = found["splits"]["test"]
+    assert list(systems) == ["base", "oracle", "last", "average", "mert", "voted", "logistic"]
+    assert all(0 <= systems[name][key] <= 120 for name in systems for key in ("bleu", "chrf", "ter"))
+    assert systems["oracle"]["bleu"] > systems["average"]["bleu"] > systems["base"]["bleu"] + 5
+    assert systems["oracle"]["ter"] < systems["average"]["ter"] < systems["base"]["ter"] - 5
+    for name in ("average", "mert", "voted", "logistic"):
+        test = found["significance"]["test"][f"{name}_vs_base"]
+        assert test["interval"][0] <= test["difference"] <= test["interval"][1]
+        assert test["difference"] == pytest.approx(systems[name]["bleu"] - systems["base"]["bleu"])
+
+
+def test_final_figures_are_those_of_sacrebleu(tuned: Path, data: Path) -> None:
+    """Of the texts that stand first in the written lists; the list without candidates counts as an empty text."""
+    found = json.loads((tuned / "metrics.json").read_text())
+    first: dict[int, str] = {}
+    for line in small_texts.lines_of(tuned / "predictions" / "test.nbest.gz"):
+        number, text, *_ = line.split(" ||| ")
+        first.setdefault(int(number), text.strip())
+    size = small_texts.SIZES["test"]
+    hypotheses = [first.get(i, "") for i in range(size)]
+    assert hypotheses[small_texts.EMPTY["test"]] == ""
+    references = [small_texts.lines_of(data / "test.ref.gz")]
+    scorers: dict[str, Any] = {
+        "bleu": sacrebleu.BLEU(tokenize="none", force=True),
+        "chrf": sacrebleu.CHRF(),
+        "ter": sacrebleu.TER(),
+    }
+    page = (tuned / "report.html").read_text()
+    for key, scorer in scorers.items():
+        assert found["splits"]["test"]["mert"][key] == pytest.approx(scorer.corpus_score(hypotheses, references).score)
+        signature = str(scorer.get_signature())
+        assert found["signatures"]["test"][key] == signature
+        assert signature in page
+
+
+def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, data: Path) -> None:
+    old = {nbest.id: nbest for nbest in Moses().read(str(data / "test.nbest.gz"))}
+    model = Reranker(Model.load(tuned / "model"), "mert")
+    for nbest in Moses().read(str(tuned / "predictions" / "test.nbest.gz")):
+        given = old[nbest.id]
+        assert not isinstance(nbest, BadList)
+        assert not isinstance(given, BadList)
+        assert sorted(nbest.texts) == sorted(given.texts)
+        assert list(nbest.base) == sorted(nbest.base, reverse=True)
+    opened = list(model.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz"))
+    assert len(opened) == small_texts.SIZES["test"]
+
+
+def test_the_report_shows_texts_and_tuning(tuned: Path, data: Path) -> None:
+    page = (tuned / "report.html").read_text()
+    assert small_texts.lines_of(data / "test.src.gz")[0].split()[0][:5] in page
+    for part in (
+        "<dt>Source</dt>",
+        "<dt>Reference</dt>",
+        'class="wrong"',
+        "Minimum error rate training",
+        "with its mert",
+    ):
+        assert part in page
+    assert "As text" not in page
+
+
+def test_mert_scores_what_it_says(tuned: Path, data: Path, workspace: Path) -> None:
+    about = json.loads((tuned / "metrics.json").read_text())["training"]["mert"]
+    loaded, model = corpora(data, workspace, "tune", "dev"), Model.load(tuned / "model")
+    metric = metric_of(small_texts.recipe(data))
+    for split, key, predictor in (("tune", "score", "mert"), ("dev", "dev", "mert"), ("tune", "start", "average")):
+        corpus = loaded.others[split].corpus.part(0)
+        chosen = best(corpus, scores(corpus, standard_weights(model.weights[predictor], model.table)))
+        value = metric.scores(chosen_rows(corpus.stats, chosen).sum(axis=0), corpus.reference.sum(axis=0))
+        assert about[key] == pytest.approx(float(value), abs=1e-9), (split, key)
+    assert about["score"] >= about["start"]
+    assert list(about["weights"])[:2] == ["base", "sparse"] == list(about["start_weights"])[:2]
+    assert about["weights"]["base"] == model.weights["mert"].base
+
+
+def test_mert_sets_the_dense_scores(tuned: Path) -> None:
+    about, table = (
+        json.loads((tuned / "metrics.json").read_text())["training"]["mert"],
+        Model.load(tuned / "model").table,
+    )
+    assert list(about["weights"])[2:] == [table.name(j) for j in range(2)]
+    assert sorted(about["weights"])[:2] == ["Dense|LM0", "Dense|TM0_0"]  # TM0_1 is the same for all of a list
+    w = Model.load(tuned / "model").weights["mert"].w
+    assert list(about["weights"].values())[2:] == pytest.approx(w[:2].tolist())
+
+
+@pytest.mark.parametrize("predictor", ["last", "average", "mert"])
+def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
+    tuned: Path, data: Path, workspace: Path, predictor: str
+) -> None:
+    """Dense columns are standardised in corpora, and their weights folded back in models."""
+    corpus = corpora(data, workspace, "test").others["test"].corpus.part(0)
+    model = Model.load(tuned / "model")
+    trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
+    reranker = Reranker(model, predictor)
+    lists = reranker.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz")
+    for i, opened in enumerate(lists):
+        assert not isinstance(opened, BadList)
+        own = trained[corpus.lists[i] : corpus.lists[i + 1]]
+        if own.size:
+            assert np.ptp(reranker.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
+
+
+def test_dense_columns_are_standardised(data: Path, workspace: Path) -> None:
+    loaded = corpora(data, workspace)
+    corpus = loaded.training.corpus.part(0)
+    assert corpus.free == 2
+    dense = np.zeros((corpus.candidate_count, 2))
+    for y in range(corpus.candidate_count):
+        for p in range(corpus.rows[y], corpus.rows[y + 1]):
+            if corpus.columns[p] < 2:
+                dense[y, corpus.columns[p]] = corpus.values[p]
+    within = np.concatenate([
+        dense[a:b] - dense[a:b].mean(axis=0) for a, b in zip(corpus.lists, corpus.lists[1:], strict=False)
+    ])  # fmt: skip
+    deviation = np.sqrt((within**2).mean(axis=0))
+    assert np.all(np.isclose(deviation, 1.0, rtol=1e-4) | (deviation == 0.0))
+
+
+def test_resuming_gives_the_same(tuned: Path, data: Path, workspace: Path) -> None:
+    directory = workspace / "texts" / "resumed"
+    pipeline.run(small_texts.recipe(data, **MERT), directory, stages=("train",))
+    stored = {path: path.stat().st_mtime_ns for path in (directory / ".runs").rglob("*") if path.is_file()}
+    assert stored
+    pipeline.run(small_texts.recipe(data, **MERT), directory, resume=True, stages=("test",))
+    assert all(path.stat().st_mtime_ns == before for path, before in stored.items())
+    shutil.rmtree(directory / ".runs")
+    assert small.results(directory) == small.results(tuned)
+    assert (directory / "predictions" / "test.nbest.gz").read_bytes() == (
+        tuned / "predictions" / "test.nbest.gz"
+    ).read_bytes()
+
+
+def test_where_lower_is_better(data: Path, workspace: Path) -> None:
+    """Dev scores are the measure itself, and the run with the lowest is chosen."""
+    runs = [{"name": "none", "set": {"learner": {"name": "perceptron", "base": 100.0}}}, {"name": "trained"}]
+    found = run(data, workspace, "ter", metric={"name": "ter"}, runs=runs)
+    assert found["measure"] == "ter"
+    assert found["chosen"]["name"] == "trained"
+    none, trained = (entry["dev"] for entry in found["runs"])
+    assert 0 < trained < none
+    assert all(line["dev"] > 0 for line in epoch_lines(workspace / "texts" / "ter" / "history.jsonl"))
+    assert set(found["signatures"]["test"]) == {"bleu", "chrf", "ter"}
+    lead = (workspace / "texts" / "ter" / "report.html").read_text().partition('class="lead">')[2]
+    assert lead.startswith("On test, trained (seed 1), the best of 2 runs on dev, reaches TER")
+
+
+def test_mert_where_lower_is_better(data: Path, workspace: Path) -> None:
+    found = run(data, workspace, "tuned-ter", metric={"name": "ter"}, **MERT)
+    about = found["training"]["mert"]
+    assert 0 < about["score"] <= about["start"]
+    assert found["runs"][0]["dev"] == about["dev"] > 0
+
+
+@pytest.mark.parametrize("name", ["wer", "cer", "chrf"])
+def test_other_metrics(data: Path, workspace: Path, name: str) -> None:
+    found = run(data, workspace, name, metric={"name": name}, task="speech")
+    systems = found["splits"]["test"]
+    better = -1 if name != "chrf" else 1
+    assert better * (systems["average"][name] - systems["base"][name]) > 0
+    assert list(found["signatures"]["test"]) == [name]
+
+
+def test_a_gain_that_lists_hold_needs_no_references(data: Path, workspace: Path) -> None:
+    found = run(
+        data,
+        workspace,
+        "gain",
+        task="ranking",
+        metric={"column": "LM0"},
+        data={"references": None},
+        features={"set": "text"},
+    )
+    base, trained = (found["splits"]["test"][name]["gain"] for name in ("base", "average"))
+    assert trained > base
+    assert found["signatures"]["test"] == {}
+    names = {line for line in small_texts.lines_of(data / "test.nbest.gz") if "LM0=" in line}
+    assert names
+    model = Model.load(workspace / "texts" / "gain" / "model")
+    assert not any("LM0" in model.table.name(j) for j in range(model.table.width))
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_gains_of_the_corpus(data: Path, workspace: Path, share: float) -> None:
+    learner = {"name": "vrda", "loss": "bayes", "eta": 0.01}  # it looks at the gains of all candidates
+    gain = f"share {share}"
+    found = run(data, workspace, gain, oracle={"corpus_share": share}, learner=learner)
+    plain = run(data, workspace, "sentence", learner=learner)
+    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
+    weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in (gain, "sentence")]
+    assert not np.array_equal(*weights)
+    assert found["splits"]["test"]["oracle"] == plain["splits"]["test"]["oracle"]  # what is reported does not change
+
+
+@pytest.mark.parametrize("pairs", [{"name": "hope-fear", "tilt": 20.0}, {"name": "sampled", "draws": 20}])
+def test_pair_sources(data: Path, workspace: Path, pairs: dict[str, Any]) -> None:
+    learner = {"name": "pa"}
+    found = run(data, workspace, pairs["name"], training={"pairs": pairs}, learner=learner)
+    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 5
+    run(data, workspace, "oracle-pairs", learner=learner)
+    weights = [
+        Model.load(workspace / "texts" / name / "model").weights["average"].w
+        for name in (pairs["name"], "oracle-pairs")
+    ]
+    assert not np.array_equal(*weights)
+
+
+def test_votes_are_those_of_all_predictors(data: Path, workspace: Path) -> None:
+    """The dense twin keeps every predictor and lets each vote."""
+    changes: dict[str, Any] = {"learner": {"name": "perceptron", "base": 1.0}, "data": {"dev": None}}
+    run(data, workspace, "voted", **changes)
+    loaded = corpora(data, workspace, "test", **changes)
+    training, corpus = loaded.training.corpus.part(0), loaded.others["test"].corpus.part(0)
+    recipe = small_texts.recipe(data, **changes)
+    orders = [epoch_order(training.list_count, recipe.seed, epoch, True).tolist() for epoch in range(3)]
+    learner: Any = build(learners, recipe.learner, "learner")
+    targets = oracle(training.lists, training.gain, training.base)
+    trace = perceptron_twin(training, targets, orders, base=learner.base, base_rate=learner.base_rate)
+    expected = best(corpus, votes(trace, corpus))
+    model = Model.load(workspace / "texts" / "voted" / "model")
+    assert np.array_equal(best(corpus, vote_model(model, corpus)), expected)
+
+
+def test_hashed_columns(data: Path, workspace: Path) -> None:
+    found = run(data, workspace, "hashed", features={"hash_bits": 10}, **MERT)
+    assert found["features"]["columns"] == 1 << 10
+    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"]
+    assert list(found["training"]["mert"]["weights"]) == ["base", "sparse"]
+
+
+def test_templates_of_users(data: Path, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "def right(candidate):\n"
+        "    pairs = zip(candidate.source.split(), candidate.tokens)\n"
+        "    right = sum(s[5:] == t[4:] and t[:4] == 'good' for s, t in pairs)\n"
+        "    return {'right': right, 'lm': candidate.named_scores['LM0'] + 0 * candidate.scores[0]}\n"
+    )
+    (tmp_path / "text_templates_of_mine.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    features = {"set": None, "user": {"mine": "text_templates_of_mine:right"}, "min_lists": 1}
+    found = run(data, workspace, "user", features=features)
+    assert found["splits"]["test"]["average"]["bleu"] > found["splits"]["test"]["base"]["bleu"] + 10
+    model = Model.load(workspace / "texts" / "user" / "model")
+    assert {model.table.name(j) for j in range(model.table.width)} == {"mine|right", "mine|lm"}
+
+
+def test_a_warm_start_goes_on(data: Path, workspace: Path) -> None:
+    options = {"data": {"dev": None}, "learner": {"name": "vrda", "loss": "hinge", "base": 1}}
+    run(data, workspace, "start", **options, training={"epochs": 2, "vote": False})
+    warm = {"epochs": 1, "warm_start": str(workspace / "texts" / "start" / "model")}
+    on = run(data, workspace, "on", **options, training=warm)
+    whole = run(data, workspace, "whole", **options, training={"epochs": 3})
+    assert on["splits"]["test"]["average"] == whole["splits"]["test"]["average"]
+    weights = [Model.load(workspace / "texts" / name / "model").weights["average"].w for name in ("on", "whole")]
+    assert np.array_equal(*weights)
+
+
+def test_what_mert_cannot_do_is_said_before_anything_is_read(data: Path, tmp_path: Path) -> None:
+    recipe = small_texts.recipe(data, mert={"settings": {"restart": 2}})
+    with pytest.raises(RecipeError, match="restarts") as error:
+        pipeline.run(recipe, tmp_path / "never")
+    assert error.value.key == "mert.settings.restart"
+    assert not (tmp_path / "never").exists()

@@ -1,0 +1,260 @@
+"""Files and directories that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import PATIENCE
+
+from rerank.base.errors import DataError, RunError
+from rerank.storage.checksums import seal
+from rerank.storage.files import (
+    new_directory,
+    new_file,
+    remove,
+    remove_leftovers,
+    scratch_directory,
+    temporary_path,
+    write_text,
+)
+
+
+@pytest.fixture
+def umask() -> Iterator[int]:
+    before = os.umask(0o027)
+    yield 0o027
+    os.umask(before)
+
+
+def fail(path: Path, error: BaseException) -> None:
+    """Write a file, then fail."""
+    path.write_text("new")
+    raise error
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_directory_appears_at_the_end(tmp_path):
+    with new_directory(tmp_path / "deep" / "target") as new:
+        (new / "a").write_text("1")
+        assert not (tmp_path / "deep" / "target").exists()
+    assert names(tmp_path / "deep") == ["target"]
+    assert (tmp_path / "deep" / "target" / "a").read_text() == "1"
+
+
+def test_a_directory_replaces_the_old_one_entirely(tmp_path):
+    for name in ("a", "b"):
+        with new_directory(tmp_path / "target") as new:
+            (new / name).write_text(name)
+            seal(new)
+    assert names(tmp_path) == ["target"]
+    assert names(tmp_path / "target") == ["b", "checksums.json"]
+
+
+def replace_it(target: Path) -> None:
+    with new_directory(target) as new:
+        (new / "a").write_text("2")
+
+
+@pytest.mark.parametrize("place", ["a", "b", ".hidden", "deep/down", "checksums.json/x"])
+def test_a_directory_with_somebody_elses_file_is_not_replaced(tmp_path, place):
+    """Whoever made the directory, and whatever the file is called."""
+    if place != "a" and not place.startswith("checksums"):
+        with new_directory(tmp_path / "target") as new:
+            (new / "a").write_text("1")
+            seal(new)
+    (tmp_path / "target" / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "target" / place).write_text("mine")
+    with pytest.raises(RunError, match=f"target/{place} was not written by this program; move it"):
+        replace_it(tmp_path / "target")
+    assert (tmp_path / "target" / place).read_text() == "mine"
+    assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("error", [DataError("bad"), ValueError("bad"), KeyboardInterrupt()])
+def test_an_error_inside_leaves_what_was_there(tmp_path, error):
+    with new_directory(tmp_path / "target") as new:
+        (new / "a").write_text("1")
+    with pytest.raises(type(error)), new_directory(tmp_path / "target") as new:
+        fail(new / "b", error)
+    write_text(tmp_path / "file", "old")
+    with pytest.raises(type(error)), new_file(tmp_path / "file") as path:
+        fail(path, error)
+    assert names(tmp_path) == ["file", "target"]
+    assert names(tmp_path / "target") == ["a"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_failed_rename_brings_the_old_directory_back(tmp_path, monkeypatch):
+    with new_directory(tmp_path / "target") as new:
+        (new / "a").write_text("1")
+        seal(new)
+    rename = Path.rename
+
+    def fail_once(self: Path, to: Path) -> Path:
+        if to == tmp_path / "target" and not self.name.endswith(".replaced"):
+            raise OSError(28, "No space left on device")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", fail_once)
+    with pytest.raises(RunError, match="No space left"), new_directory(tmp_path / "target") as new:
+        (new / "b").write_text("2")
+    assert names(tmp_path) == ["target"]
+    assert names(tmp_path / "target") == ["a", "checksums.json"]
+
+
+def test_permissions_follow_the_umask(tmp_path, umask):
+    with new_directory(tmp_path / "target") as new:
+        (new / "a").write_text("1")
+    write_text(tmp_path / "file", "x")
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("target", "target/a", "file")]
+    assert modes == [0o777 & ~umask, 0o666 & ~umask, 0o666 & ~umask]
+
+
+@pytest.mark.parametrize("make", [new_directory, new_file])
+def test_a_place_that_cannot_be_written(tmp_path, make):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(RunError, match=r"cannot write .*file/target"), make(tmp_path / "file" / "target") as new:
+        new.mkdir(exist_ok=True)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert names(tmp_path) == ["file"]
+
+
+def test_neither_replaces_the_other_kind(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(RunError), new_directory(tmp_path / "file"):
+        pass
+    with pytest.raises(RunError):
+        write_text(tmp_path / "directory", "text")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert names(tmp_path) == ["directory", "file"]
+
+
+def test_text_is_utf8(tmp_path):
+    write_text(tmp_path / "file", "größer\n")
+    assert (tmp_path / "file").read_bytes() == "größer\n".encode()
+
+
+def test_of_two_that_make_the_same_the_first_stays(tmp_path):
+    with new_directory(tmp_path / "target", keep=True) as slow:
+        (slow / "who").write_text("slow")
+        with new_directory(tmp_path / "target", keep=True) as fast:
+            (fast / "who").write_text("fast")
+    assert (tmp_path / "target" / "who").read_text() == "fast"
+    assert names(tmp_path) == ["target"]
+
+
+def test_a_scratch_directory_goes_with_its_block(tmp_path):
+    with pytest.raises(ValueError, match="bad"), scratch_directory(tmp_path / "deep" / "spool") as place:
+        fail(place / "block", ValueError("bad"))
+    assert names(tmp_path / "deep") == []
+
+
+def test_removing(tmp_path):
+    (tmp_path / "directory" / "deep").mkdir(parents=True)
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for name in ("directory", "file", "link", "nothing"):
+        remove(tmp_path / name)
+    assert names(tmp_path) == ["elsewhere"]
+
+
+class TestLeftovers:
+    """What a killed process leaves goes; what a living one is writing stays."""
+
+    KILLED = """
+import os, sys
+from pathlib import Path
+from rerank.storage.files import new_directory, new_file, scratch_directory
+from rerank.readers.streams import open_output
+place = Path(sys.argv[1])
+with new_directory(place / "d") as d, new_file(place / "f") as f, scratch_directory(place / "s"):
+    (d / "part").write_text("x")
+    f.write_text("x")
+    out = open_output(place / "o.gz")
+    out.write(b"x")
+    print("ready", flush=True)
+    if sys.argv[2] == "die":
+        os.kill(os.getpid(), 9)
+    sys.stdin.read()
+    out.close()
+"""
+
+    def start(self, place: Path, what: str) -> subprocess.Popen[bytes]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        started = subprocess.Popen([sys.executable, "-c", self.KILLED, str(place), what], **pipes)
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"ready\n"
+        return started
+
+    def test_of_the_dead_and_of_the_living(self, tmp_path):
+        with self.start(tmp_path, "die") as dead:
+            assert dead.wait(PATIENCE) == -9
+        killed = set(names(tmp_path))
+        assert len(killed) == 4
+        with self.start(tmp_path, "live") as living:
+            (tmp_path / ".mine").write_text("")
+            (tmp_path / ".mine.abc.partial").write_text("")
+            remove_leftovers(tmp_path)
+            rest = set(names(tmp_path))
+            assert not rest & killed
+            assert len(rest) == 6
+            living.communicate(b"", timeout=PATIENCE)
+        assert living.returncode == 0
+        assert names(tmp_path) == [".mine", ".mine.abc.partial", "d", "f", "o.gz"]
+
+    def test_own_work_stays(self, tmp_path):
+        with new_directory(tmp_path / "target") as new:
+            (new / "a").write_text("1")
+            remove_leftovers(tmp_path)
+        assert names(tmp_path / "target") == ["a"]
+
+    def test_a_directory_that_was_being_replaced_comes_back(self, tmp_path):
+        for name in ("gone", "there"):
+            old = temporary_path(tmp_path / name).with_suffix(".replaced")
+            old.mkdir()
+            (old / "old").write_text("")
+        (tmp_path / "there").mkdir()
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == ["gone", "there"]
+        assert names(tmp_path / "gone") == ["old"]
+        assert names(tmp_path / "there") == []
+
+    @pytest.mark.parametrize("kind", ["partial", "replaced"])
+    def test_names_that_only_look_like_it(self, tmp_path, kind):
+        own = temporary_path(tmp_path / "x").name
+        wrong = own[:5] + ("0" if own[5] != "0" else "1") + own[6:]
+        for name in (".x.01234567.partial", ".x.0123456789abcdef.partial", own.replace(".x.", ".y."), wrong):
+            (tmp_path / name.replace("partial", kind)).mkdir()
+        before = names(tmp_path)
+        remove_leftovers(tmp_path)
+        assert names(tmp_path) == before
+
+    def test_nowhere(self, tmp_path):
+        remove_leftovers(tmp_path / "nowhere")
+        assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("short", ["3000 requested and 512 written", "No space left on device"])
+def test_a_full_disk_while_an_array_is_saved(tmp_path, monkeypatch, short):
+    def save(path: Path, _: Any, **__: Any) -> None:
+        path.write_bytes(b"\x93NUMPY")
+        raise OSError(28, short) if short.startswith("No") else OSError(short)
+
+    monkeypatch.setattr(np, "save", save)
+    hint = "the disk is full" if short.startswith("3000") else "No space left"
+    with pytest.raises(RunError, match=f"cannot write .*target: {hint}"), new_directory(tmp_path / "target") as new:
+        np.save(new / "a.npy", np.zeros(3))
+    assert names(tmp_path) == []
