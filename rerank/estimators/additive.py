@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from rerank.estimators.base import OnlineClassifier
 from rerank.learn.rules.pa import PassiveAggressive
@@ -11,6 +11,7 @@ from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.truncated import TruncatedGradient
 
 
+@dataclass(eq=False, repr=False)
 class PerceptronClassifier(OnlineClassifier):
     """The perceptron (Rosenblatt 1958; averaged and voted: Freund & Schapire 1999): a mistake adds the example.
 
@@ -21,20 +22,8 @@ class PerceptronClassifier(OnlineClassifier):
 
     _rule = Perceptron
 
-    def __init__(
-        self,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
 
-
+@dataclass(eq=False, repr=False)
 class PassiveAggressiveClassifier(OnlineClassifier):
     """Passive-aggressive: the smallest step that gives the example a margin of 1 (Crammer et al. 2006).
 
@@ -47,24 +36,11 @@ class PassiveAggressiveClassifier(OnlineClassifier):
 
     _rule = PassiveAggressive
 
-    def __init__(
-        self,
-        C: float = PassiveAggressive.C,
-        variant: str = PassiveAggressive.variant,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.variant = variant
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    C: float = PassiveAggressive.C
+    variant: str = PassiveAggressive.variant
 
 
+@dataclass(eq=False, repr=False)
 class SGDClassifier(OnlineClassifier):
     """Stochastic gradient descent.
 
@@ -78,26 +54,12 @@ class SGDClassifier(OnlineClassifier):
 
     _rule = SGD
 
-    def __init__(
-        self,
-        loss: str = SGD.loss,
-        eta: float = SGD.eta,
-        schedule: str = SGD.schedule,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.eta = eta
-        self.schedule = schedule
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    loss: str = SGD.loss
+    eta: float = SGD.eta
+    schedule: str = SGD.schedule
 
 
+@dataclass(eq=False, repr=False)
 class TruncatedGradientClassifier(OnlineClassifier):
     """Gradient descent whose weights are shrunk towards 0 now and then (Langford et al. 2009).
 
@@ -113,25 +75,8 @@ class TruncatedGradientClassifier(OnlineClassifier):
 
     _rule = TruncatedGradient
 
-    def __init__(
-        self,
-        loss: str = TruncatedGradient.loss,
-        eta: float = TruncatedGradient.eta,
-        l1: float = TruncatedGradient.l1,
-        theta: float | None = TruncatedGradient.theta,
-        every: int = TruncatedGradient.every,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.eta = eta
-        self.l1 = l1
-        self.theta = theta
-        self.every = every
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    loss: str = TruncatedGradient.loss
+    eta: float = TruncatedGradient.eta
+    l1: float = TruncatedGradient.l1
+    theta: float | None = TruncatedGradient.theta
+    every: int = TruncatedGradient.every

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ PREDICTORS = ("last", "average", "vote")
 SHARED = ("epochs", "shuffle", "average", "fit_intercept", "random_state")
 
 
+@dataclass(eq=False, repr=False)
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Base of the classifiers: linear, online, one learner each.
 
@@ -55,28 +56,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     _rule: ClassVar[type[Learner]]
 
-    epochs: int
-    shuffle: bool
-    average: str
-    fit_intercept: bool
-    random_state: Any
-    _ballots: Ballots | None
-    _votes: Votes | None
-
-    def __init__(
-        self,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.epochs = epochs
-        self.shuffle = shuffle
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    _: KW_ONLY
+    epochs: int = 10
+    shuffle: bool = True
+    average: str = "average"
+    fit_intercept: bool = True
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the rows of ``X``, from the start.
@@ -208,7 +193,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self._light = self.average == "last"
         state = learner.init(self._columns)
         self._state = learner.light(state) if self._light else state
-        self._ballots = Ballots() if self.average == "vote" else None
+        self._ballots: Ballots | None = Ballots() if self.average == "vote" else None
         self.classes_ = classes
         self.n_iter_ = 0
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from rerank.estimators.base import OnlineClassifier
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.rda import RDA
 
 
+@dataclass(eq=False, repr=False)
 class RDAClassifier(OnlineClassifier):
     """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2011).
 
@@ -23,30 +24,14 @@ class RDAClassifier(OnlineClassifier):
 
     _rule = RDA
 
-    def __init__(
-        self,
-        loss: str = RDA.loss,
-        eta: float = RDA.eta,
-        l1: float = RDA.l1,
-        l2: float = RDA.l2,
-        update: str = RDA.update,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.eta = eta
-        self.l1 = l1
-        self.l2 = l2
-        self.update = update
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    loss: str = RDA.loss
+    eta: float = RDA.eta
+    l1: float = RDA.l1
+    l2: float = RDA.l2
+    update: str = RDA.update
 
 
+@dataclass(eq=False, repr=False)
 class FTRLClassifier(OnlineClassifier):
     """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013).
 
@@ -61,27 +46,9 @@ class FTRLClassifier(OnlineClassifier):
 
     _rule = FTRL
 
-    def __init__(
-        self,
-        loss: str = FTRL.loss,
-        alpha: float = FTRL.alpha,
-        beta: float = FTRL.beta,
-        l1: float = FTRL.l1,
-        l2: float = FTRL.l2,
-        normalized: bool = FTRL.normalized,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.alpha = alpha
-        self.beta = beta
-        self.l1 = l1
-        self.l2 = l2
-        self.normalized = normalized
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    loss: str = FTRL.loss
+    alpha: float = FTRL.alpha
+    beta: float = FTRL.beta
+    l1: float = FTRL.l1
+    l2: float = FTRL.l2
+    normalized: bool = FTRL.normalized

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from rerank.estimators.base import OnlineClassifier
 from rerank.learn.rules.arow import AROW
@@ -12,6 +12,7 @@ from rerank.learn.rules.scw import SoftCW
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
 
+@dataclass(eq=False, repr=False)
 class SecondOrderPerceptronClassifier(OnlineClassifier):
     """The second-order perceptron (Cesa-Bianchi et al. 2005).
 
@@ -24,24 +25,11 @@ class SecondOrderPerceptronClassifier(OnlineClassifier):
 
     _rule = SecondOrderPerceptron
 
-    def __init__(
-        self,
-        a: float = SecondOrderPerceptron.a,
-        covariance: str = SecondOrderPerceptron.covariance,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.a = a
-        self.covariance = covariance
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    a: float = SecondOrderPerceptron.a
+    covariance: str = SecondOrderPerceptron.covariance
 
 
+@dataclass(eq=False, repr=False)
 class CWClassifier(OnlineClassifier):
     """Confidence-weighted learning (Crammer et al. 2008): an update makes the example right with a probability.
 
@@ -55,26 +43,12 @@ class CWClassifier(OnlineClassifier):
 
     _rule = CW
 
-    def __init__(
-        self,
-        phi: float = CW.phi,
-        form: str = CW.form,
-        covariance: str = CW.covariance,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.phi = phi
-        self.form = form
-        self.covariance = covariance
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    phi: float = CW.phi
+    form: str = CW.form
+    covariance: str = CW.covariance
 
 
+@dataclass(eq=False, repr=False)
 class AROWClassifier(OnlineClassifier):
     """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that stands noise.
 
@@ -87,24 +61,11 @@ class AROWClassifier(OnlineClassifier):
 
     _rule = AROW
 
-    def __init__(
-        self,
-        r: float = AROW.r,
-        covariance: str = AROW.covariance,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.r = r
-        self.covariance = covariance
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    r: float = AROW.r
+    covariance: str = AROW.covariance
 
 
+@dataclass(eq=False, repr=False)
 class SCWClassifier(OnlineClassifier):
     """Soft confidence-weighted learning (Wang et al. 2012).
 
@@ -119,28 +80,13 @@ class SCWClassifier(OnlineClassifier):
 
     _rule = SoftCW
 
-    def __init__(
-        self,
-        phi: float = SoftCW.phi,
-        C: float = SoftCW.C,
-        variant: str = SoftCW.variant,
-        covariance: str = SoftCW.covariance,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.phi = phi
-        self.C = C
-        self.variant = variant
-        self.covariance = covariance
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    phi: float = SoftCW.phi
+    C: float = SoftCW.C
+    variant: str = SoftCW.variant
+    covariance: str = SoftCW.covariance
 
 
+@dataclass(eq=False, repr=False)
 class NHERDClassifier(OnlineClassifier):
     """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010).
 
@@ -153,19 +99,5 @@ class NHERDClassifier(OnlineClassifier):
 
     _rule = NormalHerd
 
-    def __init__(
-        self,
-        C: float = 0.01,
-        covariance: str = NormalHerd.covariance,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.covariance = covariance
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    C: float = 0.01
+    covariance: str = NormalHerd.covariance

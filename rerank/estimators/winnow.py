@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from rerank.learn.rules.large_margin import LMNWin, LMUWin
 from rerank.learn.rules.winnow import NWin, UWin
 
 
+@dataclass(eq=False, repr=False)
 class WinnowClassifier(OnlineClassifier):
     """Regularised Winnow (Zhang 2001), balanced: weights may have both signs.
 
@@ -26,28 +27,11 @@ class WinnowClassifier(OnlineClassifier):
     epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
     """
 
-    def __init__(
-        self,
-        eta: float = LMUWin.eta,
-        mu: float = LMUWin.mu,
-        normalized: bool = False,
-        margin: bool = True,
-        C: float | None = LMUWin.C,
-        *,
-        epochs: int = 10,
-        shuffle: bool = True,
-        average: str = "average",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.eta = eta
-        self.mu = mu
-        self.normalized = normalized
-        self.margin = margin
-        self.C = C
-        super().__init__(
-            epochs=epochs, shuffle=shuffle, average=average, fit_intercept=fit_intercept, random_state=random_state
-        )
+    eta: float = LMUWin.eta
+    mu: float = LMUWin.mu
+    normalized: bool = False
+    margin: bool = True
+    C: float | None = LMUWin.C
 
     def _learner(self) -> Learner:
         """See ``OnlineClassifier._learner``."""
