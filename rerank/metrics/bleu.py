@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +29,8 @@ from rerank.metrics.bleu_kernel import (
     brevity_penalty,
     ngram_table,
 )
-from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, frozen_rows, transposed
+from rerank.metrics.sacrebleu import SacrebleuMetric, scorer
+from rerank.metrics.text import check_references, decoded, encoded, frozen_rows
 from rerank.metrics.words import joined, words
 from rerank.readers.base import check_choice
 
@@ -50,7 +50,7 @@ TOKENISERS = ("none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab")
 
 @metrics.add("bleu")
 @dataclass(frozen=True)
-class Bleu(TextMetric):
+class Bleu(SacrebleuMetric):
     """BLEU with n-grams up to four words, clipped counts and the closest reference's length.
 
     Parameters
@@ -94,7 +94,7 @@ class Bleu(TextMetric):
             if not (math.isfinite(self.smooth_value) and self.smooth_value >= 0):
                 raise RecipeError(f"found {self.smooth_value}, expected a number from 0", key="smooth_value")
         if self.tokenize != "none":
-            _scorer(self.tokenize, self.lowercase)  # a tokeniser that lacks its package is an error here, not later
+            scorer(self)  # a tokeniser that lacks its package is an error here, not later
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Counts of N candidates of one list: (float64 [1], float64 [N, 10]).
@@ -104,7 +104,7 @@ class Bleu(TextMetric):
         DataError: there is no reference.
         """
         check_references(references)
-        prepared, R = self._prepared([*references, *texts]), len(references)
+        prepared, R = self.prepared([*references, *texts]), len(references)
         reference, rows = np.empty(1), np.empty((len(texts), COLUMNS))
         shortest = -1
         if R == 1:
@@ -139,12 +139,8 @@ class Bleu(TextMetric):
             "length_ratio": length / expected if expected else 0.0,
         }
 
-    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """BLEU of L texts by sacrebleu, with the keys of ``report``; zeros for no text."""
-        check_aligned(hypotheses, references)
-        if not hypotheses:
-            return self.report(np.zeros(len(self.columns)), np.zeros(1))
-        score = _scorer(self.tokenize, self.lowercase).corpus_score(list(hypotheses), transposed(references))
+    def figures(self, score: Any) -> dict[str, float]:
+        """See ``SacrebleuMetric.figures``."""
         return {
             "bleu": float(score.score),
             **{f"precision{n + 1}": score.counts[n] / max(score.totals[n], 1) for n in range(ORDER)},
@@ -152,29 +148,33 @@ class Bleu(TextMetric):
             "length_ratio": score.sys_len / score.ref_len if score.ref_len else 0.0,
         }
 
-    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
-        """sacrebleu's signature of ``corpus``, e.g. ``nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0``."""
-        counts = {len(texts) for texts in references}
-        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
-
     @property
     def signature(self) -> str:
         """sacrebleu's signature but for the number of references, which is the data's, and the gain's smoothing."""
         value = SMOOTHINGS[self.smoothing][1] if self.smooth_value is None else self.smooth_value
         smoothing = f"{self.smoothing}[{value:g}]" if self.smoothing in WITH_VALUE else self.smoothing
         order = "effective" if self.effective_order else str(ORDER)
-        return f"bleu|{self._signature()}|gain:{smoothing}|gain order:{order}"
+        return f"{super().signature}|gain:{smoothing}|gain order:{order}"
 
-    def _signature(self) -> str:
-        scorer = _scorer(self.tokenize, self.lowercase)
-        return str(type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}))
+    def make_scorer(self) -> Any:
+        """See ``SacrebleuMetric.make_scorer``.
 
-    def _prepared(self, texts: list[bytes]) -> list[bytes]:
+        Raises
+        ------
+        RecipeError: the tokeniser's package is not there.
+        """
+        from sacrebleu.metrics.bleu import BLEU
+
+        try:
+            return BLEU(tokenize=self.tokenize, lowercase=self.lowercase, force=True)
+        except (ImportError, RuntimeError) as error:
+            raise RecipeError(f"tokeniser {self.tokenize!r} cannot be used: {error}", key="tokenize") from error
+
+    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
         """Texts whose words lie between white space."""
         if self.tokenize != "none":
-            prepare = _scorer(self.tokenize, self.lowercase)._preprocess_segment
-            return [encoded(prepare(decoded(text))) for text in texts]
-        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else texts
+            return super().prepared(texts)
+        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else list(texts)
 
 
 def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int, value: float, effective: bool) -> np.ndarray:
@@ -183,19 +183,3 @@ def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int, value: float
     out = np.empty(rows.shape[0])
     bleu_scores(rows, shortest, smoothing, float(value), effective, out)
     return out.reshape(shape)
-
-
-@cache
-def _scorer(tokenize: str, lowercase: bool) -> Any:
-    """sacrebleu's BLEU with these settings; it is loaded where it is needed, as it takes a while.
-
-    Raises
-    ------
-    RecipeError: the tokeniser's package is not there.
-    """
-    from sacrebleu.metrics.bleu import BLEU
-
-    try:
-        return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    except (ImportError, RuntimeError) as error:
-        raise RecipeError(f"tokeniser {tokenize!r} cannot be used: {error}", key="tokenize") from error

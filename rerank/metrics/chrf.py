@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,8 @@ from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
-from rerank.metrics.text import TextMetric, check_aligned, check_references, flat_rows, transposed
+from rerank.metrics.sacrebleu import SacrebleuMetric
+from rerank.metrics.text import check_references, flat_rows
 
 MOST_BETA = 1000  # recall alone counts then
 LONGEST = 1 << 20  # bytes of a reference: its n-grams take some 300 bytes of memory for each
@@ -28,7 +28,7 @@ def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[s
 
 @metrics.add("chrf")
 @dataclass(frozen=True)
-class Chrf(TextMetric):
+class Chrf(SacrebleuMetric):
     """chrF on 0-100, as sacrebleu computes it: chrF2 by default, chrF++ with ``word_order: 2``.
 
     Parameters
@@ -117,40 +117,16 @@ class Chrf(TextMetric):
         """chrf on 0-100."""
         return {"chrf": float(self.scores(stats, reference))}
 
-    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """chrf of L texts by sacrebleu.
-
-        Raises
-        ------
-        DataError: not as many hypotheses as sets of references, or a text without references.
-        """
-        check_aligned(hypotheses, references)
-        if not hypotheses:
-            return {"chrf": 0.0}
-        return {"chrf": float(_scorer(self).corpus_score(list(hypotheses), transposed(references)).score)}
-
-    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
-        """sacrebleu's signature of ``corpus``; and ``beta``, which sacrebleu has in the name, where it is not 2."""
-        counts = {len(texts) for texts in references}
-        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
-
-    @property
-    def signature(self) -> str:
-        """sacrebleu's signature but for the number of references, which is the data's."""
-        return f"chrf|{self._signature()}"
-
-    def _signature(self) -> str:
-        scorer = _scorer(self)
-        text: str = type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}).format()
+    def scorer_signature(self) -> str:
+        """sacrebleu's signature; and ``beta``, which sacrebleu has in the name, where it is not 2."""
+        text = super().scorer_signature()
         return text if self.beta == 2 else f"{text}|beta:{self.beta}"
 
+    def make_scorer(self) -> Any:
+        """See ``SacrebleuMetric.make_scorer``."""
+        from sacrebleu.metrics.chrf import CHRF
 
-@cache
-def _scorer(chrf: Chrf) -> Any:
-    """sacrebleu's chrF with these settings; it is loaded where it is needed, as it takes a while."""
-    from sacrebleu.metrics.chrf import CHRF
-
-    return CHRF(
-        char_order=chrf.char_order, word_order=chrf.word_order, beta=chrf.beta, lowercase=chrf.lowercase,
-        whitespace=chrf.whitespace, eps_smoothing=chrf.eps_smoothing,
-    )  # fmt: skip
+        return CHRF(
+            char_order=self.char_order, word_order=self.word_order, beta=self.beta, lowercase=self.lowercase,
+            whitespace=self.whitespace, eps_smoothing=self.eps_smoothing,
+        )  # fmt: skip

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
+from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.ter_kernel import ter_rows, ter_space
-from rerank.metrics.text import TextMetric, check_aligned, check_references, decoded, encoded, transposed
+from rerank.metrics.text import check_references, decoded, encoded
 from rerank.metrics.words import words
 
 LARGEST = 1 << 26  # words of a text times words of its reference: two tables of so many distances, of 4 bytes each
@@ -20,7 +20,7 @@ LARGEST = 1 << 26  # words of a text times words of its reference: two tables of
 
 @metrics.add("ter")
 @dataclass(frozen=True)
-class Ter(TextMetric):
+class Ter(SacrebleuMetric):
     """Translation edit rate on 0-100 (more where a text is longer than its reference), as sacrebleu computes it.
 
     Parameters
@@ -56,7 +56,7 @@ class Ter(TextMetric):
         """
         check_references(references)
         # sacrebleu prepares references twice, which is not the same as once: "..1" is ". .1", and that is ". . 1".
-        tokens = words(self._prepared([*self._prepared([*references]), *texts]))
+        tokens = words(self.prepared([*self.prepared(references), *texts]))
         reference, rows = np.empty(2), np.empty((len(texts), 1))
         lengths = np.diff(tokens.first)
         longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))
@@ -80,46 +80,17 @@ class Ter(TextMetric):
         """ter on 0-100."""
         return {"ter": float(self.scores(stats, reference))}
 
-    def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """ter of L texts by sacrebleu.
+    def make_scorer(self) -> Any:
+        """See ``SacrebleuMetric.make_scorer``."""
+        from sacrebleu.metrics.ter import TER
 
-        Raises
-        ------
-        DataError: not as many hypotheses as sets of references, or a text without references.
-        """
-        check_aligned(hypotheses, references)
-        if not hypotheses:
-            return {"ter": 0.0}
-        return {"ter": float(_scorer(self).corpus_score(list(hypotheses), transposed(references)).score)}
+        return TER(
+            normalized=self.normalized, no_punct=self.no_punct, asian_support=self.asian_support,
+            case_sensitive=self.case_sensitive,
+        )  # fmt: skip
 
-    def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
-        """sacrebleu's signature of ``corpus``."""
-        counts = {len(texts) for texts in references}
-        return f"nrefs:{counts.pop() if len(counts) == 1 else 'var'}|{self._signature()}"
-
-    @property
-    def signature(self) -> str:
-        """sacrebleu's signature but for the number of references, which is the data's."""
-        return f"ter|{self._signature()}"
-
-    def _signature(self) -> str:
-        scorer = _scorer(self)
-        return str(type(scorer)._SIGNATURE_TYPE({**scorer.__dict__, "num_refs": None}).format())
-
-    def _prepared(self, texts: list[bytes]) -> list[bytes]:
+    def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
         """Texts whose words lie between white space."""
         if self.normalized or self.no_punct:
-            prepare = _scorer(self)._preprocess_segment
-            return [encoded(prepare(decoded(text))) for text in texts]
-        return texts if self.case_sensitive else [encoded(decoded(text).lower()) for text in texts]
-
-
-@cache
-def _scorer(ter: Ter) -> Any:
-    """sacrebleu's TER with these settings; it is loaded where it is needed, as it takes a while."""
-    from sacrebleu.metrics.ter import TER
-
-    return TER(
-        normalized=ter.normalized, no_punct=ter.no_punct, asian_support=ter.asian_support,
-        case_sensitive=ter.case_sensitive,
-    )  # fmt: skip
+            return super().prepared(texts)
+        return list(texts) if self.case_sensitive else [encoded(decoded(text).lower()) for text in texts]
