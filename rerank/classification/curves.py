@@ -1,4 +1,4 @@
-"""A single pass, looked at on the way: online mistakes, and the error on the test part."""
+"""A single pass, measured on the way: online mistakes, and the error on the test part."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Trace:
 
 
 def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool) -> Trace:
-    """Pass once over ``part.train`` and look every so many examples; ``test``: measure the test error too.
+    """Pass once over ``part.train`` and measure every so many examples; ``test``: measure the test error too.
 
     Where a label is flipped, the prediction before the update is right by the true label exactly when it is a mistake
     by the given one. (A tie, as before the first update, counts as a mistake by the given label.)

@@ -82,11 +82,11 @@ class ExampleSet:
 
 
 def load_sets(recipe: ClassificationRecipe) -> Iterator[tuple[str, SourceSettings]]:
-    """Names and sources of all sets, after a look whether their files are there.
+    """Names and sources of all sets, after a check that their files exist.
 
     Raises
     ------
-    RecipeError, DataError: a source that is none, or a file that does not exist.
+    RecipeError, DataError: an invalid source, or a file that does not exist.
     """
     found = recipe.data.named_sets(recipe.name)
     for source in found.values():
@@ -167,7 +167,7 @@ def _folds(data: DataSettings, source: SourceSettings, examples: Labelled) -> np
 
 
 def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
-    """The names of the features, a line each, at least ``width`` of them.
+    """The names of the features, one per line, at least ``width`` of them.
 
     Raises
     ------

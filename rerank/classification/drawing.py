@@ -1,4 +1,4 @@
-"""The figures of a recipe: what they need is measured or taken from the results, and drawn."""
+"""The figures of a recipe: what they need is measured, or taken from the results, and drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rerank.classification.recipe import ClassificationRecipe, FigureSettings, S
 from rerank.classification.results import Result
 from rerank.classification.tables import cells_of
 
-Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one a seed
+Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed
 
 
 def check_figures(recipe: ClassificationRecipe) -> None:
@@ -59,7 +59,7 @@ def traces_of(recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, f
 
 
 def draw_traces(figure: FigureSettings, traced: Traced) -> list[Drawing]:
-    """A figure a set and noise level: online mistakes, or the test measure, over the examples seen."""
+    """One figure per set and noise level: online mistakes, or the test measure, over the examples seen."""
     drawings = []
     for panel, runs in traced.items():
         lines = []
@@ -79,7 +79,7 @@ def draw_traces(figure: FigureSettings, traced: Traced) -> list[Drawing]:
 
 
 def draw_results(recipe: ClassificationRecipe, figure: FigureSettings, results: Sequence[Result]) -> list[Drawing]:
-    """A figure over the results: a set each for a parameter, one for a comparison of two runs."""
+    """Figures over the results: one per set for a parameter, a single one for a comparison of two runs."""
     if figure.kind == "scatter":
         return [draw_scatter(figure, cells_of(recipe, results))]
     panels = parameter_lines(figure, results)

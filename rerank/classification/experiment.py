@@ -31,7 +31,7 @@ def seeds_of(recipe: ClassificationRecipe) -> tuple[int, ...]:
 
 @contextmanager
 def workers(count: int | None) -> Iterator[Map]:
-    """A map over so many threads (one a processor for None), in order; results do not depend on their number."""
+    """A map over so many threads (one per processor for None), in order; results do not depend on their number."""
     most = count or cpu_count() or 1
     if most == 1:
         yield map
@@ -40,7 +40,7 @@ def workers(count: int | None) -> Iterator[Map]:
         try:
             yield pool.map
         finally:
-            pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is begun
+            pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is started
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Origin:
 
     @staticmethod
     def of(data: DataSettings, name: str, source: SourceSettings) -> Origin:
-        """Of a set of a recipe."""
+        """The origin of a set of a recipe."""
         return Origin(name, data.model_dump_json(), source.model_dump_json())
 
 
 @lru_cache(maxsize=2)
 def drawn(origin: Origin, seed: int) -> ExampleSet:
-    """The set of a seed; a worker keeps the last ones."""
+    """The set for a seed; a worker keeps the last ones."""
     data, source = DataSettings.model_validate_json(origin.data), SourceSettings.model_validate_json(origin.source)
     return load_set(data, origin.name, source, seed if source.generator is not None else 0)
 
@@ -75,7 +75,7 @@ class Job(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a fold: the fit, its errors by predictor, which examples were tested, and how many trained."""
+    """The result of a fold: the fit, its errors by predictor, which examples were tested, and how many trained."""
 
     fit: Fit
     errors: dict[str, float]
@@ -87,7 +87,7 @@ def fit_fold(spec: Spec, examples: ExampleSet, noise: float, seed: int, fold: in
     """Fit one fold with one seed."""
     part = examples.split(fold, noise, seed)
     done = fit(spec, part.train, part.test, seed=seed)
-    done.training = None  # a fold's weights are not looked at again
+    done.training = None  # a fold's weights are not needed again
     return Outcome(done, done.errors(part.test.label), part.index, part.train.size)
 
 
@@ -152,7 +152,7 @@ def _warm_up_once(spec: str, origin: Origin, noise: float, seed: int) -> None:
 
 
 def _warm_up(spec: Spec, examples: ExampleSet, noise: float, seed: int) -> None:
-    """Fit a few examples, so that no fold's time holds the compilation of kernels."""
+    """Fit a few examples, so that no fold's time includes the compilation of kernels."""
     if spec.baseline is None:
         part = examples.split(0, noise, seed)
         small = spec.recipe.training.model_copy(update={"epochs": 1})

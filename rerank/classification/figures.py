@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that is drawn: its name, caption, and SVG to stand in a page."""
+    """A finished figure: its name, caption, and SVG for a page."""
 
     name: str
     caption: str
@@ -54,7 +54,8 @@ class Drawing:
 
 
 def parameter_lines(settings: FigureSettings, results: Sequence[Result]) -> dict[str, list[Line]]:
-    """By set (and noise): a line a run over the values of the grid's key ``settings.x``; runs without it are level."""
+    """By set (and noise): one line per run over the values of the grid's key ``settings.x``; level for runs without
+    it."""
     panels: dict[str, list[Line]] = {}
     key = str(settings.x)
     for panel, members in _grouped(results, lambda each: _place(each, results)).items():
@@ -105,7 +106,7 @@ def draw_lines(name: str, title: str, lines: Sequence[Line], x: str, y: str, *, 
 
 
 def draw_scatter(settings: FigureSettings, cells: Sequence[Cell]) -> Drawing:
-    """A point a set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
+    """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
     run_x, run_y = str(settings.x), str(settings.y)
     found = {(cell.set, cell.noise, cell.run): 100 * cell.spread(settings.measure).mean for cell in cells}
     places = dict.fromkeys((cell.set, cell.noise) for cell in cells)

@@ -22,10 +22,10 @@ from rerank.learn.voting.voting import vote
 
 @dataclass
 class Fit:
-    """What came out: ``predictions``, the class of every test example by predictor (int64 [n]).
+    """The result of a fit: ``predictions``, the class of every test example by predictor (int64 [n]).
 
     train_error: of the main predictor (of the average where that votes); mistakes: by epoch; seconds: of training;
-    apart: errors by predictor, the mean of models whose predictions are not kept, if that is what was asked for.
+    apart: errors by predictor, as means over models whose predictions are not kept, if these were asked for.
     """
 
     predictions: dict[str, np.ndarray]
@@ -118,7 +118,7 @@ def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: in
 
 
 def shuffled(examples: int, seed: int) -> np.ndarray:
-    """int64 [n]: the order in which examples are divided into sections; files may have a class after the other."""
+    """int64 [n]: the order in which examples are divided into sections; files may be sorted by class."""
     return np.random.default_rng([seed, examples]).permutation(examples)
 
 

@@ -1,4 +1,4 @@
-"""Finished results on disk, so that an interrupted recipe can go on."""
+"""Finished results on disk, so that an interrupted recipe can be resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "p
 
 
 def code_of(settings: Settings) -> str:
-    """Digest of the code that fits and tests: this program's, and parts of the user's own in ``settings``."""
+    """Digest of the code that fits and tests: this program's, and the user's own parts in ``settings``."""
     return f"{code_digest(CLASSIFICATION)[:32]} {user_digest(settings)[:32]}"
 
 
@@ -33,7 +33,7 @@ def key_of(examples: ExampleSet, noise: float, spec: Spec) -> str:
     parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
     arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
     arrays += [examples.folds] if examples.folds is not None else []
-    # One number that all values share (stride 0) is looked at once.
+    # One number that all values share (stride 0) is read once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
     settings = spec.model_dump(mode="json")
     text = as_json([__version__, code_of(settings), examples.name, noise, settings, sums])

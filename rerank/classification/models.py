@@ -18,9 +18,9 @@ from rerank.recipes.settings import Settings
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:
-    """A feature table of ``width`` columns a class (of the second class alone, where there are two).
+    """A feature table of ``width`` columns per class (of the second class alone, where there are two).
 
-    A template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
+    Each template is a class, so that a feature is called ``class|name``. Without ``names`` a feature is called by its
     number from 1, as in svmlight files; ``shown`` (int [m]) are the features that then have a text at all.
     """
     labels = tuple(classes) if len(classes) > 2 else (classes[1],)
@@ -39,7 +39,7 @@ def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown:
 
 
 def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
-    """Train the recipe's one run on all training examples of its one set; tuned first, unless that was done."""
+    """Train the recipe's one run on all training examples of its one set; tuned first, unless ``tuned`` is given."""
     seed, noise = seeds_of(recipe)[0], recipe.data.noise[0]
     noisy = examples.noisy(noise, seed)
     if spec.recipe.tune is not None:

@@ -74,7 +74,7 @@ def sets_table(metrics: Mapping[str, Any]) -> Table:
 
 
 def training_table(metrics: Mapping[str, Any]) -> Table:
-    """How every result was trained; of several folds the means."""
+    """How every result was trained; means where there are several folds."""
     rows = []
     for run in metrics["runs"]:
         training, learner = run["training"], run["learner"]
@@ -124,7 +124,7 @@ def tuned_table(metrics: Mapping[str, Any]) -> Table:
 
 
 def significance_tables(metrics: Mapping[str, Any]) -> list[Table]:
-    """A table a set: every pair of runs that was tested."""
+    """One table per set: every pair of runs that was tested."""
     tables = []
     for place, pairs in metrics["significance"].items():
         rows = [

@@ -55,16 +55,16 @@ class Store:
 
     @staticmethod
     def of(recipe: ClassificationRecipe) -> Store:
-        """After a look whether all files are there."""
+        """The sets of ``recipe``, after a check that all files exist."""
         return Store(recipe, dict(load_sets(recipe)))
 
     def draw(self, name: str) -> Draw:
-        """From a seed to the set; what is not drawn is read once."""
+        """The function from a seed to the set; sets that are not drawn are read once."""
         source = self.sets[name]
         kept: dict[int, ExampleSet] = {}
 
         def drawn(seed: int) -> ExampleSet:
-            """The set of a seed, kept."""
+            """The set for a seed, kept in memory."""
             key = seed if source.generator is not None else 0
             if key not in kept:
                 start = time.perf_counter()
@@ -76,7 +76,7 @@ class Store:
 
 
 def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
-    """What metrics.json says of a set."""
+    """What metrics.json says about a set."""
     labels = np.bincount(found.examples.label, minlength=len(found.examples.classes))
     counts = {
         "examples": found.examples.size,
@@ -208,7 +208,7 @@ def _carry_out(
 
 
 def _single(recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec]) -> bool:
-    """One learner, one set, one noise level, one seed: then there is a model."""
+    """Is it one learner, one set, one noise level, one seed? Then there is a model."""
     several = len(store.sets) > 1 or len(specs) > 1 or len(recipe.data.noise) > 1 or len(seeds_of(recipe)) > 1
     return not several and specs[0].baseline is None
 
@@ -216,12 +216,12 @@ def _single(recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec]) -
 def _experiments(
     recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec], directory: Path, engine: Engine | None
 ) -> tuple[list[Result], dict[str, Traced]]:
-    """All results, set by set, and what the figures look at on the way."""
+    """All results, set by set, and what the figures measure on the way."""
     results: list[Result] = []
     traced: dict[str, Traced] = {}
 
     def jobs() -> Iterator[tuple[str, Draw, float, Spec]]:
-        """Every run on every set at every noise level; after a set, what looks at all of it."""
+        """Every run on every set at every noise level; after each set, what needs all of it."""
         for name in store.sets:
             draw = store.draw(name)
             for noise in recipe.data.noise:
@@ -261,7 +261,7 @@ def _chosen(tuned: dict[str, Any]) -> str:
 
 
 def _metrics(recipe: ClassificationRecipe, store: Store, results: Sequence[Result]) -> Metrics:
-    """The content of metrics.json but for significance and time."""
+    """The content of metrics.json except for significance and time."""
     single = len(results) == 1
     return {
         "schema": 1,

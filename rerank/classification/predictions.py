@@ -19,14 +19,14 @@ from rerank.runs.evaluation import Selections
 from rerank.storage.files import write_text
 from rerank.storage.written import claim
 
-MOST = 12  # runs that are all compared with one another; of more, each with the best
+MOST = 12  # up to so many runs are all compared with one another; of more, each with the best
 
 
 def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[Result]) -> None:
-    """A file a noise level: lines of example (from 1), fold, label, and the label that each run predicts.
+    """One file per noise level: lines with example (from 1), fold, label, and the label that each run predicts.
 
-    They go into ``predictions`` of the output directory. Columns are separated by tabs; of several seeds, the first
-    one's predictions are written.
+    They go into ``predictions`` of the output directory. Columns are separated by tabs; where there are several seeds,
+    the predictions of the first are written.
     """
     tested, classes = examples.tested, examples.tested.classes
     folds = examples.folds if examples.folds is not None else np.zeros(tested.size, np.int64)
@@ -42,9 +42,9 @@ def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[R
 
 
 def write_selections(path: Path, result: Result, label: np.ndarray) -> None:
-    """What ``rerank compare`` needs of a single run: which of the tested examples every predictor gets wrong.
+    """What ``rerank compare`` needs from a single run: which of the tested examples every predictor gets wrong.
 
-    label: int64 [n], of the tested examples.
+    label: int64 [n], those of the tested examples.
     """
     rows = {name: (found != label).astype(np.float64)[:, np.newaxis] for name, found in result.predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
@@ -60,8 +60,8 @@ def significance_of(
 ) -> dict[str, Any]:
     """By set (and noise level): the test of every pair of runs on the pooled test examples of all folds.
 
-    The key is ``a_vs_b``, the difference a's error minus b's. labels: of the tested examples of every set, by the first
-    seed, which is the one that is tested.
+    The key is ``a_vs_b``, the difference a's error minus b's. labels: those of the tested examples of every set, for
+    the first seed, which is the one that is tested.
     """
     test = recipe.significance.test
     if test is None:

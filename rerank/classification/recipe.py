@@ -36,7 +36,7 @@ class FoldSettings(Section):
     seed: Seed = 1
 
 
-# A file or folds to draw; the tags make an error of pydantic's belong to one of them.
+# A file, or folds to draw; the tags assign each of pydantic's errors to one of them.
 Folds = Annotated[
     Annotated[str, Tag(":file")] | Annotated[FoldSettings, Tag(":drawn")],
     Discriminator(lambda value: ":file" if isinstance(value, str) else ":drawn"),
@@ -47,9 +47,9 @@ class SourceSettings(Section):
     """One set of examples: exactly one of ``path``, ``train`` with ``test``, ``generator`` and ``newsgroups``.
 
     path: a file, divided by ``folds``: a file with the fold number of every example, or how many to draw.
-    train, test: two files. generator: a part that draws both, anew with every seed of the recipe.
+    train, test: two files. generator: a part that draws both, again for every seed of the recipe.
     newsgroups: categories of the 20 Newsgroups, which scikit-learn fetches; divided by ``folds`` too.
-    vocabulary: a file with the name of every feature, a line each. ``{root}`` in a path is ``data.root``.
+    vocabulary: a file with the name of every feature, one per line. ``{root}`` in a path is ``data.root``.
     """
 
     path: str | None = None
@@ -75,11 +75,11 @@ class DataSettings(SourceSettings):
     """The examples of one set, or of many.
 
     sets: named sets; one without a source of its own is {root}/NAME.svm.gz with {root}/NAME.folds.txt.
-    format: svmlight, or text: lines "label TAB text", made into features by ``vectorizer``, the settings of
+    format: svmlight, or text: lines "label TAB text", which are turned into features by ``vectorizer``, the settings of
     scikit-learn's CountVectorizer (name: count) or TfidfVectorizer (name: tfidf).
     bias: value of a constant feature. scale: rows of length 1 (l2), or columns divided by their largest size (max).
-    Where a set has folds, that size, and a vectoriser's words and weights, come from all of its examples (their labels
-    aside); where it has a test part of its own, from the training part.
+    Where a set has folds, that size, and a vectoriser's words and weights, come from all of its examples (but not their
+    labels); where it has a test part of its own, from the training part.
     noise: probabilities with which labels of the training part are flipped; those of the test part never are.
     """
 
@@ -156,10 +156,10 @@ def _check_source(source: SourceSettings, key: str) -> None:
 class TuneSettings(Section):
     """Choice of parameters and number of epochs by the error on held-out examples.
 
-    grid: values by dotted key; folds: so many, and the recipe's own settings are kept unless others are better by one
-    standard error of the mean difference. held_out: hold out this share in one random split instead, and take what is
-    best there, as papers do. epochs: at most so many. clean: judge by labels without noise, as
-    papers do that tune on a run of the experiment itself; else held-out labels are as noisy as those that train.
+    grid: values by dotted key; folds: how many folds to use; the recipe's own settings are kept unless others are
+    better by one standard error of the mean difference. held_out: hold out this share in one random split instead, and
+    take what is best there, as papers do. epochs: how many at most. clean: judge by labels without noise, as papers do
+    that tune on a run of the experiment itself; otherwise held-out labels are as noisy as those that train.
     """
 
     grid: Grid = Field(default_factory=dict)
@@ -171,15 +171,15 @@ class TuneSettings(Section):
 
 
 class MixingSettings(ListMixing):
-    """Training of sections apart, of examples in a random order. alone: show what the sections' own models reach, in
-    the mean, and not the combined one."""
+    """Training of sections separately, of examples in a random order. alone: show the average result of the
+    sections' own models instead of the combined one."""
 
     alone: bool = False
 
 
 class TrainingSettings(Section):
     """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
-    too; workers: threads over the folds, null for one a processor; mixing: train sections of the examples apart."""
+    too; workers: threads over the folds, null for one per processor; mixing: train sections separately."""
 
     epochs: Epochs = 5
     shuffle: bool = True
@@ -204,7 +204,7 @@ class SignificanceSettings(Section):
 
 class RunSettings(Section):
     """A run: a name, and the settings that differ by dotted key; or a ``baseline`` from scikit-learn: naive-bayes,
-    maxent (with C) or svm (with C). ``grid`` takes the place of the recipe's."""
+    maxent (with C) or svm (with C). ``grid`` replaces the recipe's."""
 
     name: str
     set: Settings = Field(default_factory=dict)
@@ -218,7 +218,7 @@ class FigureSettings(Section):
     parameter: the measure over the grid's key ``x``; with ``inverse`` over 1/(n·x), n training examples.
     online: mistakes (by the labels without noise) over the examples of a single pass, every so many examples.
     stream: the measure on the test part during a single pass, every so many examples.
-    scatter: the measure of run ``y`` over that of run ``x``, a point a set.
+    scatter: the measure of run ``y`` over that of run ``x``, one point per set.
     """
 
     name: str

@@ -12,7 +12,7 @@ from rerank.recipes.settings import Settings
 
 
 class Spread(NamedTuple):
-    """Mean, standard deviation (n − 1) and standard error of so many values; no spread of a single one."""
+    """Mean, standard deviation (n − 1) and standard error of so many values; a single one has no spread."""
 
     mean: float
     sd: float | None
@@ -21,7 +21,7 @@ class Spread(NamedTuple):
 
     @staticmethod
     def of(values: list[float]) -> Spread:
-        """Of at least one value."""
+        """The spread of ``values``, at least one."""
         mean = float(np.mean(values))
         if len(values) < 2:
             return Spread(mean, None, None, len(values))
@@ -33,7 +33,7 @@ class Spread(NamedTuple):
 class Result:
     """A run on one set, at one noise level, with one seed.
 
-    errors: by predictor, one a fold; predictions: by predictor, the class of every tested example (int64 [n]).
+    errors: by predictor, one per fold; predictions: by predictor, the class of every tested example (int64 [n]).
     """
 
     set: str

@@ -1,4 +1,4 @@
-"""scikit-learn where it is wanted, and a clear word where it is not installed."""
+"""scikit-learn where it is needed, and a clear message where it is not installed."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from rerank.base.errors import DataError
 
 
 def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, equally large but for one.
+    """int64 [n]: fold numbers 0..count - 1, each fold with its share of every class, and sizes that differ by at most
+    one.
 
     Raises
     ------
@@ -17,7 +18,7 @@ def draw_folds(label: np.ndarray, count: int, seed: int) -> np.ndarray:
     if label.size < count:
         raise DataError(f"{label.size} examples cannot make {count} folds; expected data.folds.count of at most that")
     order = np.random.default_rng(seed).permutation(label.size)
-    order = order[np.argsort(label[order], kind="stable")]  # class after class, each in random order
+    order = order[np.argsort(label[order], kind="stable")]  # one class after the other, each in random order
     folds = np.empty(label.size, np.int64)
     folds[order] = np.arange(label.size) % count
     return folds
@@ -39,7 +40,7 @@ def fold_numbers(folds: np.ndarray, path: str) -> np.ndarray:
 def divided(label: np.ndarray, share: float | None, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """How tuning divides examples, as indices that train and indices that judge: by ``folds``, or once by ``share``.
 
-    Of fewer examples than folds each is a fold of its own.
+    With fewer examples than folds, each is a fold of its own.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def held_out(label: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np
     for each in np.unique(label):
         members = rng.permutation(np.flatnonzero(label == each))
         taken[members[: round(share * members.size)]] = True
-    if not taken.any() or taken.all():  # classes too small to be divided one by one
+    if not taken.any() or taken.all():  # classes too small to be divided class by class
         order = rng.permutation(label.size)
         taken[:] = False
         taken[order[: min(max(1, round(share * label.size)), label.size - 1)]] = True

@@ -17,7 +17,7 @@ TIE = 1e-12  # means that are this close are equal: they are sums of the same nu
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; the first ``texts`` columns are words. best: (row, column) of the cells to stand out."""
+    """A table of texts; the first ``texts`` columns are words. best: (row, column) of the cells to highlight."""
 
     caption: str
     headings: list[str]
@@ -37,13 +37,13 @@ class Cell:
     results: tuple[Result, ...]
 
     def spread(self, measure: str) -> Spread:
-        """Over the seeds' means where there are several seeds, else over the folds."""
+        """The spread over the seeds' means where there are several seeds, else over the folds."""
         by_seed = [each.values(measure) for each in self.results]
         return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
 
     @property
     def seconds(self) -> float:
-        """Mean time of training a fold."""
+        """Mean training time per fold."""
         return float(np.mean([second for each in self.results for second in each.seconds]))
 
 
@@ -65,7 +65,7 @@ def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Ce
 
 
 def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
-    """Sets × runs: mean ± standard error in percent, with the paper's number behind a slash."""
+    """Sets × runs: mean ± standard error in percent, with the paper's number after a slash."""
     reported = recipe.reported.values if recipe.reported else {}
     sign = -1.0 if recipe.measure == "accuracy" else 1.0
 
@@ -85,7 +85,7 @@ def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
 
 
 def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
-    """Sets × runs: seconds of training a fold, with the paper's number behind a slash."""
+    """Sets × runs: seconds of training per fold, with the paper's number after a slash."""
     reported = recipe.reported.seconds if recipe.reported else {}
 
     def text(cell: Cell) -> str:
@@ -135,7 +135,7 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
 
 
 def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table | None:
-    """Noise levels × runs: mean ranks, with the paper's number behind a slash; None for a single run or set."""
+    """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
     ranks = mean_ranks(cells)
     runs = list(dict.fromkeys(cell.run for cell in cells))
     sets = len({cell.set for cell in cells})

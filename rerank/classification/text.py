@@ -20,9 +20,9 @@ KEY = "data.vectorizer"
 
 
 def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelled], tuple[str, ...]]:
-    """The documents of every file, a line ``label TAB text`` each, and the names of the features.
+    """The documents of every file, one ``label TAB text`` per line, and the names of the features.
 
-    The first file alone decides which features there are. An empty line is passed over.
+    The first file alone decides which features there are. Empty lines are skipped.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _vectorised(
     made = _vectorizer(settings)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # on settings that have no effect beside others
+            warnings.simplefilter("ignore", UserWarning)  # about settings that others leave without effect
             matrices = [made.fit_transform(texts[0]), *(made.transform(part) for part in texts[1:])]
     except (re.error, scikit("utils._param_validation", KEY).InvalidParameterError, TypeError) as error:
         raise RecipeError(f"the vectoriser refuses its settings: {error}", key=KEY) from None
@@ -93,7 +93,7 @@ def _vectorised(
 
 
 def _vectorizer(settings: Settings) -> Any:
-    """The vectoriser that the settings describe; lists stand for tuples, which YAML has not."""
+    """The vectoriser that the settings describe; lists stand for tuples, which YAML does not have."""
     text = scikit("feature_extraction.text", KEY)
     name = settings.get("name", "count")
     if not isinstance(name, str) or name not in VECTORIZERS:

@@ -1,8 +1,8 @@
 """Parameters and number of epochs by the error on held-out examples: of folds, or of one random split as in papers.
 
-The best of many settings on a few held-out examples is the best of their noise too. So the settings of the recipe are
-kept unless others are better by one standard error of the mean difference, fold by fold (Breiman et al. 1984, 3.4.3,
-choose by it among trees). On one split there is no standard error: there the lowest error wins.
+The best of many settings on a few held-out examples is also the one that suits their noise best. So the settings of the
+recipe are kept unless others are better by one standard error of the mean difference, fold by fold (Breiman et al.
+1984, 3.4.3, choose among trees by it). On one split there is no standard error: there the lowest error wins.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 class Tuned:
     """The chosen point of a grid, its number of epochs (0 for a baseline), and its mean error on the held-out examples.
 
-    Of folds also what the recipe's own settings had there (``default``), and the standard error of the mean difference
-    between these and the best others.
+    With folds, also the error of the recipe's own settings there (``default``), and the standard error of the mean
+    difference between these and the best others.
     """
 
     point: Settings
@@ -52,16 +52,16 @@ class Tuned:
 
     @staticmethod
     def from_dict(entry: dict[str, Any]) -> Tuned:
-        """What ``as_dict`` was made of."""
+        """The inverse of ``as_dict``."""
         point = dict(entry)
         epochs, error = point.pop("epochs"), point.pop("held_out_error")
         return Tuned(point, epochs, error, point.pop("default_error", None), point.pop("standard_error", None))
 
 
 def points_of(spec: Spec) -> list[Settings]:
-    """The points of the grid of ``spec.recipe.tune``; a learner has no use for a baseline's keys, nor the reverse.
+    """The points of the grid of ``spec.recipe.tune``; learners and baselines ignore each other's keys.
 
-    Of folds the first is {}: the settings of the recipe.
+    With folds the first is {}: the settings of the recipe.
     """
     settings = spec.recipe.tune
     assert settings is not None
@@ -77,7 +77,7 @@ def points_of(spec: Spec) -> list[Settings]:
 def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tuned:
     """The best point of the grid of ``spec`` and its number of epochs, or the recipe's own settings.
 
-    ``noisy`` and ``clean`` are the examples that may train, with their labels as they will be and as they were.
+    ``noisy`` and ``clean`` are the examples that may train, with their labels as training sees them and without noise.
     ``run_all`` maps over the points, in order.
     """
     return best_point(spec, run_all(lambda point: held_out_errors(spec.at(point), noisy, clean), points_of(spec)))
@@ -86,8 +86,8 @@ def tune(spec: Spec, noisy: Labelled, clean: Labelled, run_all: Map = map) -> Tu
 def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     """The point and epoch with the lowest mean error, if it is better than the recipe's settings by a standard error.
 
-    Of equals the first point, then the fewest epochs. ``curves``: of every point of ``points_of``, a line for each
-    division of the examples, the errors after every epoch.
+    Among equals, the first point, then the fewest epochs. ``curves``: for every point of ``points_of``, one line for
+    each division of the examples, with the errors after every epoch.
     """
     settings = spec.recipe.tune
     assert settings is not None
@@ -97,7 +97,7 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
     epoch = int(np.argmin(means[first]))
 
     def chosen(point: int, epoch: int, *more: float) -> Tuned:
-        """So many points and epochs from the first."""
+        """The choice of this point and epoch, counted from the first."""
         epochs = 0 if spec.baseline is not None else epoch + 1
         return Tuned(points_of(spec)[point], epochs, float(means[point][epoch]), *more)
 
@@ -111,7 +111,7 @@ def best_point(spec: Spec, curves: Iterable[list[list[float]]]) -> Tuned:
 
 
 def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[float]]:
-    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; a line for each division."""
+    """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
     settings = spec.recipe.tune
     assert settings is not None
     judged = clean if settings.clean else noisy

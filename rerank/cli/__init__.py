@@ -23,11 +23,11 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command line; whatever goes wrong is one message without a traceback."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are no text; stderr is like this anyway
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with handled():
-            if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly beside the recipe
+            if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe
                 sys.path.append(os.getcwd())
             # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
             from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401
@@ -35,13 +35,13 @@ def main() -> None:
             try:
                 app(standalone_mode=True)
             finally:
-                sys.stdout.flush()  # a full disk is met here, not when Python has gone
+                sys.stdout.flush()  # a full disk shows here, not when Python exits
     except RerankError as error:
         _fail(str(error), error.exit_code)
     except Interrupted as stop:  # before a command has started
         _fail("interrupted", stop.exit_code)
     except BrokenPipeError:
-        # The reader of our output has gone: nothing more to say, and nothing must be flushed at exit.
+        # The reader of our output is gone: there is nothing more to say, and nothing must be flushed at exit.
         _drop_output()
         sys.exit(1)
     except Exception as error:  # before a command has started, or when its output is flushed
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """Where stdout cannot be written, what is left goes nowhere: Python would try again at its end, and complain."""
+    """Discard what is left for a stdout that cannot be written: Python would try again when it exits, and complain."""
     try:
         sys.stdout.flush()
     except OSError:

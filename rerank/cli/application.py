@@ -25,7 +25,7 @@ UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ =
 
 
 class Commands(TyperGroup):
-    """The group of all commands. Whatever ends one is a ``RerankError``: an interrupt too, and what nobody foresaw."""
+    """The group of all commands. Whatever ends one is a ``RerankError``: an interrupt too, and an unforeseen error."""
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
@@ -42,27 +42,27 @@ class Commands(TyperGroup):
 
 
 def _foreseen(error: BaseException) -> bool:
-    """Is ``error`` one that a command ends with: an error of the user's, or stdout that nobody reads any more?"""
+    """Is ``error`` one that a command ends with: an error of the user's, or stdout whose reader is gone?"""
     if isinstance(error, BrokenPipeError) and _unread():
         return True
-    if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has met it
+    if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):  # rich has caught it
         return True
     own = RerankError, UsageError, typer.Exit, typer.Abort
     return isinstance(error, own) and not isinstance(error, UnforeseenError)
 
 
 def _unread() -> bool:
-    """Has the reader of stdout gone?"""
+    """Is the reader of stdout gone?"""
     try:
         pipe = select.poll()
         pipe.register(sys.stdout.fileno(), 0)
         return any(event & select.POLLERR for _, event in pipe.poll(0))
-    except (OSError, ValueError):  # no file at all
+    except (OSError, ValueError):  # not a file at all
         return False
 
 
 def _going_on(ctx: typer.Context) -> str:
-    """How the interrupted command can be gone on with, where it can."""
+    """How the interrupted command can be continued, if it can."""
     words = command_line()
     if ctx.invoked_subcommand in ("run", "train"):
         resumed = words if "--resume" in words else [*words, "--resume"]

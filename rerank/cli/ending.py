@@ -1,4 +1,4 @@
-"""How a command ends that nobody foresaw the end of: one message, and the traceback in a file."""
+"""How a command ends after an unforeseen error: one message, and the traceback in a file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def command_line() -> list[str]:
 
 
 def unforeseen(error: BaseException) -> RunError:
-    """What is said of ``error``: what happened, in which command, over which file, and where its traceback is.
+    """The message about ``error``: what happened, in which command, with which file, and where its traceback is.
 
-    The traceback is added to log.txt of the output directory, or has a file of its own where temporary ones are.
+    The traceback is added to log.txt of the output directory, or written to a temporary file of its own.
     """
     if os.environ.get(DEVELOPER):
         raise error
@@ -41,7 +41,7 @@ def unforeseen(error: BaseException) -> RunError:
 
 
 def _kept(text: bytes) -> str:
-    """Where the traceback is."""
+    """Store the traceback ``text``; returns where it is."""
     try:
         log = None if Command.output is None else Command.output / "log.txt"
         if log is not None and Command.output is not None and has_written(Command.output, log.name):

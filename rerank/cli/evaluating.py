@@ -97,7 +97,7 @@ def evaluate(
         bool, typer.Option("--significance", help="Test every further system against the first.")
     ] = False,
 ) -> None:
-    """Score trees (one bracketed tree a line or spread over lines) or texts (one a line) against references."""
+    """Score trees (one bracketed tree per line or spread over lines) or texts (one per line) against references."""
     if len(files) < 2:
         raise DataError("expected HYP REF [HYP2 ...]: what to evaluate, then its references")
     hypothesis, reference, *further = files
@@ -143,7 +143,7 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
 
 
 def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[str], form: str, sentences: bool) -> Rows:
-    """Print the scores of files of texts, a sentence a line; returns their statistics."""
+    """Print the scores of files of texts, one sentence per line; returns their statistics."""
     golds = list(read_references(references, form))
     texts = [list(read_lines(path)) for path in systems]
     for path, own in zip(systems, texts, strict=True):

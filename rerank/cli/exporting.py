@@ -34,7 +34,7 @@ def export(
     top: Annotated[int | None, typer.Option(min=0, help="Only so many features, the strongest.")] = None,
     sort: Annotated[Order, typer.Option(help="By |weight|, the largest first, or by name.")] = "weight",
 ) -> None:
-    """The weights of a model as text: a name and a weight a line."""
+    """The weights of a model as text: one name and weight per line."""
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses reads no compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
@@ -57,10 +57,10 @@ def import_weights(
     like: Annotated[Path, typer.Option(metavar="MODEL", help="The model with the same features.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new model goes.")],
 ) -> None:
-    """A model with the weights of a text file, and all else from another model.
+    """A model with the weights of a text file, and everything else from another model.
 
     Features that the file does not name weigh 0. Last and average of the new model are the same; it has no votes, and
-    no state to go on training from.
+    no state to continue training from.
     """
     if output.exists():
         raise DataError("exists already; name a new directory", path=str(output))

@@ -46,7 +46,7 @@ def rerank(
         typer.Option(help="The inputs of lists of texts that do not hold theirs, one a line.", show_default=False),
     ] = None,
 ) -> None:
-    """Rerank lists: one line out a list, its best candidate, or with --n-best the first candidates of each list.
+    """Rerank lists: one line per list, its best candidate, or with --n-best the first candidates of each list.
 
     A list without candidates gives an empty line and a warning.
     """
@@ -78,7 +78,7 @@ def rerank(
 
 
 def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
-    """Pass ``lists`` on while counting them, those without candidates or source, and what the model does not know."""
+    """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
     for ranked in lists:
         found["all"] += 1
         found["empty"] += isinstance(ranked, BadList) or not len(ranked.nbest)

@@ -50,7 +50,7 @@ Address = Annotated[
 
 
 def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
-    """The engine of the recipe, with what the command line says; results do not depend on it."""
+    """The engine of the recipe, changed as the command line says; results do not depend on it."""
     settings = recipe.engine
     if name is None and workers is not None and settings.name == "auto":
         name = "processes"
@@ -166,7 +166,7 @@ def evaluate_model(
 
 
 def _of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
-    """``recipe``, if it is one of reranking; a RecipeError where ``command`` has nothing to do for its task."""
+    """``recipe``, if it is one of reranking; a RecipeError if ``command`` has nothing to do for its task."""
     if isinstance(recipe, ListRecipe):
         return recipe
     message = f"`rerank {command}` is not for recipes of the task {recipe.task}; `rerank run` trains and tests"
@@ -204,7 +204,7 @@ def _print_results(recipe: ListRecipe, result: Metrics) -> None:
 
 
 def _reported(key: str, value: float | str) -> str:
-    """A measure as its metric shows it; of what is none, a fraction as a percentage, a count as it is."""
+    """A measure as its metric shows it; other values as percentages if they are fractions, else as they are."""
     if isinstance(value, str):
         return value
     measure = next((measure for measure in MEASURES if measure.key == key), None)

@@ -1,4 +1,4 @@
-"""scikit-learn classifiers over the learners, one a family; needs the extra ``rerank[estimators]``."""
+"""scikit-learn classifiers over the learners, one per family; needs the extra ``rerank[estimators]``."""
 
 try:
     import sklearn  # noqa: F401

@@ -24,7 +24,7 @@ class Ballots:
 
     def add(self, log: UpdateLog, examples: Labelled) -> None:
         """The updates of further passes, made on ``examples``."""
-        arrays, k = log.arrays(), len(examples.classes)  # k candidates an example
+        arrays, k = log.arrays(), len(examples.classes)  # k candidates per example
         used, place = np.unique(arrays["lists"], return_inverse=True)
         kept = sum(part.size for part in self._examples)
         cause, choice = np.divmod(arrays["candidate"], k)

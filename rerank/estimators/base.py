@@ -28,7 +28,7 @@ SHARED = ("epochs", "shuffle", "average", "fit_intercept", "random_state")
 
 @dataclass(eq=False, repr=False)
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """Base of the classifiers: linear, online, one learner each.
+    """Base of the classifiers: linear, online, with one learner each.
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
     first one is empty; with more, every class has a copy of the features (the joint feature map). Values are float32,
@@ -37,13 +37,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     Parameters
     ----------
     epochs: passes over the examples in ``fit``, ≥ 1.
-    shuffle: visit the examples in an order drawn anew for every pass. Then the result does not depend on the order of
-        the rows. Otherwise they are visited as given.
+    shuffle: visit the examples in an order that is drawn again for every pass. Then the result does not depend on the
+        order of the rows. Otherwise they are visited as given.
     average: the predictor. "last": the weights after the last update (trains fastest); "average": the mean of all
-        weights, by the visits that they survived; "vote": all of them vote, with as many votes each (keeps a log of all
+        weights, by the visits that they survived; "vote": all of them vote, each with as many votes (keeps a log of all
         updates).
     fit_intercept: learn a constant, as the weight of a feature that is always 1.
-    random_state: seed of the orders: an int, a numpy RandomState, or None for another one in each call of ``fit``.
+    random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on learning: one pass over a batch. With ``shuffle=False``, batches one by one are one pass over all.
+        """Continue learning: one pass over a batch. With ``shuffle=False``, passes over batches make one pass over all.
 
         Parameters
         ----------
@@ -103,7 +103,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
         Raises
         ------
-        ValueError: as ``fit``; no classes in the first call, other ones in a later call, or a label beyond them.
+        ValueError: as ``fit``; no classes in the first call, different ones in a later call, or a label that is not
+            among them.
         """
         first = not hasattr(self, "classes_")
         if first and classes is None:
@@ -128,7 +129,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: float64 [n] for two classes, above 0 for the second one; else [n, k], the highest one wins.
 
-        With ``average="vote"``: shares of the votes, in two classes the second one's less the first one's.
+        With ``average="vote"``: shares of the votes; for two classes the second one's minus the first one's.
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
@@ -140,13 +141,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return np.asarray(scores[:, 0] if k == 2 else scores)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of every row of ``X`` [n, D]; where classes tie, the first one of them."""
+        """The class of every row of ``X`` [n, D]; where classes tie, the first of them."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def __sklearn_tags__(self) -> Any:
-        """See scikit-learn: sparse input is taken."""
+        """See scikit-learn: sparse input is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -167,7 +168,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return rule(**plain, base=0.0)  # type: ignore[call-arg]
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        """X and y as arrays, after a look at the parameters that all classifiers share."""
+        """X and y as arrays, after a check of the parameters that all classifiers share."""
         if not isinstance(self.epochs, (int, np.integer)) or isinstance(self.epochs, bool) or self.epochs < 1:
             raise ValueError(f"epochs={self.epochs!r}; expected a whole number from 1")
         self._require_switches("shuffle", "fit_intercept")
@@ -198,7 +199,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self.n_iter_ = 0
 
     def _require_same_state(self) -> None:
-        """Refuse parameters that ask for another state than the one that learning would go on from."""
+        """Refuse parameters that need a different state from the one that learning would continue from."""
         if self.average == "average" and self._light:
             raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
         fresh = self._learner().init(self._columns)
@@ -213,7 +214,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             )
 
     def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, epochs: int) -> None:
-        """``epochs`` passes over the examples, and the weights that come of them."""
+        """Make ``epochs`` passes over the examples, and publish the resulting weights."""
         if self.average == "vote" and self._ballots is None:
             raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
         label = np.searchsorted(self.classes_, y)
@@ -223,7 +224,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         corpus = examples.corpus()
         learner, log = self._learner(), UpdateLog() if self.average == "vote" else None
         self._state = learner.adopt(self._state, corpus.candidate_count)
-        for _ in range(epochs):  # an interrupt is raised between two of them
+        for _ in range(epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             learner.epoch(corpus, corpus.lists[:-1] + label, order, self._state, log=log)
             self.n_iter_ += 1
@@ -235,7 +236,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             self._votes = self._ballots.votes(learner)
 
     def _publish(self, learner: Learner) -> None:
-        """The weights as scikit-learn has them."""
+        """Set the weights as scikit-learn has them."""
         with np.errstate(all="ignore"):  # what is not finite is refused below
             w = (learner.last if self.average == "last" else learner.average)(self._state).w
         if not np.isfinite(w).all():
@@ -248,7 +249,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self.intercept_ = w[:, -1].copy() if self._bias else np.zeros(w.shape[0])
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
-        """float64 [n, k]: the share of the votes that every class gets."""
+        """float64 [n, k]: the share of the votes that each class gets."""
         k = self.classes_.size
         examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, bias=self._bias)
         counts = vote(votes, examples.corpus())

@@ -40,7 +40,7 @@ class FTRLClassifier(OnlineClassifier):
     loss: one of rerank.learn.losses.LOSSES.
     alpha, beta: > 0 and ≥ 0; a weight's rate is alpha/(beta + √Σ g²) over its gradients g.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
-    normalized: make the unit of every feature not matter.
+    normalized: make learning independent of the unit of every feature.
     epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
     """
 

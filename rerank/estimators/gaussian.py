@@ -50,7 +50,7 @@ class CWClassifier(OnlineClassifier):
 
 @dataclass(eq=False, repr=False)
 class AROWClassifier(OnlineClassifier):
-    """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that stands noise.
+    """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that tolerates noise.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""In which order a fit visits its examples, and how often: sample weights as repeated visits.
+"""The order in which a fit visits its examples, and how often: sample weights as repeated visits.
 
-An example of weight s is visited ⌈s⌉ times a pass with importance s/⌈s⌉, so a whole weight is the same as so many equal
-rows. Above ``MOST`` it is visited so often, and importance, by which every rule scales its steps, does the rest: nobody
-waits for a million visits.
+An example of weight s is visited ⌈s⌉ times per pass with importance s/⌈s⌉, so a whole weight is the same as so many
+equal rows. Above ``MOST`` it is visited ``MOST`` times, and importance, by which every rule scales its steps, does the
+rest: a million visits would take too long.
 
 In a shuffled fit equal rows are one example, whose weight is the sum of theirs, and examples are sorted by their
 content before the seed shuffles their visits: neither the order of the rows nor their repetition changes the result.
@@ -20,7 +20,7 @@ from rerank.kernels.compile import kernel
 
 LIMIT = 10**8  # visits in a pass
 MOST = 1000  # visits of a row in a pass
-ROUNDING = 1e-9  # sums of weights as near as this to a whole number are meant to be one
+ROUNDING = 1e-9  # sums of weights this close to a whole number are meant to be one
 
 
 class Visits(NamedTuple):
@@ -51,7 +51,7 @@ def hash_examples(
 def mark_new(
     rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, label: np.ndarray, order: np.ndarray, new: np.ndarray
 ) -> None:
-    """new[r] (bool) ← is example order[r] another one than order[r − 1]?"""
+    """new[r] (bool) ← does example order[r] differ from order[r − 1]?"""
     for r in range(order.shape[0]):
         if r == 0:
             new[r] = True
@@ -66,7 +66,7 @@ def mark_new(
 
 
 def visits_of(examples: Labelled, shuffle: bool) -> Visits:
-    """The visits of a pass over ``examples``: as they stand, or (``shuffle``) equal ones joined, sorted by content.
+    """The visits of a pass over ``examples``: as they are, or (``shuffle``) with equal ones joined, sorted by content.
 
     Raises
     ------

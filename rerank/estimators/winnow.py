@@ -22,7 +22,7 @@ class WinnowClassifier(OnlineClassifier):
     eta: > 0; size of the steps.
     mu: > 0; every weight's prior.
     normalized: the parts of all weights keep their sum, 2·mu for every column.
-    margin: update until the margin is 1, with a dual variable an example, instead of on mistakes.
+    margin: update until the margin is 1, with one dual variable per example, instead of on mistakes.
     C: > 0; limit on the dual variables where ``margin`` is set; None for no limit.
     epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
     """

@@ -19,12 +19,12 @@ from rerank.features.rows import ListRows, Piece, kept_entries, make_corpus
 from rerank.features.table import HashedTable, Table, columns_of, hashed_columns
 from rerank.storage.arrays import read_array
 
-RANGE = 1 << 20  # so many counts, about, are added up at once
+RANGE = 1 << 20  # about how many counts are added up at once
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
 
 
 class Range(NamedTuple):
-    """Hashes first..last, of the blocks before ``blocks``."""
+    """Hashes first..last, in blocks 0..blocks - 1."""
 
     first: int
     last: int
@@ -32,7 +32,7 @@ class Range(NamedTuple):
 
 
 def divide_hashes(features: Sequence[int]) -> list[Range]:
-    """All hashes in ranges; ``features``: how many each block has."""
+    """All hashes, divided into ranges; ``features``: how many each block has."""
     number = max(1, -(-sum(features) // RANGE))
     bounds = [(i << 64) // number for i in range(number + 1)]
     return [Range(first, last - 1, len(features)) for first, last in pairwise(bounds)]
@@ -46,7 +46,7 @@ def count_range(spool: Spool, limits: np.ndarray, task: Range) -> Columns:
         a = int(np.searchsorted(hashes, np.uint64(task.first)))
         b = int(np.searchsorted(hashes, np.uint64(task.last), side="right"))
         counts, template = spool.array(block, "counts"), spool.array(block, "template")
-        blocks.append((hashes[a:b].copy(), counts[a:b].copy(), template[a:b].copy()))  # so many cannot stay mapped
+        blocks.append((hashes[a:b].copy(), counts[a:b].copy(), template[a:b].copy()))  # too many to stay mapped
         places.append(a)
     kept, seen = add_counts(blocks, limits)
     kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
@@ -76,7 +76,7 @@ def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str,
 
 @dataclass(frozen=True)
 class Numbering:
-    """Which columns the features of blocks have. ``table``: a file of a FeatureTable's hashes, None for hashed columns;
+    """Which columns the features of blocks have. table: a file with a FeatureTable's hashes, None for hashed columns;
     width, free: how many columns there are, and how many of them are free."""
 
     spool: Spool
@@ -155,7 +155,7 @@ class Written(NamedTuple):
 
 
 class _Pieces:
-    """Sections of blocks, of which one at a time is mapped, as often as one likes."""
+    """Sections of blocks, mapped one at a time; can be iterated over repeatedly."""
 
     def __init__(self, numbering: Numbering, sections: tuple[Section, ...]) -> None:
         self._numbering, self._sections = numbering, sections
@@ -175,7 +175,7 @@ def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray |
     """
     target = Path(shard.target)
     if not target.parent.is_dir():
-        raise RunError("the extraction was stopped")  # by the process that waits for this one
+        raise RunError("the extraction was stopped")  # by the process waiting for this one
     corpus = make_corpus(_Pieces(numbering, shard.sections), numbering.width, about, scale)
     corpus.save(target)
     return Written(corpus.list_count, corpus.candidate_count, corpus.nonzeros)

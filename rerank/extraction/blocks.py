@@ -1,7 +1,7 @@
-"""Lists, block by block: cut by the process that reads them, looked into, measured and counted by the workers.
+"""Lists, block by block: cut by the process that reads them, parsed, measured and counted by the workers.
 
-A worker leaves what it finds in a directory of the spool, without columns: these are known when all blocks are counted.
-Where one block ends and the next begins depends on the lists alone.
+A worker leaves what it finds in a directory of the spool, without columns: these are not known until all blocks are
+counted. Where one block ends and the next begins depends on the lists alone.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Block(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is said about a block beside what is written."""
+    """What is reported about a block in addition to what is written."""
 
     ids: list[str]  # of the usable lists
     met: SkipCount
-    features: int  # how many different ones vary
+    features: int  # how many different features vary
     warnings: list[tuple[int, str]]  # level and message
 
 
@@ -81,7 +81,7 @@ class Texts(NamedTuple):
 
 
 class Shared(NamedTuple):
-    """Of hashed features: the whole hash of the first of every identity, and whether others share the identity."""
+    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
 
     owner: np.ndarray  # uint64 [U]
     shared: np.ndarray  # bool [U]
@@ -106,23 +106,23 @@ class Spool:
         return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
 
     def save(self, number: int, *parts: Any) -> None:
-        """Write the arrays of a block, which are there all at once. They need not outlive the power.
+        """Write the arrays of a block; all of them appear at once. They need not survive a power failure.
 
         Raises
         ------
-        RunError: they cannot be written, or the spool is gone: the process that waits for this one was stopped.
+        RunError: they cannot be written, or the spool is gone: the process that waits for this one has been stopped.
         """
         try:
             temporary = Path(mkdtemp(dir=self.directory))
             for name, array in (item for part in parts for item in part._asdict().items()):
                 np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-            if not self.path(number).exists():  # else a worker that died behind this point has left the same
+            if not self.path(number).exists():  # else a worker that died after this point has left the same
                 temporary.rename(self.path(number))
         except OSError as error:
             raise RunError(f"cannot write {self.path(number)}: {reason(error)}") from error
 
     def note(self, number: int, summary: Summary) -> None:
-        """Write what is said about a block: it is done then.
+        """Write the summary of a block: that marks it as done.
 
         Raises
         ------
@@ -151,8 +151,8 @@ class Spool:
 
 @dataclass(frozen=True)
 class Job:
-    """What all blocks of a split have in common. ``imports`` are further places that users' templates may be in;
-    columns: the score columns that lists are held to."""
+    """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
+    score columns that lists are held to."""
 
     recipe: ListRecipe
     spool: Spool
@@ -161,7 +161,7 @@ class Job:
 
     @staticmethod
     def of(recipe: ListRecipe, directory: Path) -> Job:
-        """The job of extracting a split; blocks go to ``directory``."""
+        """The job of extracting a split; its blocks go to ``directory``."""
         return Job(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 
     def content(self) -> Content[Any]:
@@ -171,7 +171,7 @@ class Job:
 
 
 class _Hold(logging.Filter):
-    """Takes the warnings of a thread out of the log: every block may have the same to say."""
+    """Takes the warnings of a thread out of the log: every block may repeat the same ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,14 +202,14 @@ logging.getLogger("rerank").addFilter(_held)
 def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
     """The lists in blocks.
 
-    An error while they are read ends them and is left in ``failure``: there may be worse in the lists before it.
+    A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
     number, lists, size = 0, list[Raw](), 0
     try:
         for raw in raws:
             nbest = raw.nbest
             if isinstance(nbest, TextList) and nbest.raw is not None:
-                raw = raw._replace(nbest=replace(nbest, raw=None))  # that is for writing the list
+                raw = raw._replace(nbest=replace(nbest, raw=None))  # needed only to write the list
             lists.append(raw)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
@@ -222,7 +222,7 @@ def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
 
 
 def extract_block(job: Job, block: Block) -> Summary:
-    """Look into the lists of a block, measure them, and leave their features in the spool, if they are not there yet.
+    """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def _extract(job: Job, block: Block) -> Summary:
 
 
 class Timed(NamedTuple):
-    """A result, the CPU seconds that it took, and the process."""
+    """A result, the CPU seconds that it took, and the process that made it."""
 
     result: Any
     seconds: float
@@ -272,7 +272,7 @@ class Timed(NamedTuple):
 
 
 def timed(function: Callable[[Any], Any], task: Any) -> Timed:
-    """``function(task)`` on the clock."""
+    """``function(task)``, timed."""
     start = time.thread_time()
     result = function(task)
     return Timed(result, time.thread_time() - start, os.getpid())
@@ -285,7 +285,7 @@ class Clock:
         self._start, self._workers = time.process_time(), 0.0
 
     def take(self, timed: Timed) -> Any:
-        """A result, whose time is counted; that of this process counts anyway."""
+        """A result; its time is counted, except that of this process, which counts anyway."""
         if timed.process != os.getpid():
             self._workers += timed.seconds
         return timed.result

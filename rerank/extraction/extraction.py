@@ -51,14 +51,14 @@ from rerank.storage.strict_json import as_json
 log = logging.getLogger("rerank")
 
 
-LONG = 8  # an extraction that was interrupted after so many blocks takes long, and that is known
+LONG = 8  # if an interrupted extraction has left so many blocks, this one is known to take long
 
 
 @dataclass(frozen=True)
 class Extracted:
     """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took.
 
-    key: the digest of everything that it was made from; empty where it is not of a cache.
+    key: the digest of everything that it was made from; empty where it is not from a cache.
     """
 
     corpus: Lists
@@ -68,8 +68,9 @@ class Extracted:
 
 
 class Extraction:
-    """A split on its way from its files to the shards of a corpus, in an existing directory; ``spool``: another one.
+    """A split on its way from its files to the shards of a corpus, in an existing directory.
 
+    spool: another directory, for the blocks; by default one within, which is removed in the end.
     columns: the score columns that its lists are held to; those of its first list where None.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
@@ -88,7 +89,7 @@ class Extraction:
         self._recipe, self._split, self._engine = recipe, split, engine
         self._directory, self._clock = directory, Clock()
         self._content = content_of(recipe, columns=columns)
-        self._own = directory / "spool" if spool is None else None  # it goes when the shards are there
+        self._own = directory / "spool" if spool is None else None  # removed when the shards are there
         if self._own is not None:
             self._own.mkdir()
         self._job = replace(Job.of(recipe, spool or directory / "spool"), columns=columns)
@@ -97,7 +98,7 @@ class Extraction:
         self._features = list[int]()  # of every block
 
     def read(self) -> None:
-        """Read all lists, look into them, and leave what they hold in the spool.
+        """Read all lists, parse them, and leave what they hold in the spool.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class Extraction:
             raise DataError("no usable list in the file", path=self._recipe.data.files(self._split)["nbest"][0])
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks, once it is known which score columns their lists are held to."""
+        """The blocks, after it is settled which score columns their lists are held to."""
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
@@ -127,7 +128,7 @@ class Extraction:
         return chain(ahead, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
-        """Add up what is said about the blocks; gives the ids of their lists."""
+        """Add up the summaries of the blocks; yields the ids of their lists."""
         warned = set[tuple[int, str]]()
         for found in self._map(partial(extract_block, self._job), blocks):
             self._count.add(found.met)
@@ -140,7 +141,7 @@ class Extraction:
             yield from found.ids
 
     def table(self) -> Table:
-        """The table of the features that the training split keeps, or columns for hashes."""
+        """The table of the features kept from the training split, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
         scores = self._job.columns.as_dict() if self._job.columns is not None else {}
@@ -160,11 +161,11 @@ class Extraction:
         return table
 
     def _check_kept(self, table: Table) -> None:
-        """Refuse a table without features, unless there are no templates to give any.
+        """Refuse a table without features, unless there are no templates that could give any.
 
         Raises
         ------
-        RecipeError: says what was seen, and what can be done.
+        RecipeError: says what was found, and what can be done.
         """
         if table.about["kept"] or not self._content.names:
             return
@@ -182,7 +183,7 @@ class Extraction:
         raise RecipeError(message, key="features")
 
     def shards(self, table: Table, *, scaled: bool) -> tuple[Extracted, Table]:
-        """Write the shards; the table with the scale of its free columns, which it may have (``scaled``) already.
+        """Write the shards; the table with the scale of its free columns, which it may already have (``scaled``).
 
         Raises
         ------
@@ -211,7 +212,7 @@ class Extraction:
         return Extracted(Shards.load(target), self._ids, found), table
 
     def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """``Engine.map`` on the clock."""
+        """``Engine.map``, timed."""
         return map(self._clock.take, self._engine.map(partial(timed, function), tasks))
 
 
@@ -252,7 +253,7 @@ def write_split(
 
 
 def _in_memory(extracted: Extracted) -> Extracted:
-    """A split whose shards may go."""
+    """A split whose shards may be removed."""
     corpus = concatenate([part for _, part in parts(extracted.corpus)])
     return replace(extracted, corpus=corpus)
 
@@ -268,7 +269,7 @@ class CorpusCache:
         self.directory = directory
 
     def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
-        """The training split, its table, and the digest of both; extracted by ``engine`` if it is not here yet."""
+        """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
         key = _digest(recipe, recipe.data.train, None)
         entry = self.directory / key
         if not entry.exists():
@@ -294,7 +295,7 @@ class CorpusCache:
 
 
 def _save(extracted: Extracted, directory: Path) -> None:
-    """Write what is known of a split beside its shards."""
+    """Write what is known of a split next to its shards."""
     (directory / "split.json").write_text(as_json({"ids": extracted.ids, "about": extracted.about}))
     seal(directory)
 
@@ -309,7 +310,7 @@ def _load(entry: Path) -> Extracted:
             raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
     except (*DAMAGE, RerankError) as error:
         raise _damaged(entry, error) from None
-    part_of(found.corpus, 0)  # the others are looked at when they are needed
+    part_of(found.corpus, 0)  # the others are checked when they are needed
     return found
 
 

@@ -50,15 +50,15 @@ class DualRule(NamedTuple):
     base_rate: float
 
 
-State = Any  # a NamedTuple of arrays, one type a learner
+State = Any  # a NamedTuple of arrays, one type per learner
 
 
 class Learner(ABC):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
-    ``init`` makes a state, ``epoch`` is the only thing that changes one, by ``begin``, ``walk`` and ``finish``, which
-    are what an update rule brings. At the end of an epoch nothing lazy is left
-    in a state, so a state that is saved and loaded goes on exactly as one that stayed.
+    ``init`` makes a state, and only ``epoch`` changes one, through ``begin``, ``walk`` and ``finish``, which every
+    update rule provides. At the end of an epoch nothing lazy is left in a state, so a state that was saved and loaded
+    continues exactly like one that stayed in memory.
     """
 
     name: ClassVar[str]
@@ -68,30 +68,31 @@ class Learner(ABC):
     def init(self, columns: int, candidates: int = 0) -> State:
         """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.
 
-        Only learners with a variable a candidate use N.
+        Only learners with one variable per candidate use N.
 
         Raises
         ------
-        RecipeError: the learner keeps more than it can for so many columns.
+        RecipeError: the learner cannot keep a state for so many columns.
         """
 
     def adopt(self, state: State, candidates: int) -> State:  # noqa: ARG002
-        """``state`` made fit for another corpus of so many candidates over the same columns."""
+        """``state`` adapted to another corpus, of so many candidates over the same columns."""
         return state
 
     def share(self, state: State, first: int, last: int) -> State:  # noqa: ARG002
-        """What of ``state`` an epoch over the candidates first..last - 1 changes: views, so that it changes here."""
+        """What an epoch over the candidates first..last - 1 changes of ``state``: views, so ``state`` itself
+        changes."""
         return state
 
     def light(self, state: State) -> State:
-        """A fresh ``state`` without its average, for those who only want the last predictor: it trains faster.
+        """A fresh ``state`` without its average, for callers that only want the last predictor: it trains faster.
 
         Learners whose average costs next to nothing keep it.
         """
         return state
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:  # noqa: ARG002
-        """What an epoch keeps beside the state, to be lazy with; None by default."""
+        """What an epoch keeps in addition to the state for its lazy sums; None by default."""
         return None
 
     @abstractmethod
@@ -144,8 +145,8 @@ class Learner(ABC):
         """Pass over the lists ``order`` (int64) once and update ``state``.
 
         oracle: int64 [L]; any_ties: every candidate with the oracle's gain counts as correct; log: where updates go;
-        points: into how many parts the statistics are divided, one entry of the result each; pairs: which candidates
-        are compared (``PairSource.rule``), the oracle and its rival by default.
+        points: how many parts the statistics are divided into, with one entry of the result for each; pairs: which
+        candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
         data, space = view(corpus, oracle, pairs), scratch(corpus, self.loss_id)
         lazy = self.begin(corpus, order, state)
@@ -184,7 +185,7 @@ learners: Registry[type[Learner]] = Registry("learner", Learner)
 
 
 def require(name: str, value: float, *, low: float, strict: bool = False) -> None:
-    """Refuse a parameter that is no finite number from (or, where ``strict``, above) ``low``.
+    """Refuse a parameter that is not a finite number from (or, where ``strict``, above) ``low``.
 
     Raises
     ------
@@ -198,7 +199,7 @@ def require(name: str, value: float, *, low: float, strict: bool = False) -> Non
 
 
 def require_count(name: str, value: int, *, low: int = 1, high: int = 2**31 - 1) -> None:
-    """Refuse a parameter that is no whole number from ``low`` to ``high``.
+    """Refuse a parameter that is not a whole number from ``low`` to ``high``.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """How much the base score weighs: little while a learner trains, and what is best on held-out lists afterwards.
 
-A predictor scores γ·b(y) + w·φ(y). What w is worth beside b depends on the learner, its step and the number of lists,
-so that no number suits all. With ``base: auto`` a learner trains with START/σ, σ the standard deviation of base scores
-from their lists' means (what dense columns are divided by too), and γ ≥ 0 is searched for on held-out lists after every
-epoch: exactly, since the metric is constant in γ but where some list's best candidate changes (Och 2003, section 4).
+A predictor scores γ·b(y) + w·φ(y). What w is worth compared with b depends on the learner, its step and the number of
+lists, so no single number suits all. With ``base: auto`` a learner trains with START/σ, σ being the standard deviation
+of base scores from their lists' means (dense columns are divided by theirs too), and γ ≥ 0 is searched for on held-out
+lists after every epoch: exactly, since the metric is constant in γ except where some list's best candidate changes (Och
+2003, section 4).
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ AUTO = "auto"
 # The weight in training, in standard deviations. Chosen on the last 1,500 of GUM's training lists, with 700 and 8,007
 # lists to train on and twelve settings of nine learners: from 0 to 0.03 means are the same, from 0.1 on they fall.
 START = 0.01
-NARROW = 1e-6  # of γ: shorter intervals are no place to be in. Windows over neighbours brought nothing on those lists.
+NARROW = 1e-6  # of γ: shorter intervals are not chosen. Windows over neighbours brought nothing on those lists.
 LARGEST = 1e300  # of γ
-ROUNDING = 1e-12  # of a score: so near to the best is equally good
+ROUNDING = 1e-12  # of a score: scores this near to the best count as equally good
 
 
 def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: float = 1.0) -> Learner:
@@ -39,7 +40,7 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
 
     Raises
     ------
-    RecipeError: see ``build``; ``key`` is where the settings stand.
+    RecipeError: see ``build``; ``key`` is where the settings are.
     """
     found = settings.get("base")
     if isinstance(found, str) and found != AUTO:
@@ -52,7 +53,7 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
 
 @kernel
 def add_base_squares(lists: np.ndarray, base: np.ndarray, total: float) -> float:
-    """``total`` and (b(y) − mean of its list)² of all candidates, one after the other."""
+    """``total`` plus (b(y) − mean of its list)² of all candidates, added one after the other."""
     for i in range(lists.shape[0] - 1):
         first, last = lists[i], lists[i + 1]
         mean = 0.0
@@ -74,9 +75,9 @@ def start_weight(lists: Lists) -> float:
 
 
 def best_weight(line: Line, sign: float = 1.0) -> float | None:
-    """The γ > 0 in the middle of a line's best interval, of equally good ones the widest; None where γ changes nothing.
+    """The γ > 0 in the middle of a line's best interval (the widest of equally good ones); None if γ changes nothing.
 
-    ``sign``: by what scores are multiplied so that higher is better. The last interval, in which the base score alone
+    ``sign``: what scores are multiplied by so that higher is better. The last interval, in which the base score alone
     decides, counts as long as twice its beginning.
     """
     first, last = np.searchsorted(line.edges, 0.0, side="right"), np.searchsorted(line.edges, LARGEST)
@@ -92,14 +93,14 @@ def best_weight(line: Line, sign: float = 1.0) -> float | None:
 
 @dataclass(frozen=True)
 class BaseSearch:
-    """The search for γ on held-out lists ``dev``. Scores are such that higher is better, whatever the metric."""
+    """The search for γ on held-out lists ``dev``. Higher scores are better, whatever the metric."""
 
     dev: Lists
     metric: Metric
 
     @property
     def sign(self) -> float:
-        """By what the metric is multiplied so that higher is better."""
+        """What the metric is multiplied by so that higher is better."""
         return -1.0 if self.metric.lower_is_better else 1.0
 
     @cached_property
@@ -116,7 +117,7 @@ class BaseSearch:
         return Weights(weights.w, gamma), self._score(chosen)
 
     def line(self, learned: list[np.ndarray]) -> Line:
-        """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s, a part (float64 [N]) each.
+        """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s, one array (float64 [N]) per part.
 
         Only candidates that are best for some γ are gathered from the parts.
         """

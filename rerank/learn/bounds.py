@@ -1,4 +1,4 @@
-"""Mistake bounds as a diagnostic: what the theorems say of a run's first pass, beside what happened.
+"""Mistake bounds as a diagnostic: what the theorems say about a run's first pass, next to what happened.
 
 For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an update, M of them):
 
@@ -12,8 +12,8 @@ For any u, over the updates of the first pass (z = φ(y*) − φ(y') of an updat
   alike and changes no mistake, unless there is a learned base score or a free column, which it leaves alone); (R/γ)²
   for the perceptron.
 
-u is the average that training returned. With a learned weight of the base score, u and z hold its coordinate too; a
-base score that weighs something from the start (w_1 ≠ 0) is no part of these theorems, which ``fixed_base`` says.
+u is the average that training returned. With a learned weight of the base score, u and z hold its coordinate too; these
+theorems do not cover a base score with a weight from the start (w_1 ≠ 0), which ``fixed_base`` reports.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def update_margins(
 
 @kernel
 def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: np.ndarray) -> float:
-    """Σ Ψ over |w_j| under the predictors from since[j] up to k, all made from the s_j of now; 0 where none is left."""
+    """Σ Ψ over |w_j| under the predictors from since[j] up to k, all made from the current s_j; 0 for none."""
     size, a, b = abs(s[j]), since[j], k
     if b * rule.l1 >= size > 0.0:
         b = math.ceil(size / rule.l1) - 1
@@ -81,10 +81,10 @@ def add_regularisers(
     free: int,
     total: float,
 ) -> float:
-    """``total`` and what columns weighed until these updates touched them (lazily, as the average).
+    """``total`` plus what columns weighed until these updates touched them (lazily, like the average).
 
-    ``before``: so many updates come before these; ``s`` (float64 [D]) and ``since`` (int64 [D]) are 0 before the first
-    and kept from call to call; ``sums``: see ``prefix_sums``; ``free``: so many columns, the first ones, are no part
+    ``before``: how many updates come before these; ``s`` (float64 [D]) and ``since`` (int64 [D]) are 0 before the first
+    and kept from call to call; ``sums``: see ``prefix_sums``; ``free``: how many columns, the first ones, are not part
     of Ψ.
     """
     for k in range(before, before + first.shape[0] - 1):
@@ -123,7 +123,7 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
 
     Parameters
     ----------
-    log: the updates of one pass that updated on mistakes only, one oracle and one rival each.
+    log: the updates of one pass that updated on mistakes only, each with one oracle and one rival.
     rule: of the learner; eta = 0 for the perceptron.
     u: the comparison vector.
     hinge: whether the loss was the hinge loss, to which the theorem of voted RDA applies as it stands.

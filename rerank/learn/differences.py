@@ -15,7 +15,7 @@ from rerank.learn.workspace import Lists, Scratch
 
 
 class Differences(NamedTuple):
-    """The subgradients of M updates, weighted as their lists."""
+    """The subgradients of M updates, each with the weight of its list."""
 
     first: np.ndarray  # int64 [M + 1]: entries of update k are first[k]..first[k + 1]
     columns: np.ndarray  # int32 [entries]

@@ -13,7 +13,7 @@ from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, Lists, Scra
 
 @kernel
 def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
-    """Bring the next lists of ``order`` near while list ``at`` is worked on: offsets first, then nonzeros."""
+    """Prefetch the next lists of ``order`` while list ``at`` is worked on: offsets first, then nonzeros."""
     n = order.shape[0]
     if at + 12 < n:
         prefetch(data.lists, order[at + 12])  # and its oracle
@@ -27,7 +27,7 @@ def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
     if at + 4 < n:
         i = order[at + 4]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
-        end = min(end, begin + 256)  # the processor itself goes on from there
+        end = min(end, begin + 256)  # the processor itself prefetches the rest
         for p in range(begin, end, 16):
             prefetch(data.columns, p)
         if data.values.strides[0] != 0:
@@ -37,7 +37,7 @@ def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
 
 @kernel
 def look_up(data: Lists, order: np.ndarray, at: int, w: np.ndarray) -> None:
-    """Bring the weights of the next list near, up to 256 of them, while there is still work to do on list ``at``."""
+    """Prefetch the weights of the next list, up to 256 of them, while there is still work to do on list ``at``."""
     if at + 1 < order.shape[0]:
         i = order[at + 1]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
@@ -60,7 +60,7 @@ def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bo
 
     Returns the number of candidates in the subgradient (``t.who``, with coefficients ``t.a``), 0 where nothing is to be
     updated: without a mistake, or with ``always`` without a loss. The cost-augmented rival of an oracle has the highest
-    score − tilt·gain; a mistake is a matter of scores alone.
+    score − tilt·gain; mistakes are judged by scores alone.
     """
     first, last, oracle, tilt = data.lists[i], data.lists[i + 1], data.oracle[i], data.pairs.tilt
     tally[LISTS] += 1
@@ -88,7 +88,7 @@ def copy_row(data: Lists, y: int, a: float, column: np.ndarray, value: np.ndarra
     begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
     for r in range(count):
         column[r] = data.columns[begin + r]
-    if data.values.strides[0] == 0 and count > 0:  # one number for all: this loop needs no look at memory
+    if data.values.strides[0] == 0 and count > 0:  # one number for all: this loop reads no memory
         constant = a * data.values[begin]
         zeros = size if constant == 0.0 else 0
         for r in range(count):
@@ -195,7 +195,7 @@ def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> 
 
 @kernel
 def duel(data: Lists, i: int, any_ties: bool) -> bool:
-    """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z tells all."""
+    """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z is enough."""
     first = data.lists[i]
     if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
         return False
@@ -236,7 +236,7 @@ def squared_norm(t: Scratch, count: int) -> float:
 
 @kernel
 def sum_of(x: np.ndarray, count: int) -> float:
-    """Σ x of the first ``count`` numbers, in four sums that the processor makes at once."""
+    """Σ x of the first ``count`` numbers, in four sums that the processor computes at once."""
     one = two = three = four = 0.0
     end = np.uint64(count)
     quarters = end - end % np.uint64(4)
@@ -254,7 +254,7 @@ def sum_of(x: np.ndarray, count: int) -> float:
 def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
     """‖z‖² of the vector in ``t.value`` and, for the base score, ``g_base``; z = φ(y*) − φ(y') for pairwise losses.
 
-    Their coefficient is divided out of every entry: its square may be 0.
+    Their coefficient is divided out of every entry, since its square may be 0.
     """
     size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
     if size in (1.0, -1.0):

@@ -52,7 +52,7 @@ class UpdateLog:
         self._before = (0, 0)
 
     def count_from(self, lists: int, candidates: int) -> None:
-        """The updates to come are of a part of a corpus, with so many lists and candidates of others before it."""
+        """The updates that follow belong to a part of a corpus that has so many lists and candidates before it."""
         self._before = lists, candidates
 
     def add_room(self, room: LogRoom, alive: int) -> None:
@@ -69,7 +69,7 @@ class UpdateLog:
         return sum(part[0].size for part in self._parts)
 
     def marks(self) -> tuple[int, int]:
-        """Where the log stands; see ``cut``."""
+        """The end of the log so far; see ``cut``."""
         return self.updates, self._alive
 
     def cut(self, marks: tuple[int, int]) -> UpdateLog:

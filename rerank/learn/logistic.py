@@ -1,13 +1,14 @@
 """Conditional logistic regression over lists of few dense features, to the optimum.
 
 The probability that candidate y of list i is the right one is p_i(y) = e^{w·x_y} / Σ e^{w·x} (McFadden 1974, the
-conditional logit; of N-best parses Johnson et al. 1999). Where several candidates are equally good, any of them is
+conditional logit; for N-best parses Johnson et al. 1999). Where several candidates are equally good, any of them is
 right, as in Riezler et al. 2000 and Charniak & Johnson 2005:
 
     L(w) = −Σ_i log Σ_{y best} p_i(y) + (l2/2)·‖w‖²
 
-This is not convex where a list has several best candidates, but begun at w = 0 it has given no less than the pointwise
-regression of every candidate's rightness on all data that were tried, and more where lists differ in level.
+This is not convex where a list has several best candidates. Started at w = 0, it has nevertheless done at least as well
+as the pointwise regression of every candidate's rightness on all data that were tried, and better where lists differ in
+level.
 """
 
 from __future__ import annotations
@@ -84,8 +85,8 @@ def center(lists: np.ndarray, x: np.ndarray) -> None:
 def fit_logistic(lists: np.ndarray, x: np.ndarray, gain: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """float64 [F]: the weights w of x (float64 [N, F], centred and scaled here) that minimise L(w), by L-BFGS.
 
-    They are those of the values as they came: features are divided by their standard deviation within lists while the
-    penalty looks at them. A feature that is the same throughout every list weighs 0.
+    They apply to the values as they came; only the penalty is on features divided by their standard deviation within
+    lists. A feature that is the same throughout every list weighs 0.
     """
     center(lists, x)
     deviation = np.sqrt(np.mean(x**2, axis=0)) if x.shape[0] else np.zeros(x.shape[1])

@@ -26,7 +26,7 @@ LARGEST = 30.0  # the exponential loss is linear for margins below −LARGEST: i
 def rivals(
     first: int, last: int, scores: np.ndarray, gain: np.ndarray, oracle: int, any_ties: bool, tilt: float
 ) -> tuple[int, int]:
-    """(y*, y'): the oracle, and the candidate that is none with the highest score − tilt·gain; -1 where there is none.
+    """(y*, y'): the oracle, and the candidate with the highest score − tilt·gain that is not one; -1 if there is none.
 
     With ``any_ties`` every candidate with the oracle's gain is an oracle, and the best-scoring of them plays y*.
     ``scores`` counts from ``first``; among equals the first candidate is taken.
@@ -89,7 +89,7 @@ def coefficients(
         if loss == LOG:
             a[star - first] -= 1.0
             return log_z - scores[star - first], n
-        expected = min(max(expected, low), high)  # rounding aside, so that gains that are all alike teach nothing
+        expected = min(max(expected, low), high)  # undoes rounding: gains that are all alike teach nothing
         for y in range(n):
             a[y] *= expected - gain[first + y]
         return -expected, n

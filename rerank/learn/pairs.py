@@ -1,13 +1,13 @@
 """Pair sources: which two candidates (y*, y') of a list a learner compares.
 
-* ``oracle``: y* is the oracle, y' the best-scoring candidate that is none (Collins 2002).
+* ``oracle``: y* is the oracle, y' the best-scoring candidate that is not (Collins 2002).
 * ``hope-fear``: y* = argmax score + tilt·gain, good and within reach, and y' = argmax score − tilt·gain, bad and
-  tempting (Chiang 2012, section 3; Cherry & Foster 2012, section 2.4). Where y' is y* there is nothing to learn. The
-  oracle is the first choice for y* among equals, and y* is for y'.
+  tempting (Chiang 2012, section 3; Cherry & Foster 2012, section 2.4). Where y' is y* there is nothing to learn. Among
+  equals, y* is the oracle if that is one of them, and y' likewise is y*.
 * ``sampled``: of ``draws`` random pairs, those whose gains differ by more than ``threshold``, the largest difference
   first (Hopkins & May 2011, Fig. 4); y* is the better of the two. Draws depend on seed, epoch and list alone.
 
-Losses of whole lists look at no pair: ``bayes`` knows gains only, and ``log`` takes the hope for its oracle where the
+Losses of whole lists compare no pairs: ``bayes`` uses gains only, and ``log`` takes the hope as its oracle where the
 source is ``hope-fear``, and the oracle itself otherwise.
 """
 
@@ -35,8 +35,8 @@ class PairSource:
     Parameters
     ----------
     name: "oracle", "hope-fear" or "sampled".
-    tilt: > 0; how much a gain of 1 counts beside scores: in hope and fear, and in what the loss ``cost`` asks for, a
-        margin of tilt·(gain(y*) − gain(y')).
+    tilt: > 0; how much a gain of 1 counts compared with scores: in hope and fear, and in the margin that the loss
+        ``cost`` asks for, tilt·(gain(y*) − gain(y')).
     draws: ≥ 1; how many pairs of a list are drawn (``sampled``).
     threshold: ≥ 0; pairs whose gains differ by no more than this are left out (``sampled``).
     """
@@ -157,7 +157,7 @@ def confront(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> tuple[i
 def confront_next(data: Lists, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int) -> tuple[int, int]:
     """The pair of list i that comes after (``star``, ``rival``), y' = -1 where there is none.
 
-    The rival of an oracle, and a fear, leave ``scores``; fears come in turn while they are above the hope.
+    The rival, or fear, is struck out of ``scores``; further fears follow while one is above the hope.
     """
     first, last = data.lists[i], data.lists[i + 1]
     if data.pairs.source == SAMPLED:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rerank.learn.base import Learner
 
-PREDICTORS = 4 * 8  # bytes a column: last and average, of the epoch under way and of the best one
-SCRATCH = 2 * 8  # a column's part of the sum of an update, and its mark
+PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
+SCRATCH = 2 * 8  # bytes per column: its part of the sum of an update, and its mark
 FEW = 1024  # columns of the states that are measured
 
 

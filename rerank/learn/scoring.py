@@ -8,7 +8,7 @@ from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Weights
 
-# Numbers and loops of an unsigned type spare the hottest loops a look for negative indices.
+# Numbers and loops of an unsigned type spare the hottest loops a check for negative indices.
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 

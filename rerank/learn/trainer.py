@@ -1,4 +1,4 @@
-"""Epochs in a seeded order, a look at dev after each, and the best of them."""
+"""Epochs in a seeded order, an evaluation on dev after each, and the best of them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Weigh = Callable[[Weights], tuple[Weights, float]]
 class Training:
     """What training gives: the best epoch by dev score (the last one where there is no dev).
 
-    weights: by predictor ("last", "average"); state: the learner's, to go on from; log: the updates up to the best
-    epoch, if they were kept; epoch: the number of epochs behind the weights; history: a line an epoch;
+    weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
+    epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch;
     samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector; skipped:
     updates that were left out because numbers became too small for them.
     """
@@ -61,12 +61,12 @@ class Training:
 
 
 def copy_state(state: State) -> State:
-    """A state of its own arrays."""
+    """A copy of a state, with arrays of its own."""
     return type(state)(*(np.array(array) for array in state))
 
 
 def epoch_order(lists: int, seed: int, epoch: int, shuffle: bool, part: int = 0) -> np.ndarray:
-    """int64 [lists]: the order of an epoch over a part, from these numbers alone, so that going on needs no others."""
+    """int64 [lists]: the order of an epoch over a part, from these numbers alone: continuing needs no others."""
     return np.random.default_rng([seed, epoch, part]).permutation(lists) if shuffle else np.arange(lists)
 
 
@@ -101,15 +101,15 @@ def train(
 
     Parameters
     ----------
-    oracle: int64 [L], absolute candidates; any_ties: its equals in gain count as correct too.
+    oracle: int64 [L], absolute candidates; any_ties: candidates with the same gain count as correct too.
     pairs: which candidates of a list are compared.
-    evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of ``predictor``.
-    weigh: in place of ``evaluate_dev``, from a predictor to the one that is kept (``BaseSearch``), and its score.
+    evaluate_train, evaluate_dev: from a predictor to a score, higher is better; of the one named ``predictor``.
+    weigh: used in place of ``evaluate_dev``: from a predictor to the one that is kept (``BaseSearch``), and its score.
     patience: stop after so many epochs without a better dev score.
-    warm: a state to go on from (of another corpus: one that was adopted), and how many epochs it has seen.
+    warm: a state to continue from (if of another corpus, one that was adopted), and how many epochs it has seen.
     keep_log: log the updates, of all epochs (for voting) or of so many, the first ones (for bounds).
-    on_epoch: called with the history line of every epoch that is trained here (not with those behind a checkpoint).
-    checkpoint: where to leave how far training has come, and what to go on from; the result is the same.
+    on_epoch: called with the history line of every epoch that is trained here (not with those before a checkpoint).
+    checkpoint: where progress is saved, and where training continues from; the result is the same.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def train(
 
 
 def pause(course: Course, checkpoint: Checkpoint | None) -> None:
-    """A place where training can be left: write a checkpoint if it is time, or if a signal has come, and heed that."""
+    """A point where training can stop: write a checkpoint if one is due or a signal has come, and obey the signal."""
     if checkpoint is not None and (checkpoint.due() or requested()):
         checkpoint.save(*course.saved())
     check()
@@ -175,7 +175,7 @@ def visit(
 
 @dataclass(frozen=True)
 class Look:
-    """What is looked at after an epoch: see ``train``."""
+    """What is evaluated after an epoch: see ``train``."""
 
     predictor: str
     evaluate_train: Evaluate | None
@@ -186,7 +186,7 @@ class Look:
 
 @dataclass
 class Course:
-    """Where a training stands: all that going on depends on.
+    """How far a training has come: everything that continuing depends on.
 
     epoch: how many are finished; logged: how many of them log their updates; visited, stats, seconds, nonzeros: of the
     epoch that is under way.
@@ -206,7 +206,7 @@ class Course:
 
     @staticmethod
     def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> Course:
-        """Before the first epoch, of which ``logged`` log their updates; ``warm``: see ``train``."""
+        """Before the first epoch; the first ``logged`` epochs log their updates; ``warm``: see ``train``."""
         if warm is not None:
             state, done = copy_state(warm[0]), warm[1]
         else:
@@ -215,7 +215,7 @@ class Course:
 
     @property
     def learner(self) -> Learner:
-        """Who is trained."""
+        """The learner that is trained."""
         return self.training.learner
 
     def stopped(self, patience: int | None) -> bool:
@@ -298,7 +298,7 @@ class Course:
 
 
 def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, Weights]) -> None:
-    """Refuse to go on from numbers that are none.
+    """Refuse to continue from numbers that are not finite.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class PairRule(NamedTuple):
     """A pair source for kernels; see ``pairs``.
 
     ``others`` is empty for the oracle's pairs and holds a number for all others. Its length is part of its type, so
-    kernels compile apart for both: the usual ones are not slowed down by code that they never run.
+    kernels are compiled separately for the two: the usual ones are not slowed down by code that they never run.
     """
 
     others: tuple[int, ...]
@@ -53,14 +53,14 @@ class Lists(NamedTuple):
 
     lists: np.ndarray
     rows: np.ndarray
-    columns: np.ndarray  # as uint32: numba need not look for negative ones
+    columns: np.ndarray  # as uint32: numba need not check for negative ones
     values: np.ndarray
     base: np.ndarray
     gain: np.ndarray
     weight: np.ndarray
     oracle: np.ndarray  # int64 [L], -1 for empty lists
     pairs: PairRule
-    free: int  # so many columns, the first ones, have no penalty
+    free: int  # how many columns, the first ones, have no penalty
 
 
 class Scratch(NamedTuple):
@@ -71,7 +71,7 @@ class Scratch(NamedTuple):
     a: np.ndarray  # float64 [M]: and their coefficients
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
-    extra: np.ndarray  # float64 [T]: what a learner wants beside them
+    extra: np.ndarray  # float64 [T]: what else a learner needs per column
     g: np.ndarray  # float64 [D], or [0] where no subgradient has more than two candidates
     seen: np.ndarray  # int64 [D] or [0]: -1 at first
     stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
@@ -80,7 +80,7 @@ class Scratch(NamedTuple):
 def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> Lists:
     """The corpus for kernels.
 
-    Offsets and oracles lie side by side, so that a list visited at random costs one look at memory for both; all
+    Offsets and oracles lie side by side, so that a list visited at random costs one memory access for both; all
     arrays are frozen, so that no kernel compiles twice.
     """
     sides = np.empty((corpus.list_count + 1, 2), np.int64)

@@ -1,6 +1,6 @@
-"""What the dense columns reach alone: a logistic regression on them and the base score, a line of every results table.
+"""What the dense columns achieve alone: a logistic regression on them and the base score, in every results table.
 
-Sparse features cost time, memory and care; a run that is no better than this line has gained nothing by them.
+Sparse features cost time, memory and care; a run that is no better than this line has gained nothing from them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from rerank.learn.logistic import fit_logistic
 from rerank.models.unscaled import raw_weights
 
 log = logging.getLogger("rerank")
-NAME = "logistic"  # of its choices among those of the predictors
-LARGEST = 1 << 30  # bytes of dense values; of more lists every second, third, ... is taken
+NAME = "logistic"  # of its choices, among those of the predictors
+LARGEST = 1 << 30  # bytes of dense values; where lists have more, only every second, third, ... is taken
 
 
 class DenseLine(NamedTuple):
-    """The regression: weights over a recipe's columns, and what metrics.json says of it."""
+    """The regression: weights over a recipe's columns, and what metrics.json says about it."""
 
     weights: Weights
     about: dict[str, Any]
 
 
 def dense_line(corpus: Lists, table: Table) -> DenseLine | None:
-    """Fit the regression on the training lists ``corpus``; None where there are no dense columns beside the base score.
+    """Fit the regression on the training lists ``corpus``; None if there are no dense columns besides the base score.
 
     Its values are held in memory, LARGEST bytes at most.
     """

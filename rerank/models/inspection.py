@@ -45,7 +45,7 @@ def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:
 
 
 def ablate(model: Model, predictor: str, corpus: Lists, metric: Metric) -> tuple[float, dict[str, float]]:
-    """(score of the model on ``corpus``, score without each template): its weights are set to zero, nothing is
+    """(score of the model on ``corpus``, score without each template): its weights are set to zero, and nothing is
     trained again. The dense columns of ``corpus`` are standardised."""
     weights = standard_weights(model.weights[predictor], model.table)
 
@@ -68,7 +68,7 @@ def find_features(model: Model, predictor: str, pattern: str) -> list[tuple[str,
 
 
 def provenance_rows(model: Model) -> list[tuple[str, str]]:
-    """Where a model comes from, as names and values to be shown; what is not known is left out."""
+    """Where a model comes from, as names and values to show; what is not known is left out."""
     about = Provenance.model_validate(model.about)
     dev, source = about.dev, about.imported
     known = {

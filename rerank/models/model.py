@@ -2,8 +2,8 @@
 
 Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``
 (and ``mert.npy`` where the model was tuned),
-``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to go on training) and
-``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
+``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to continue training)
+and ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
 docs/models.md describes the format for other programs.
 """
 
@@ -71,11 +71,11 @@ class Model:
     votes: dict[str, np.ndarray] = field(default_factory=dict)
 
     def weights_of(self, predictor: str) -> Weights:
-        """The weights of a predictor that has some.
+        """The weights of a predictor.
 
         Raises
         ------
-        ModelError: the model has none of it; says which it has.
+        ModelError: the model has none for it; says which it has.
         """
         if predictor not in self.weights:
             raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
@@ -115,7 +115,7 @@ class Model:
         Raises
         ------
         ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
-            settings that are no recipe, another format version.
+            settings that are not a recipe, another format version.
         """
         source = Path(directory)
         try:
@@ -179,7 +179,7 @@ def _read_header(source: Path) -> dict[str, Any]:
 
 
 def _check_files(source: Path, digests: dict[str, str]) -> None:
-    """Hold that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
+    """Check that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
     present = {entry.name: entry for entry in os.scandir(source) if not entry.name.startswith(".")}
     for name in sorted(present.keys() - digests.keys() - {HEADER}):
         raise ModelError(f"{name} is no part of this model; remove it", path=str(source))
@@ -192,9 +192,9 @@ def _check_files(source: Path, digests: dict[str, str]) -> None:
 
 
 def _check_settings(model: Model) -> None:
-    """Hold that the settings are a recipe, and the state one of its learner.
+    """Check that the settings are a recipe, and the state one of its learner.
 
-    Only learners of this program are looked at: one of the user's own would be imported.
+    Only learners of this program are checked: one of the user's own would have to be imported.
     """
     if model.settings:
         try:
@@ -224,7 +224,7 @@ def _check_settings(model: Model) -> None:
         raise ValueError(f"its learner cannot be made: {error}") from None
     if set(fresh._fields) != set(model.state):
         raise ValueError(f"its state has {', '.join(sorted(model.state))}; expected {', '.join(sorted(fresh._fields))}")
-    state = learner.adopt(type(fresh)(**model.state), 0)  # without variables a candidate, of which there are any number
+    state = learner.adopt(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
     for name, own, other in zip(fresh._fields, state, fresh, strict=True):
         if own.shape != other.shape or own.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
@@ -233,7 +233,7 @@ def _check_settings(model: Model) -> None:
 
 
 def _check_counts(model: Model) -> None:
-    """Hold that counters count: kernels find their places in prefix sums with them."""
+    """Check that counters are valid: kernels find their places in prefix sums with them."""
     for name, array in model.state.items():
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
             raise ValueError(f"state_{name}.npy holds counts that are none")
@@ -243,7 +243,7 @@ def _check_counts(model: Model) -> None:
 
 
 def model_files(directory: Path | str) -> list[Path]:
-    """What is in the directory of a model, or of what is taken for one."""
+    """What is in the directory of a model, or in what is taken for one."""
     return list(Path(directory).iterdir()) if Path(directory).is_dir() else []
 
 
@@ -263,7 +263,7 @@ def recipe_of(model: Model) -> ListRecipe:
 
     Raises
     ------
-    ModelError: it was trained on something else than lists.
+    ModelError: it was trained on something other than lists.
     """
     task = model.settings.get("task")
     if task in METRICS:

@@ -1,14 +1,14 @@
-"""Weights for Moses: the file of sparse weights that its option ``weight-file`` reads, ``name weight`` a line.
+"""Weights for Moses: the file of sparse weights that its option ``weight-file`` reads, one ``name weight`` per line.
 
-Moses takes lines that begin with "#" for comments, and cuts at white space (``FVector::load`` in FeatureVector.cpp). A
-sparse feature is called by the name of its feature function, "_", and what the function makes of it:
+Moses takes lines that begin with "#" for comments, and splits at white space (``FVector::load`` in FeatureVector.cpp).
+A sparse feature is called by the name of its feature function, "_", and what the function makes of it:
 
     Given|NAME                NAME: it came out of Moses, with its name
     PhrasePair|a b → c        pp_a,b~c      PhrasePairFeature name=pp
     WordPair|a → b            WT_a~b        WordTranslationFeature name=WT
     TargetNGram(n=2)|a b      TB_a:b        TargetBigramFeature name=TB
 
-Weights of dense scores belong into the section [weight] of moses.ini; they stand in comments.
+Weights of dense scores belong in the section [weight] of moses.ini; here they are in comments.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INDEXED = re.compile(r"(.+)_(\d{1,3})")
 
 
 def moses_name(template: str, symbols: Sequence[int], texts: Sequence[str]) -> str | None:
-    """What Moses calls a feature; None where it has none of that kind.
+    """What Moses calls a feature; None if it has no such features.
 
     symbols, texts: the hashes of its symbols, and their texts.
     """
@@ -45,7 +45,7 @@ def moses_name(template: str, symbols: Sequence[int], texts: Sequence[str]) -> s
 
 
 def moses_lines(table: Table, weights: Weights, left_out: Counter[str], *, top: int | None = None) -> Iterator[str]:
-    """The lines, without their ends; counts in ``left_out``, by template, the weights that Moses has no place for."""
+    """The lines, without line ends; counts in ``left_out``, by template, the weights that Moses has no place for."""
     sparse: list[tuple[str, float]] = []
     for j in strongest(weights.w).tolist():
         weight = float(weights.w[j])
@@ -68,7 +68,7 @@ def moses_lines(table: Table, weights: Weights, left_out: Counter[str], *, top: 
 
 
 def _dense_lines(table: Table, weights: Weights) -> Iterator[str]:
-    """The comment with the weights of dense scores, those of one feature function on a line."""
+    """The comment with the weights of dense scores, one line per feature function."""
     yield f"# Multiply the weights of moses.ini by the base score's, {float(weights.base)!r}, and add to them:"
     yield "# [weight]"
     names = [table.name(j) for j in range(table.free)]

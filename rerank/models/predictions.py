@@ -29,7 +29,7 @@ def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:
 
 
 def vote_model(model: Model, corpus: Corpus, names: Sequence[str] = ()) -> np.ndarray:
-    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps; ``names``: of the lists.
+    """float64 [N]: the votes of every candidate under the updates that ``model`` keeps; ``names``: those of the lists.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where a model comes from: what is written beside its weights, and what a reader may rely on."""
+"""Where a model comes from: what is written along with its weights, and what a reader may rely on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt
 
 from rerank import __version__
 
-LIBRARIES = ("numpy", "numba", "scipy")  # those that results are computed with
+LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
 
 
 class DevScore(BaseModel):
@@ -37,7 +37,7 @@ class Provenance(BaseModel):
     """Where a model comes from. Entries that this program does not know are kept.
 
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
-    kept, those of a model it went on from included; training_data: key of the training corpus, the same for the same
+    kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
     files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
     of the training files after decompression, by what they hold.
     """
@@ -91,6 +91,6 @@ def provenance(
 
 
 def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
-    """The provenance ``about`` of a model that has got the weights in ``file``: no dev score holds for them."""
+    """The provenance ``about`` for a model with the weights in ``file``: no dev score holds for them."""
     kept = {key: value for key, value in about.items() if key != "dev"}
     return kept | {"imported": Imported(file=file, sha256=sha256).model_dump()}

@@ -110,7 +110,7 @@ def with_sources(
 
 
 def model_digest(model: Model) -> str:
-    """What tells a model from others: its settings, where it comes from, its columns and its weights of the base."""
+    """What tells a model from others: its settings, provenance, columns and weights of the base score."""
     parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
     return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -123,7 +123,7 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
 class Reranker:
     """Applies a model to lists as they come, one at a time.
 
-    Threads may share a Reranker, and the lists that it opens: a call keeps what it needs to itself, and nothing of a
+    Threads may share a Reranker, and the lists that it opens: a call keeps what it needs to itself, and no trace of a
     list remains. See docs/serving.md.
 
     Parameters
@@ -139,13 +139,13 @@ class Reranker:
         if predictor == "voted" and not model.votes:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe = model, predictor, recipe
-        # Values as they are, not relative to the list: scores then compare across lists.
+        # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(model.table.about)
         self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
         self._digest = model_digest(model)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For another process: the model, from which everything else is made."""
+        """For another process: the model, from which everything else is made again."""
         return Reranker, (self.model, self.predictor)
 
     @property
@@ -156,10 +156,9 @@ class Reranker:
     def read(
         self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
     ) -> Iterator[Opened | BadList]:
-        """Lists with what their candidates are; bad ones, if they are to be skipped, as they are, so that output
-        stays aligned.
+        """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
-        sources: a file with the source of every list, bad ones included, one a line; for lists of texts that do not
+        sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
         hold theirs.
         """
         for nbest in with_sources(reader.knowing(self.content.columns).read(path), sources, path):
@@ -172,7 +171,7 @@ class Reranker:
             yield opened
 
     def open(self, nbest: NBestList) -> Opened | BadList:
-        """A list, less the candidates that cannot be used, with what the others are; or why there are none."""
+        """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
         found = self.content.open(nbest)
         return found if isinstance(found, BadList) else Opened(*found, self._digest)
 

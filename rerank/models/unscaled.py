@@ -17,7 +17,7 @@ def raw_weights(weights: Weights, table: Table) -> Weights:
 
 
 def standard_weights(weights: Weights, table: Table) -> Weights:
-    """What ``raw_weights`` was made of."""
+    """The inverse of ``raw_weights``."""
     return _times(weights, table, -1.0)
 
 

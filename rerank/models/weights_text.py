@@ -1,9 +1,9 @@
-"""Weights as text, ``name weight`` a line, for other programs; and back, to the bit.
+"""Weights as text, one ``name weight`` per line, for other programs; and back, to the bit.
 
 A name is that of the feature table (``Template|symbols``) with white space, control characters, marks of direction, "%"
-and a "#" in front as %XX, the bytes of their UTF-8. Names that several columns share have ``%00#`` and the feature's
-hash behind them. The weight of the base score is called ``base``: features have a "|" in their names. Weights are
-written with as many digits as it takes to read the same number; those that are 0 are left out.
+and a leading "#" as %XX, the bytes of their UTF-8. Names that several columns share are followed by ``%00#`` and the
+feature's hash. The weight of the base score is called ``base``: features have a "|" in their names. Weights are written
+with as many digits as it takes to read the same number; those that are 0 are left out.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from rerank.readers.streams import PathLike, open_stream, stream_name
 
 BASE = "base"
 Order = Literal["weight", "name"]
-_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change what a reader sees
+_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks that change how text is shown
 _SPECIAL = re.compile(rf"[\s\x00-\x1f\x7f-\x9f%\udc80-\udcff{_DIRECTIONS}]|^#")
 _NUMBER = re.compile(rb"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-_NEAR = 64  # names before and after an unknown one, in their order, among which the nearest are looked for
+_NEAR = 64  # how many names before and after an unknown one, in sorted order, are searched for the nearest
 
 
 def escaped(name: str) -> str:
@@ -58,13 +58,13 @@ def column_names(table: Table) -> list[str]:
 
 
 def strongest(w: np.ndarray, top: int | None = None) -> np.ndarray:
-    """int64: the columns whose weight is not 0 (-0.0 is none), the largest |weight| first, at most ``top``."""
+    """int64: the columns whose weight is not 0 (-0.0 counts as 0), the largest |weight| first, at most ``top``."""
     columns = np.flatnonzero(np.ascontiguousarray(w).view(np.int64))
     return columns[np.argsort(-np.abs(w[columns]), kind="stable")][:top]
 
 
 def weight_lines(table: Table, weights: Weights, *, top: int | None = None, order: Order = "weight") -> Iterator[str]:
-    """The lines, without their ends: the base score's weight, then the ``top`` strongest features, by |weight| or
+    """The lines, without line ends: the base score's weight, then the ``top`` strongest features, by |weight| or
     name."""
     names, columns = column_names(table), strongest(weights.w, top)
     rows = [(names[j], float(weights.w[j])) for j in columns.tolist()]
@@ -74,7 +74,7 @@ def weight_lines(table: Table, weights: Weights, *, top: int | None = None, orde
 
 
 class TextWeights(NamedTuple):
-    """What a file of weights holds: of how many features, and the SHA-256 of its text."""
+    """What a file of weights holds: the weights, for how many features, and the SHA-256 of its text."""
 
     weights: Weights
     features: int
@@ -88,7 +88,7 @@ def read_weights(path: PathLike, table: Table) -> TextWeights:
 
     Raises
     ------
-    DataError: a line that is none, a feature that the table does not have, one that stands twice, or no ``base``;
+    DataError: a malformed line, a feature that the table does not have or that is given twice, or no ``base``;
         names file and line.
     """
     rows, digest = _Rows(stream_name(path), column_names(table)), hashlib.sha256()
@@ -139,7 +139,7 @@ class _Rows:
         return Weights(self._w, self._base)
 
     def _nearest(self, name: str) -> str:
-        """Features of similar names: tables are too large to look at them all."""
+        """Features with similar names; tables are too large to compare with all of them."""
         known = sorted(self._names)
         at = bisect_left(known, name)
         near = difflib.get_close_matches(name, known[max(0, at - _NEAR) : at + _NEAR], n=2)

@@ -37,7 +37,7 @@ from rerank.storage.bounded_yaml import as_yaml, read_yaml
 
 log = logging.getLogger("rerank")
 SplitName = Annotated[str, AfterValidator(check_split)]
-LARGEST = 1 << 20  # bytes of a recipe; more than that is another file
+LARGEST = 1 << 20  # bytes of a recipe; a larger file is something else
 
 
 class SplitSettings(Section):
@@ -81,7 +81,8 @@ class SplitSettings(Section):
         """The same settings for one set of files."""
 
     def fill(self, key: str, pattern: str, split: str) -> str:
-        """``pattern`` with root and split filled in; a RecipeError names ``key`` where it asks for something else."""
+        """``pattern`` with root and split filled in; a RecipeError names ``key`` where the pattern asks for anything
+        else."""
         try:
             return pattern.format(root=self.root, split=split)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
@@ -119,9 +120,9 @@ class DataSettings(SplitSettings):
 class TemplateSettings(Section):
     """Which templates fire and which of their features are kept.
 
-    set: a named set, with ``templates`` added to it; set: null for those alone.
+    set: a named set, with ``templates`` added to it; set: null for ``templates`` alone.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
-    min_lists: keep a feature that varies in so many training lists. hash_bits: instead of a table of kept
+    min_lists: keep a feature that varies in at least so many training lists. hash_bits: instead of a table of kept
     features, 2^hash_bits columns that features may share. centred: store values relative to a list's most frequent one.
     """
 
@@ -137,7 +138,7 @@ class FeatureSettings(TemplateSettings):
     """Templates of trees: the sets are minimal, cj2005 and extended.
 
     heads: head rules that replace the built-in ones, e.g. {syntactic: {NML: ["> NN NNS", "> *"]}}: steps tried in
-    order, "<" from the left or ">" from the right, then the labels looked for.
+    order, "<" from the left or ">" from the right, then the labels to look for.
     """
 
     set: str | None = "cj2005"
@@ -146,10 +147,11 @@ class FeatureSettings(TemplateSettings):
 
 class OracleSettings(Section):
     """ties: is the oracle the candidate with the best base score among the best, or "any" of them? auto: any where
-    several are equally right, in rankings and where the gains of the training lists have no more than two values.
-    level: best gain list by list, or the selection that climbs to the best corpus score.
-    corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains where the
-    candidate takes the place of its list's; the rest is the metric of its sentence."""
+    several are equally right, which is so in rankings and where the gains of the training lists have no more than two
+    values.
+    level: the best gain list by list, or the selection that climbs to the best corpus score.
+    corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains if the
+    candidate takes the place of its list's oracle; the rest is the metric of its sentence."""
 
     ties: Literal["auto", "base", "any"] = "auto"
     level: Literal["sentence", "corpus"] = "sentence"
@@ -157,13 +159,13 @@ class OracleSettings(Section):
 
 
 def with_base(learner: Any) -> Any:
-    """The settings of a learner over lists that say nothing of the base score: its weight is found on dev."""
+    """The settings of a learner over lists; if they do not mention the base score, its weight is found on dev."""
     return {**learner, "base": learner.get("base", AUTO)} if isinstance(learner, dict) else learner
 
 
 class SelectSettings(Section):
     """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
-    average stay; the learner proper starts anew on them. At most ``keep`` columns (a number, or a share in (0, 1)),
+    average stay; the learner proper starts afresh on them. At most ``keep`` columns (a number, or a share in (0, 1)),
     those with the largest weights, or, by ``contribution``, with the largest |weight| · norm of the column: what they
     do to scores. Dense columns always stay and do not count."""
 
@@ -174,11 +176,11 @@ class SelectSettings(Section):
 
 
 class MixingSettings(Section):
-    """Training of sections apart, and one state from theirs: ``rerank.learn.mixing.mixing``.
+    """Training of sections separately, and one state from theirs: ``rerank.learn.mixing.mixing``.
 
-    shards: how many sections; every: after every epoch, from whose combined state all go on, or once, at the end;
-    rule: how states are combined, auto being what fits the learner; keep: leave so many columns, those with the
-    largest weights across sections (null: all).
+    shards: how many sections; every: combine after every epoch, and let all continue from the combined state, or once,
+    at the end; rule: how states are combined, auto being what fits the learner; keep: keep so many columns, those with
+    the largest weights across sections (null: all).
     """
 
     shards: Sections
@@ -190,11 +192,11 @@ class MixingSettings(Section):
 class TrainingSettings(Section):
     """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
     predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
-    the directory of a model to go on from (its updates are not logged, so there is no voted predictor then);
+    the directory of a model to continue from (its updates are not logged, so there is then no voted predictor);
     pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
-    dense: train the weights of dense columns too (false: they stay 0, for MERT to set beside that of the base score).
-    checkpoint: seconds between two checkpoints, at least, from which an interrupted training, or voting, is resumed.
-    mixing: train sections of the lists apart, by all workers of the engine; null: one after the other.
+    dense: train the weights of dense columns too (false: they stay 0, for MERT to set together with that of the base
+    score). checkpoint: seconds between two checkpoints, at least, from which an interrupted training, or voting, is
+    resumed. mixing: train sections of the lists separately, by all workers of the engine; null: one after the other.
     """
 
     epochs: Epochs = 10
@@ -230,14 +232,14 @@ class RunSettings(Section):
 
 
 class ReportedSettings(Section):
-    """What a paper reports, to be shown beside the results: source, and by row the measures and figures it gives."""
+    """What a paper reports, to be shown next to the results: source, and by row the measures and figures it gives."""
 
     source: str
     rows: dict[str, dict[str, float | str]]
 
 
 class TaskRecipe(Section):
-    """What the recipes of all tasks have. No result depends on the engine, and none is kept with it."""
+    """What the recipes of all tasks have in common. No result depends on the engine, and it is not stored with any."""
 
     name: str
     task: str
@@ -295,7 +297,7 @@ class ListRecipe(TaskRecipe):
 
     @property
     def predictor(self) -> str:
-        """Whose choices are written out and shown."""
+        """The predictor whose choices are written out and shown."""
         return self.training.predictor
 
     def expand(self) -> list[tuple[str, Self]]:
@@ -385,11 +387,11 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRec
 
 
 def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:
-    """Refuse what --set has ``changes`` of, where seeds, a grid or every run of the recipe have it their own way.
+    """Refuse ``changes`` given by --set that the recipe's seeds, its grid or every one of its runs would override.
 
     Raises
     ------
-    RecipeError: names the setting and what undoes it.
+    RecipeError: names the setting and what overrides it.
     """
     for key in changes:
         runs = [run.get("set") or {} for run in settings.get("runs") or []]

@@ -16,7 +16,7 @@ from rerank.base.registry import nearest, texts_in
 Settings = dict[str, Any]
 MOST_POINTS = 10_000  # of a grid, and runs of a recipe
 
-# Counts that a run's time or memory grows with: what no use reaches is a slip, and would never end.
+# Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
 Epochs = Annotated[int, Field(ge=1, le=100_000)]
 Samples = Annotated[int, Field(ge=100, le=1_000_000)]
 Workers = Annotated[int, Field(ge=1, le=1024)]
@@ -37,12 +37,12 @@ S = TypeVar("S", bound=Section)
 
 
 def named(value: Any, name: str) -> Any:
-    """The settings of a part that name none are those of the default part."""
+    """Settings that name no part are those of the default part."""
     return {"name": name, **value} if isinstance(value, dict) else value
 
 
 def literal(path: str) -> str:
-    """A pattern in which there is nothing to fill in."""
+    """``path`` as a pattern with nothing to fill in."""
     return path.replace("{", "{{").replace("}", "}}")
 
 
@@ -75,7 +75,7 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
 
     Raises
     ------
-    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where they stand.
+    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where the settings are.
     """
     try:
         return model.model_validate(settings)
@@ -128,9 +128,9 @@ def changed(settings: Settings, changes: Settings) -> Settings:
 
 
 def assign_all(settings: Settings, changes: Settings) -> list[str]:
-    """Set dotted keys, in any order: what is around a setting, and the name of a part, come before it.
+    """Set dotted keys, in any order: what a setting is part of, and the name of that part, are set before it.
 
-    So no change undoes another. Returns what settings a new name has left out, in words.
+    So no change undoes another. Returns, in words, which settings a new name has dropped.
     """
     said = []
     for key in sorted(changes, key=lambda key: (key.count("."), not key.endswith(".name"))):

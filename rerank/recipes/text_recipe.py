@@ -10,7 +10,7 @@ from rerank.readers.several import file_count, make_reader, split_paths
 from rerank.recipes.recipe import ListRecipe, SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named
 
-# What a task measures, and looks at, unless its recipe says so.
+# What a task measures and looks at unless its recipe says otherwise.
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
 SETS = {"translation": "dptm", "speech": "speech", "ranking": "text"}
 
@@ -18,9 +18,9 @@ SETS = {"translation": "dptm", "speech": "speech", "ranking": "text"}
 class TextDataSettings(SplitSettings):
     """Where lists of texts, their sources and their references are.
 
-    sources: a file of one source a line, null where the lists hold theirs (or have none). references: one pattern or
-    several, null where the lists hold theirs. form: what is in a file of references: one a line, several separated by
-    tabs, or ``id ||| reference`` lines.
+    sources: a file with one source per line, null where the lists hold theirs (or have none). references: one pattern
+    or several, null where the lists hold theirs. form: what is in a file of references: one per line, several separated
+    by tabs, or ``id ||| reference`` lines.
     """
 
     sources: str | None = "{root}/{split}.src.gz"
@@ -70,7 +70,7 @@ class MertSettings(Section):
     are set for the best corpus score of a split by minimum error rate training (Och 2003).
 
     split: the lists to tune on. predictor: whose weights make the sparse score. The others are those of
-    ``rerank.learn.mert.mert``: random directions an iteration, random restarts, iterations at most, the window over
+    ``rerank.learn.mert.mert``: random directions per iteration, random restarts, iterations at most, the window over
     neighbouring intervals.
     """
 
@@ -106,5 +106,5 @@ class TextRecipe(ListRecipe):
 
     @property
     def predictor(self) -> str:
-        """Whose choices are written out and shown."""
+        """The predictor whose choices are written out and shown."""
         return "mert" if self.mert is not None else self.training.predictor

@@ -1,4 +1,4 @@
-"""The base score in a run: what weighs it where there is no dev split, and whether training beats the base."""
+"""The base score in a run: how it is weighed where there is no dev split, and whether training beats the base."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ HELD_OUT = "held-out training lists"  # what stands in for a dev split where the
 
 
 def training_base(warm_start: str | None, corpus: Lists) -> float:
-    """The weight of the base score while a learner trains: that of the model which it goes on from, if there is one."""
+    """The weight of the base score while a learner trains: that of the model it continues from, if there is one."""
     if warm_start is not None:
         return float(Model.load(warm_start).about.get("training_base", START))
     return start_weight(corpus)
 
 
 def held_out(corpus: Lists) -> tuple[Lists, Lists]:
-    """All but the last tenth of the training lists, and that tenth, a list at least, to weigh the base score on.
+    """All but the last tenth of the training lists, and that tenth, at least one list, to weigh the base score on.
 
     Raises
     ------
-    RecipeError: there is one list.
+    RecipeError: there is only one list.
     """
     lists = corpus.list_count
     if lists < 2:
@@ -49,12 +49,12 @@ def held_out(corpus: Lists) -> tuple[Lists, Lists]:
 
 
 def judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:
-    """What metrics.json says of the base score; where none of its epochs beats the base, an automatic weight leaves
-    nothing but the base score in ``training``.
+    """What metrics.json says about the base score; where no epoch beats the base, an automatic weight leaves
+    only the base score in ``training``.
 
-    setting: the recipe's; training: the weight while the learner trained; votes: that at the start of the predictors
-    that vote, of which the last is the last predictor; weights: those of the other predictors; dev: what the base
-    scores on ``split``, by which epochs were chosen; beaten: whether the epoch that was kept scores better; kept:
+    setting: the recipe's; training: the weight while the learner trained; votes: the weight at the start of the
+    predictors that vote, the last of which is the last predictor; weights: those of the other predictors; dev: the
+    base's score on ``split``, on which epochs were chosen; beaten: whether the epoch that was kept scores better; kept:
     whether the model is the base itself.
     """
     best = next(line for line in training.history if line["epoch"] == training.epoch)

@@ -20,11 +20,11 @@ from rerank.models.model import Model, recipe_of
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.files import remove_leftovers
 
-ODD = "absent", "unknown_columns", "lowest_first"  # what is said of scores where it is so; see SkipCount
+ODD = "absent", "unknown_columns", "lowest_first"  # what is reported about scores where it applies; see SkipCount
 
 
 def cache_of(directory: Path) -> CorpusCache:
-    """The cache that runs below one directory share."""
+    """The cache that is shared by runs below one directory."""
     return CorpusCache(directory.absolute().parent / ".cache")
 
 
@@ -60,7 +60,7 @@ class Data:
         }
 
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
-        """What metrics.json says of every split."""
+        """What metrics.json says about every split."""
         found = {}
         for split, extracted in {recipe.data.train: self.training, **self.others}.items():
             corpus = extracted.corpus
@@ -94,7 +94,7 @@ def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:
     Raises
     ------
     RecipeError: it had none.
-    ModelError: the model is of something else than lists, or its training data have changed.
+    ModelError: the model is not one of lists, or its training data have changed.
     """
     recipe = recipe_of(model)
     if recipe.data.dev is None:

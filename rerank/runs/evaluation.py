@@ -1,4 +1,4 @@
-"""Selections scored: what a choice of one candidate a list is worth, and whether two choices differ."""
+"""Selections scored: what a choice of one candidate per list is worth, and whether two choices differ."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rerank.storage.arrays import DAMAGE, open_archive
 from rerank.storage.files import new_file
 from rerank.storage.strict_json import as_json
 
-# An archive that promises more is damaged: bytes of ids, and statistics of a candidate.
+# An archive that claims more is damaged: bytes of ids, and statistics per candidate.
 MOST_HEADER, MOST_STATISTICS = 1 << 30, 1024
 
 
 @dataclass(frozen=True)
 class Selections:
-    """Choices over the lists of one split, as the statistics rows that they gather.
+    """Choices over the lists of one split, as the rows of statistics that they select.
 
-    ids: of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K]; path: the
-    file that they were read from.
+    ids: those of the L lists; signature: the metric's; reference: float64 [L, R]; rows: by name, float64 [L, K]; path:
+    the file that they were read from.
     """
 
     ids: list[str]
@@ -147,11 +147,11 @@ def compare_runs(
 
 
 def _check_rows(selections: Selections, metric: Metric) -> None:
-    """Refuse selections that are not of the metric that a run's recipe names.
+    """Refuse selections that were not made with the metric that a run's recipe names.
 
     Raises
     ------
-    DataError: they are not.
+    DataError: they were not.
     """
     widths = {rows.shape[1] for rows in selections.rows.values()}
     fits = widths <= {len(metric.columns)} and selections.reference.shape[1] == len(metric.reference_columns)

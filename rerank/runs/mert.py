@@ -32,7 +32,7 @@ PREDICTOR = "mert"
 
 
 def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
-    """float64 [N, 2 + F]: base score, the score of all columns but the free ones, and the F free columns."""
+    """float64 [N, 2 + F]: base score, the score of all columns except the free ones, and the F free columns."""
     w = np.array(weights.w)
     w[: corpus.free] = 0.0
     sparse = scores(corpus, Weights(w, 0.0))
@@ -40,7 +40,7 @@ def dense_features(corpus: Corpus, weights: Weights) -> np.ndarray:
 
 
 class _Dense(NamedTuple):
-    """What MERT reads of lists."""
+    """What MERT reads from lists."""
 
     lists: np.ndarray  # int64 [L + 1]
     features: np.ndarray  # float64 [N, 2 + F]
@@ -94,7 +94,7 @@ def tune_run(run: Run, recipe: TextRecipe, split: Lists, dev: Lists | None, metr
     """Tune a trained run on ``split``: adds the predictor "mert", and what happened to the run's history.
 
     The start is the trained predictor itself: its weights of base score and free columns, and 1 for the sparse score.
-    What MERT looks at, some dense numbers a candidate, is held in memory.
+    What MERT reads, a few dense numbers per candidate, is held in memory.
     """
     assert recipe.mert is not None
     start = time.perf_counter()

@@ -48,8 +48,8 @@ from rerank.storage.strict_json import as_json
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
-UNFINISHED = ".unfinished"  # the end of a directory beside a run: how far its training has come
-RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what a new run starts without
+UNFINISHED = ".unfinished"  # ends the name of a directory next to a run: how far its training has come
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what is removed before a new run
 
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def run(
 
 
 def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine) -> Metrics:
-    """Stage by stage; returns the content of metrics.json but for the stages and the time."""
+    """Stage by stage; returns the content of metrics.json except for the stages and the time."""
     start = time.monotonic()
     metric = metric_of(recipe)
     tests = recipe.data.tests if "test" in stages else ()
@@ -162,8 +162,8 @@ def check(recipe: ListRecipe) -> None:
 
 
 def _check_files(recipe: ListRecipe) -> None:
-    """Open every file of the recipe's splits. For one that is missing none of another split is suggested, and for one
-    of no test split none that is called so.
+    """Open every file of the recipe's splits. For a missing file, no file of another split is suggested; unless the
+    split is a test split, none with "test" in its name.
     """
     files = {split: recipe.data.files(split) for split in recipe.splits}
     for split, kinds in files.items():
@@ -202,10 +202,10 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Pending:
-    """A run that is to be trained: a task. The lists, and where the run is stored, are on a disk that workers share.
+    """A run to be trained: a task. The lists, and the place where the run is stored, are on a disk that workers share.
 
-    tuned: the lists of MERT; table: what it needs of the columns; digests: of all that the run depends on, the lists of
-    training first.
+    tuned: the lists of MERT; table: what it needs to know of the columns; digests: those of everything that the run
+    depends on, the lists of training first.
     """
 
     name: str
@@ -257,8 +257,8 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
-    """Of what a run depends on: the lists of training, of dev and of MERT, the code that trains, and the model that it
-    goes on from."""
+    """Digests of what a run depends on: the lists of training, of dev and of MERT, the code that trains, and the model
+    that it continues from."""
     mert = single.mert if isinstance(single, TextRecipe) else None
     splits = [single.data.dev, mert.split if mert is not None else None]
     lists = [data.others[split].key for split in splits if split]
@@ -267,7 +267,7 @@ def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
 
 
 def _code(recipe: ListRecipe) -> str:
-    """Digest of the code that trains: this program's, and that of the parts of the user's own."""
+    """Digest of the code that trains: this program's, and that of the user's own parts."""
     return f"{code_digest(TRAINING)[:32]} {user_digest(recipe.model_dump())[:32]}"
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves: metrics, predictions, selections, the report."""
+"""What a run leaves behind: metrics, predictions, selections, the report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rerank.storage.written import claim
 
 Metrics = dict[str, Any]
 RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
-VOTES = ".votes"  # the end of a directory beside a run: how far its votes have come, until they are evaluated
+VOTES = ".votes"  # ends the name of a directory next to a run: how far its votes have come
 
 
 def evaluate_runs(
@@ -84,7 +84,7 @@ def evaluate_runs(
 def _describe(
     recipe: ListRecipe, split: str, corpus: Lists, chosen: Run, columns: ScoreColumns | None
 ) -> dict[str, str]:
-    """Complete the chosen run's reports of a split by what needs the texts; returns the signatures of measures."""
+    """Add what needs the texts to the chosen run's reports of a split; returns the signatures of measures."""
     first = first_candidates(corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
     found = content_of(recipe, columns=columns).describe(recipe.data, split, places)
@@ -94,7 +94,7 @@ def _describe(
 
 
 def forget_votes(directory: Path) -> None:
-    """Remove what voting has left beside the runs in an output directory: it is done."""
+    """Remove what voting has left next to the runs in an output directory: it is done."""
     for place in (directory / RUNS).glob(f"*{VOTES}"):
         remove(place)
 
@@ -157,7 +157,7 @@ def write_page(
 
 
 def environment() -> list[str]:
-    """Lines on machine, Python and libraries."""
+    """Lines about machine, Python and libraries."""
     libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scipy"))
     return [
         f"rerank {__version__}",

@@ -1,4 +1,4 @@
-"""One run of a recipe, once it is trained: kept on disk, evaluated."""
+"""One trained run of a recipe: kept on disk, evaluated."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Run:
     weights: dict[str, Weights]
     state: dict[str, np.ndarray]
     log: dict[str, np.ndarray]  # UpdateLog.arrays, empty where nothing was kept
-    columns: np.ndarray | None  # bool [D]: the columns that a selection left, None for all
+    columns: np.ndarray | None  # bool [D]: the columns that feature selection left, None for all
     training: dict[str, Any]
     history: list[dict[str, Any]]
     points: dict[str, list[int]]
@@ -82,7 +82,7 @@ class Run:
         return self._votes
 
     def forget_votes(self) -> None:
-        """Give back the memory of the votes; the updates can be repeated."""
+        """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
     def evaluate(
@@ -90,7 +90,7 @@ class Run:
     ) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base.
 
-        ``unfinished``: where voting leaves how far it has come, and what it goes on from, for splits of a cache.
+        ``unfinished``: where voting saves its progress and continues from, for splits from a cache.
         """
         corpus = extracted.corpus
         choices = {
@@ -230,7 +230,7 @@ def _damaged(directory: Path, error: Exception) -> DataError:
 
 
 def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:
-    """Where a stage of a run leaves how far it has come; ``data``: digests of the lists and the code of the run."""
+    """Where a stage of a run saves its progress; ``data``: digests of the lists and the code of the run."""
     if unfinished is None:
         return None
     text = as_json([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])

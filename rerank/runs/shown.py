@@ -48,7 +48,7 @@ def choose_examples(
 def make_examples(
     recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
 ) -> list[Example]:
-    """Examples of a split, their texts read again from its files."""
+    """Examples from a split, with their texts read again from its files."""
     corpus = extracted.corpus
     gains = {"base": list_gains(corpus, base), "chosen": list_gains(corpus, chosen), "oracle": list_gains(corpus)}
     picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
@@ -84,6 +84,6 @@ def make_examples(
 
 
 def _source(nbest: NBestList) -> str | None:
-    """The input of a list, where it is known."""
+    """The input of a list, if it is known."""
     source = getattr(nbest, "source", None)
     return None if source is None else source.decode("utf-8", "replace")

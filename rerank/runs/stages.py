@@ -1,4 +1,4 @@
-"""The stages of a run: a line of ``history.jsonl`` where one starts and ends, and what each took."""
+"""The stages of a run: a line of ``history.jsonl`` where each starts and ends, and what it took."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Stages:
     """The history file of a run while it is written, line by line.
 
     Lines of stages have the keys ``stage``, ``event`` ("start", "end", or "stopped" by an error or interrupt), ``time``
-    and what ``stage`` was told. All others are lines of epochs. The lines of stages that are in the file already, of
-    the run that is resumed, stay; those of epochs are written anew, from what is kept of the trained runs.
+    and what ``stage`` was given. All others are lines of epochs. Lines of stages that are already in the file, from the
+    run that is resumed, stay; those of epochs are written again, from what is kept of the trained runs.
 
     Raises
     ------
@@ -54,7 +54,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, **about: Any) -> Iterator[dict[str, Any]]:
-        """A stage of the run; what is put into the mapping stands in its last line and in ``summary`` too."""
+        """A stage of the run; what is put into the mapping is added to its last line and to ``summary``."""
         check()
         self.append([{"stage": name, "event": "start", "time": _now(), **about}])
         found, usage = dict(about), Usage()
@@ -62,7 +62,7 @@ class Stages:
             with usage:
                 yield found
         except BaseException:
-            with suppress(RunError):  # the first error is the one to tell
+            with suppress(RunError):  # the first error is the one to report
                 self._end(name, "stopped", usage, found)
             raise
         self._end(name, "end", usage, found)
@@ -89,7 +89,7 @@ class Stages:
 
 
 def stage_lines(history: Path) -> list[dict[str, Any]]:
-    """The lines of stages in a history file, none where there is none; one that a killed run cut short is none."""
+    """The lines of stages in a history file, none if there is no file, without one that a killed run cut short."""
     try:
         text = history.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -49,9 +49,9 @@ def train_run(
 ) -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
-    ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that goes on from
-    another model has neither bounds nor votes: both are about all updates from the first, and only its own are logged.
-    ``unfinished``: where checkpoints go, and what to go on from; whoever stores the run removes them. ``engine``: whose
+    ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that continues from
+    another model has neither bounds nor votes: both need all updates from the first, and only its own are logged.
+    ``unfinished``: where checkpoints are saved and read; whoever stores the run removes them. ``engine``: the one whose
     workers train sections, where there is mixing.
     """
     split = recipe.data.dev
@@ -115,7 +115,7 @@ def pair_source(settings: Settings) -> PairSource:
 
 
 def check_pairs(learner: Learner, settings: Settings) -> None:
-    """Refuse a pair source that is none, or that ``learner`` cannot learn from.
+    """Refuse a pair source that does not exist, or that ``learner`` cannot learn from.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
 
 
 def check_mixing(recipe: ListRecipe) -> None:
-    """Refuse mixing where states of a learner cannot be combined, or not so.
+    """Refuse mixing where states of a learner cannot be combined, or not in this way.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def check_mixing(recipe: ListRecipe) -> None:
 
 
 def check_room(recipe: ListRecipe) -> None:
-    """Say what hashed columns take before anything is read; a table of features only has as many as there are.
+    """Report what hashed columns will take before anything is read; a table of features has only as many as there are.
 
     Raises
     ------
@@ -169,8 +169,8 @@ def _targets(recipe: ListRecipe, corpus: Lists, metric: Metric) -> np.ndarray:
 def any_ties(recipe: ListRecipe, corpus: Lists) -> bool:
     """Does every candidate with the oracle's gain count as right, by ``oracle.ties`` and the training lists?
 
-    Where some candidates are right and all others wrong, the one with the best base score is no better than the rest of
-    the right ones, and to push these away from it is to unlearn.
+    Where some candidates are right and all others wrong, the one with the best base score is no better than the other
+    right ones, and pushing these away from it would be unlearning.
     """
     if recipe.oracle.ties == "auto":
         return recipe.task == "ranking" or two_valued(corpus)
@@ -189,7 +189,7 @@ def _train(
     engine: Engine | None = None,
 ) -> Training:
     settings = recipe.training
-    sign = -1.0 if metric.lower_is_better else 1.0  # what training keeps is the highest
+    sign = -1.0 if metric.lower_is_better else 1.0  # training keeps the highest
     search = None if dev is None else BaseSearch(dev, metric)
 
     def say(line: dict[str, Any]) -> None:
@@ -240,7 +240,7 @@ def _train(
 
 
 def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:
-    """The state of the model at ``path`` and the epochs behind it, fit for ``corpus``, whose digest is ``data``."""
+    """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
     if path is None:
         return None
     model = Model.load(path)
@@ -266,7 +266,7 @@ def _select(
     unfinished: Path | None,
     engine: Engine | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The columns (bool [D]) that a first training leaves."""
+    """The columns (bool [D]) that a first training keeps."""
     log.info("selecting features with %s", settings.learner)
     epochs = settings.epochs or recipe.training.epochs
     checkpoint = checkpoint_of(recipe, "selection", data, unfinished)
@@ -293,7 +293,7 @@ def _select(
 
 
 def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:
-    """What metrics.json says of a training."""
+    """What metrics.json says about a training."""
     seconds = sum(line["seconds"] for line in training.history)
     processed = sum(line["nonzeros_per_second"] * line["seconds"] for line in training.history)
     weights = training.weights[recipe.training.predictor]

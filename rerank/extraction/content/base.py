@@ -27,7 +27,7 @@ user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: re
 
 
 class Raw(NamedTuple):
-    """A list with what stands beside it in the files, before anybody has looked into them; quick to send elsewhere."""
+    """A list with what the other files hold for it, before either is looked into; quick to send elsewhere."""
 
     nbest: NBestList | BadList
     beside: Any  # what ``pair`` needs
@@ -53,14 +53,14 @@ class Content(ABC, Generic[T]):
 
     ``names`` are those of the templates in the order of their numbers.
 
-    A content that ``keeps_texts`` enters those of all lists in ``symbols``, for the names of features; it is for one
-    thread. One that does not keeps nothing of a list: threads may share it.
+    A content that ``keeps_texts`` enters those of all lists in ``symbols``, for the names of features; only one thread
+    may use it. One that does not keeps nothing of a list: threads may share it.
     """
 
     metric: Metric
     names: list[str]
-    free: tuple[str, ...] = ()  # the templates of dense scores, whose columns no penalty touches
-    columns: ScoreColumns | None = None  # that lists are held to
+    free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
+    columns: ScoreColumns | None = None  # that lists must have
 
     def __init__(self, *, keeps_texts: bool) -> None:
         self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
@@ -88,7 +88,7 @@ class Content(ABC, Generic[T]):
 
     @abstractmethod
     def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
-        """A list with its reference, both looked into, and counted; None if it cannot be used.
+        """A list with its reference, both parsed and counted; None if it cannot be used.
 
         Raises
         ------
@@ -97,14 +97,14 @@ class Content(ABC, Generic[T]):
 
     @abstractmethod
     def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
-        """A list without a reference, less the candidates that turn out to be bad, and what its candidates are."""
+        """A list without a reference, minus the candidates that turn out to be bad, and what its candidates are."""
 
     def columns_of(self, nbest: NBestList) -> ScoreColumns | None:  # noqa: ARG002
-        """The score columns of a list to which others are to be held; None where it shows none."""
+        """The score columns of a list that others are to be held to; None where it shows none."""
         return None
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:  # noqa: ARG002
-        """The score columns of a list that are none of ``columns``."""
+        """The score columns of a list that are not among ``columns``."""
         return ()
 
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
@@ -126,7 +126,7 @@ class Content(ABC, Generic[T]):
 
     @abstractmethod
     def extract(self, nbest: NBestList, content: T) -> ListFeatures:
-        """``features``, whose errors do not name the list yet."""
+        """``features`` without the list's name in its errors."""
 
     @abstractmethod
     def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +154,7 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
 
     Raises
     ------
-    RecipeError: an unknown set, template or option, or none at all.
+    RecipeError: an unknown set, template or option, or no templates at all.
     """
     if settings.set is not None and settings.set not in SETS:
         raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")

@@ -17,7 +17,7 @@ def columns_of(nbest: TextList) -> ScoreColumns:
 
 
 def hold(columns: ScoreColumns, nbest: TextList) -> TextList | BadList:
-    """``nbest`` with ``columns`` alone; a bad list where one of them is missing, in one of its sources too."""
+    """``nbest`` with ``columns`` alone; a bad list where one of them is missing, if only in one of its sources."""
     if not len(nbest):
         return nbest
     own = columns_of(nbest)
@@ -31,7 +31,7 @@ def hold(columns: ScoreColumns, nbest: TextList) -> TextList | BadList:
 
 
 def unknown_columns(columns: ScoreColumns, nbest: TextList) -> tuple[str, ...]:
-    """The score columns of a list that are none of ``columns``."""
+    """The score columns of a list that are not among ``columns``."""
     shown = (*nbest.names, *nbest.others) if len(nbest) else ()
     return tuple(name for name in shown if name not in columns.names)
 
@@ -46,7 +46,7 @@ def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
     if columns.base not in (None, own.base):
         message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
         return f"{message}: set the reader's option base"
-    if own.sources.keys() == columns.sources.keys():  # else the lists are put together in another way
+    if own.sources.keys() == columns.sources.keys():  # else the lists are put together differently
         for source, names in columns.sources.items():
             lacking = [name for name in names if name not in own.sources[source]]
             if lacking:

@@ -52,7 +52,7 @@ class TextContent(Content[TextView]):
         self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
         self._shown = (
-            columns  # the one among them that the metric measures is no feature: nobody has it where it counts
+            columns  # the one that the metric measures is not a feature: it is unknown where the model is applied
         )
         self.columns = columns.without({getattr(self.metric, "column", "")}) if columns is not None else None
         self.final = final_metrics(recipe.task, self.metric)
@@ -85,8 +85,7 @@ class TextContent(Content[TextView]):
     def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
         """The words, phrases and scores of a list; without a source there are no phrases.
 
-        The scores are those of ``columns`` where these are known: a list that lacks one is bad, and no others are
-        looked at.
+        The scores are those of ``columns`` where these are known: a list that lacks one is bad, and others are ignored.
 
         Raises
         ------
@@ -131,7 +130,7 @@ class TextContent(Content[TextView]):
         return unknown_columns(self._shown, text_list(nbest)) if self._shown is not None else ()
 
     def _measured_aside(self, nbest: TextList) -> TextList:
-        """A list without the score column that the metric measures."""
+        """``nbest`` without the score column that the metric measures."""
         return without_column(nbest, getattr(self.metric, "column", None))
 
     def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
@@ -148,20 +147,20 @@ class TextContent(Content[TextView]):
         return self.metric.list_stats(cast(TextList, nbest), gold)
 
     def gold_text(self, pair: Pair) -> str:
-        """The references, one a line."""
+        """The references, one per line."""
         return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
     def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
-        """The figures of the selections' texts by the field's own implementations, with their signatures.
+        """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
-        Of translations these are BLEU, chrF and TER, whatever was trained for; none where a list has no references, as
-        nothing needs them when a gain is measured that the lists hold.
+        For translations these are BLEU, chrF and TER, whatever was trained for; there are none where a list has no
+        references, which nothing needs when the gain measured is one that the lists hold.
         """
         if not self.final:
             return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
-        for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # the lists of the corpus, no others
+        for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # only the lists of the corpus
             references.append([decoded(text) for text in pair.gold])
             for name, places in chosen.items():
                 texts[name].append(decoded(pair.nbest.texts[places[i]]) if places[i] >= 0 else "")
@@ -171,7 +170,7 @@ class TextContent(Content[TextView]):
             log.info("%s: no %s, as there are lists without references", split, named)
             return found
         for metric in self.final:
-            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often the same, and TER takes long
+            known: dict[tuple[str, ...], dict[str, float]] = {}  # selections are often equal, and TER takes long
             for name, hypotheses in texts.items():
                 key = tuple(hypotheses)
                 if key not in known:
@@ -217,7 +216,7 @@ def text_pairs(data: SplitSettings, split: str, columns: ScoreColumns | None = N
 def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
     """The metrics of final figures: the recipe's own with its settings, and what translations are measured by.
 
-    A gain that the lists hold is none of texts: nothing could compute it from them.
+    A gain that the lists hold is not among them: it cannot be computed from texts.
     """
     usual = (Bleu(), Chrf(), Ter()) if task == "translation" else ()
     found = {each.name: each for each in (*usual, metric)}

@@ -42,10 +42,10 @@ class TreeContent(Content[Parses]):
         self.metric = make_parseval(recipe.metric)
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
         self.names = self.extractor.names
-        self.symbols.reserve(ROOM)  # so that copies have it
+        self.symbols.reserve(ROOM)  # so that copies have the room too
 
     def _table(self) -> SymbolTable:
-        """The table to read a list with: labels that rules and templates ask about have the same ids in all."""
+        """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
     def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:

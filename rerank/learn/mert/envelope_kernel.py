@@ -23,7 +23,7 @@ def linear_scores(columns: np.ndarray, w: np.ndarray, scores: np.ndarray) -> Non
 
 @kernel
 def sets_in(y: int, other: int, intercept: np.ndarray, ties: np.ndarray) -> bool:
-    """Whether y goes before a candidate of the same slope: higher intercept, then ``ties``, then the lower index."""
+    """Does y come before a candidate of the same slope? By higher intercept, then ``ties``, then the lower index."""
     if intercept[y] != intercept[other]:
         return bool(intercept[y] > intercept[other])
     if ties[y] != ties[other]:
@@ -49,9 +49,9 @@ def envelopes(
 
     ``order`` int32 [N]: candidates, within every list by rising slope (in any order where slopes are equal).
     ``hull`` int32 and ``since`` float64, as long as the longest list: the candidates of an envelope, and the γ from
-    which each is best. To ``first`` (int64 [L]) the best candidate of every list for γ → −∞, -1 for empty lists; to
-    the first E elements of ``at`` (float64 [N]), ``old`` and ``new`` (int32 [N]) where which candidate follows which,
-    rising within a list.
+    which each is best. ``first`` (int64 [L]) gets the best candidate of every list for γ → −∞, -1 for empty lists; the
+    first E elements of ``at`` (float64 [N]), ``old`` and ``new`` (int32 [N]) get where which candidate is followed by
+    which, rising within a list.
     """
     E = 0
     for i in range(first.shape[0]):
@@ -69,7 +69,7 @@ def envelopes(
                     start = (intercept[t] - intercept[y]) / (slope[y] - slope[t])
                     if start > since[top]:
                         break
-                top -= 1  # y is ahead before the candidate on top is: that is never best
+                top -= 1  # y overtakes before the candidate on top would: that is never best
                 start = -np.inf
             if start < np.inf:
                 top += 1
@@ -87,7 +87,7 @@ def interval_sums(
 ) -> None:
     """Statistics summed over the best candidates between crossings.
 
-    ``ranking`` int64 [E]: the crossings from left to right. To row k of ``sums`` (float64 [E + 1, K]) the sum to the
+    ``ranking`` int64 [E]: the crossings from left to right. Row k of ``sums`` (float64 [E + 1, K]) gets the sum to the
     right of k crossings: the next row differs by the one candidate that is exchanged.
     """
     K = stats.shape[1]

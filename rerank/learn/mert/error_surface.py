@@ -1,8 +1,8 @@
 """A metric of sufficient statistics as a function of few dense weights: at a point, and exactly along a line.
 
-The corpus score of the best candidates is constant in the weights but where some list's best candidate changes. Along
-a line these places are the crossings of the lists' upper envelopes (Och 2003, section 4), and from one interval to
-the next the summed statistics differ by an exchanged candidate.
+The corpus score of the best candidates is constant in the weights except where some list's best candidate changes.
+Along a line these places are the crossings of the lists' upper envelopes (Och 2003, section 4), and from one interval
+to the next the summed statistics differ by one exchanged candidate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     scores: np.ndarray
 
     def around(self, gamma: float) -> int:
-        """The interval in which ``gamma`` lies; on an edge the one to its left."""
+        """The interval that ``gamma`` lies in; on an edge, the one to its left."""
         return int(np.searchsorted(self.edges, gamma))
 
 
@@ -41,11 +41,11 @@ class ErrorSurface:
     | lists     | int64 [L + 1]   | candidates of list i are lists[i]..lists[i + 1] |
     | columns   | float64 [F, N]  | the features, feature by feature |
     | base      | float64 [N]     | what a candidate scores without them |
-    | ties      | float64 [N]     | of equal scores the higher of these is first, then the lower index |
+    | ties      | float64 [N]     | among equal scores the higher of these is first, then the lower index |
     | stats     | float64 [N, K]  | statistics of the candidates |
     | reference | float64 [L, R]  | statistics of the references |
     | owner     | int32 [N]       | the list of a candidate |
-    | by_size   | int32 [l, n]    | for every length n, the candidates of the l lists that are so long |
+    | by_size   | int32 [l, n]    | for every length n, the candidates of the l lists of that length |
     """
 
     lists: np.ndarray
@@ -110,7 +110,7 @@ class ErrorSurface:
 
     @property
     def sign(self) -> float:
-        """By what a score is multiplied so that higher is better."""
+        """What a score is multiplied by so that higher is better."""
         return -1.0 if self.metric.lower_is_better else 1.0
 
     def linear(self, w: np.ndarray) -> np.ndarray:
@@ -157,23 +157,23 @@ class ErrorSurface:
         ``order``: the candidates by slope, if they have been sorted already.
         """
         first, at, old, new = self._crossings(intercept, slope, self.order(slope) if order is None else order)
-        ranking, E = np.argsort(at, kind="stable"), at.size  # what follows within a list stays behind
+        ranking, E = np.argsort(at, kind="stable"), at.size  # stable: crossings of one list stay in order
         sums = np.empty((E + 1, self.stats.shape[1]))
         interval_sums(first, ranking, old, new, self.stats, sums)
         edges = at[ranking]
         wide = np.ones(E + 1, np.bool_)
-        wide[1:-1] = edges[1:] > edges[:-1]  # crossings at one place leave no interval between them
+        wide[1:-1] = edges[1:] > edges[:-1]  # no interval lies between crossings at one place
         return Line(edges[wide[1:]], np.asarray(self.metric.scores(sums[wide], self.reference.sum(axis=0))))
 
     def hull(self, intercept: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """int64, rising: the candidates that are best of their list for some γ (see ``line``)."""
+        """int64, rising: the candidates that are the best of their list for some γ (see ``line``)."""
         first, _, _, new = self._crossings(intercept, slope, self.order(slope))
         return np.unique(np.concatenate([first[first >= 0], new]))
 
     def _crossings(
         self, intercept: np.ndarray, slope: np.ndarray, order: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Per list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
+        """For every list its best candidate for γ → −∞, and all crossings: where, and which candidate follows which."""
         intercept, slope = _frozen(intercept), _frozen(slope)
         L, N = self.lists.size - 1, slope.size
         longest = int(np.diff(self.lists).max(initial=0))

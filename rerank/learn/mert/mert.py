@@ -28,9 +28,9 @@ class MertResult(NamedTuple):
     """What MERT found.
 
     weights: float64 [F], scaled to the sum of absolute weights of the start (unless there are base scores, whose
-    weight of 1 gives the scale); score, start_score: the metric there and at the start; history: a dict a step of the
-    chosen search (run, iteration, direction, step, score, weights); runs: all searches, the one from the start first;
-    interval: test and confidence interval of score − start_score, if asked for.
+    weight of 1 gives the scale); score, start_score: the metric there and at the start; history: one dict per step of
+    the chosen search (run, iteration, direction, step, score, weights); runs: all searches, the one from the start
+    first; interval: test and confidence interval of score − start_score, if asked for.
     """
 
     weights: np.ndarray
@@ -62,8 +62,8 @@ def mert(
     lists: int64 [L + 1]; features: float64 [N, F]; stats: float64 [N, K] and reference: float64 [L, R] of ``metric``.
     start: float64 [F], the weights to start from.
     base: float64 [N], a fixed part of every candidate's score; none by default.
-    ties: float64 [N], of equal scores the higher of these is first, then the lower index; ``base`` by default.
-    names: of the features, for the history.
+    ties: float64 [N], among equal scores the higher of these is first, then the lower index; ``base`` by default.
+    names: those of the features, for the history.
     on_step: called with every line of the history, while no other thread does.
 
     The result is never worse than the start, judged without a window. The same settings give the same bits.
@@ -85,7 +85,7 @@ def mert(
         over_runs, over_lines = (run_all, map) if settings.restarts else (map, run_all)
         searcher = Searcher.of(surface, settings, start, labels, on_step, halted, over_lines)
         runs = list(over_runs(searcher.search, range(settings.restarts + 1)))
-    best = max(runs, key=lambda run: run.level)  # of equal ones the first
+    best = max(runs, key=lambda run: run.level)  # the first of equals
     interval = None
     if settings.bootstrap and surface.reference.shape[0]:
         rows = surface.rows(best.weights), surface.rows(start)
@@ -97,7 +97,7 @@ def mert(
 
 @contextmanager
 def _threads(count: int) -> Iterator[tuple[Map, Event]]:
-    """A map over so many threads, in order, and what tells them to end early: after an error or an interrupt."""
+    """A map over so many threads, in order, and the event that ends them early, after an error or an interrupt."""
     halted = Event()
     if count == 1:
         yield map, halted
@@ -122,7 +122,8 @@ def line_scores(
     *,
     ties: np.ndarray | None = None,
 ) -> Line:
-    """The metric at ``weights`` + γ·``direction`` (float64 [F] each) for all γ; other parameters as those of ``mert``.
+    """The metric at ``weights`` + γ·``direction`` (float64 [F] each) for all γ; the other parameters are those of
+    ``mert``.
 
     Raises
     ------

@@ -12,17 +12,17 @@ import numpy as np
 from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.mert.settings import MertSettings
 
-NARROW = 1e-9  # of the reach: shorter intervals are a matter of rounding, and no place to step to
+NARROW = 1e-9  # of the reach: shorter intervals are due to rounding, and not stepped to
 
 OnStep = Callable[[dict[str, Any]], None]
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class Search(NamedTuple):
-    """One search: from where to where (float64 [F]), the scores there, and a line a step.
+    """One search: from where to where (float64 [F]), the scores there, and one history line per step.
 
-    ``level`` is what searches are compared by: the score, or where a window smooths it, the mean of what the lines
-    through the point say of it.
+    ``level`` is what searches are compared by: the score or, where a window smooths it, the mean of what the lines
+    through the point give for it.
     """
 
     start: np.ndarray
@@ -60,9 +60,9 @@ class Step(NamedTuple):
 
 
 def best_step(line: Line, reach: float, *, sign: float = 1.0, window: int = 0, smoothing: str = "mean") -> Step:
-    """The middle of the best interval of a line; of equally good ones the widest, then the nearest to γ = 0.
+    """The middle of the best interval of a line; among equally good ones the widest, then the nearest to γ = 0.
 
-    Before the first and behind the last edge an interval counts as 2·``reach`` wide. ``sign``, ``window`` and
+    The intervals before the first and after the last edge count as 2·``reach`` wide. ``sign``, ``window`` and
     ``smoothing`` say how good an interval is, as in ``MertSettings``.
     """
     if not line.edges.size:
@@ -112,7 +112,7 @@ class Searcher:
         halted: Event,
         over_lines: Map,
     ) -> Searcher:
-        """Sort by every feature that differs within a list once, for all lines along it."""
+        """Sort once by every feature that differs within a list, for all lines along it."""
         spread, columns = surface.spread(), surface.columns
         searched = np.flatnonzero(spread) if settings.coordinate else ()
         unit = np.eye(surface.width)
@@ -122,7 +122,7 @@ class Searcher:
         return cls(surface, settings, start, on_step, halted, over_lines, spread, scale, coordinates, ranges, Lock())
 
     def scaled(self, w: np.ndarray) -> np.ndarray:
-        """w at the length of all points."""
+        """w scaled to the sum that all points have."""
         norm = float(np.abs(w).sum())
         return w * (self.scale / norm) if self.scale > 0 and norm > 0 else w
 
@@ -146,7 +146,7 @@ class Searcher:
             steps = self.steps(point.w, directions)
             if draws == 1:
                 level = float(np.mean([s.here for s in steps])) if settings.window and steps else sign * point.score
-                if level <= found.level:  # under a window only: judged by the lines through it, the step was none
+                if level <= found.level:  # only under a window: judged by the lines through it, the step was no gain
                     break
                 found = found._replace(weights=point.w, score=point.score, level=level)
                 self.report(found.history, run, point)
@@ -170,7 +170,7 @@ class Searcher:
                 break
             w = self.scaled(point.w + steps[k].gamma * directions[k].d)
             score = self.surface.score(w)
-            # Where candidates tie but for rounding, a line may promise what its point does not keep.
+            # Where candidates tie except for rounding, a line may promise what its point does not keep.
             if settings.window or sign * (score - point.score) > settings.tolerance:
                 return Point(w, score, directions[k].label, steps[k].gamma)
         return None
@@ -201,7 +201,7 @@ class Searcher:
         return list(self.over_lines(step, directions))
 
     def report(self, history: list[dict[str, Any]], run: int, point: Point) -> None:
-        """Add the step that led to a point to the history, and pass it on."""
+        """Add the step that led to a point to the history, and report it."""
         if point.direction:
             line = {"run": run, "iteration": len(history) + 1, "direction": point.direction, "step": point.step}
             history.append(line | {"score": point.score, "weights": point.w.tolist()})

@@ -24,15 +24,15 @@ class MertSettings:
     Parameters
     ----------
     coordinate: search along every single feature.
-    random: search along so many random directions too.
-    patience: where no direction holds anything better, draw random directions anew, so many times in a row.
-    restarts: so many searches from random points, besides the one from the start.
-    iterations: most steps of a search.
+    random: how many random directions to search along as well.
+    patience: where no direction holds anything better, draw random directions again, so many times in a row.
+    restarts: how many searches from random points to make, besides the one from the start.
+    iterations: steps of a search at most.
     tolerance: a step must raise the score by more than this.
     window, smoothing: an interval is judged by its own score and those of so many intervals on each side, by their
         mean or their min (Cer, Jurafsky & Manning 2008); 0: by its own alone.
     interval: a random start is the start with noise between these two on every weight, where 1 is the mean weight
-        and all features have unit variance within lists; one pair, or one a feature.
+        and all features have unit variance within lists; one pair, or one per feature.
     seed: of directions and random starts.
     workers: threads over searches, or, without restarts, over directions; results do not depend on their number.
     bootstrap: resampled corpora for the confidence in the improvement; 0: none.
@@ -65,7 +65,7 @@ class MertSettings:
 
         Raises
         ------
-        RecipeError: ``interval`` is neither a pair nor a pair a feature, or has an end before its beginning.
+        RecipeError: ``interval`` is neither one pair nor one per feature, or has an end before its beginning.
         """
         try:
             ranges = np.array(self.interval, np.float64)

@@ -1,1 +1,1 @@
-"""Learning on sections apart, and one state from several."""
+"""Learning on sections separately, and one state from several."""

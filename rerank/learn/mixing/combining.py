@@ -1,6 +1,6 @@
-"""One state from those of learners that were trained apart, on sections of the lists.
+"""One state from those of learners that were trained separately, on sections of the lists.
 
-Three things are done with what sections have learned (``families`` has the formulas, learner by learner):
+What sections have learned is combined in one of three ways (``states`` has the formulas, family by family):
 
 * subgradients of dual averaging, and other sums that the weights follow from, add up;
 * Gaussians are weighted by how sure they are of every weight (Crammer, Dredze & Pereira 2012, section 7.10);
@@ -26,10 +26,10 @@ from rerank.learn.base import Learner, State
 
 @dataclass(frozen=True)
 class Apart:
-    """States that were trained apart from the same one.
+    """States that were trained separately, from the same start.
 
-    start: where they began; fresh: was nothing learned there yet? ends: what became of it, read one after the other;
-    shares: float64 [sections], sum 1, the weight of every end in means; free: the number of free columns.
+    start: where they began; fresh: had nothing been learned there yet? ends: what became of it, read one after the
+    other; shares: float64 [sections], sum 1, the weight of every end in means; free: the number of free columns.
     """
 
     start: State
@@ -39,7 +39,7 @@ class Apart:
     free: int
 
     def summed(self, of: Callable[[State], Any]) -> Any:
-        """What ``of`` reads from the start, and all that the sections have added to it."""
+        """What ``of`` reads from the start, plus all that the sections have added to it."""
         first = np.array(of(self.start))
         total = first.copy()
         for end in self.ends:
@@ -56,11 +56,12 @@ class Apart:
 
 @dataclass(frozen=True)
 class Family:
-    """How learners of a class are combined: the rules that there are, the usual one first, and what makes the state.
+    """How learners of a class are combined: the available rules, the usual one first, and what makes the state.
 
-    ``merge`` gets the learner, the states and the rule. states: it knows those with the fields of one of these classes;
-    any, if there are none (a learner with a state of its own brings a family of its own). keeps: can columns be left
-    out of the result? local: is a column that no section has touched what it was, whatever happened to others?
+    ``merge`` gets the learner, the states and the rule. states: it accepts those with the fields of one of these
+    classes; any, if none are given (a learner with a state of its own brings a family of its own). keeps: can columns
+    be left out of the result? local: does a column that no section has touched stay what it was, whatever happened to
+    others?
     """
 
     rules: tuple[str, ...]
@@ -70,9 +71,10 @@ class Family:
     local: bool = True
 
 
-# Fields of states whose first axis is that of columns, a coordinate of the base score after the last of them or not.
+# Fields of states whose first axis is that of columns, with or without a coordinate of the base score after the last of
+# them.
 BY_COLUMN = {"s", "total", "w", "u", "a", "exempt", "cells", "g", "scale", "mu", "sigma"}
-FAMILIES: dict[type[Any], Family | None] = {}  # None: what such learners keep cannot be combined
+FAMILIES: dict[type[Any], Family | None] = {}  # None: states of such learners cannot be combined
 
 
 def family_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> tuple[Family, str]:
@@ -113,14 +115,14 @@ def combine(
     free: int = 0,
     keep: int | None = None,
 ) -> State:
-    """The state that stands for all of ``ends``; a single one stands for itself.
+    """The state that combines all of ``ends``; a single one is returned as it is.
 
     Parameters
     ----------
-    start: the state that all of them went on from; None: a fresh one.
-    rule: one of the learner's family; ``mean`` is uniform, ``updates`` weighted by numbers of updates.
-    free: so many columns, the first ones, are touched by no penalty.
-    keep: leave only so many columns beside the free ones; the others are as before the first list.
+    start: the state that all of them continued from; None: a fresh one.
+    rule: one of the learner's family; ``mean`` is uniform, ``updates`` is weighted by numbers of updates.
+    free: how many columns, the first ones, have no penalty.
+    keep: keep only so many columns in addition to the free ones; the others are as before the first list.
 
     Raises
     ------
@@ -140,7 +142,8 @@ def combine(
 
 
 def heaviest(learner: Learner, ends: Sequence[State], keep: int, free: int) -> np.ndarray:
-    """bool [D]: the free columns, and the ``keep`` others with the largest Σ w_j² over the sections, first of equals.
+    """bool [D]: the free columns, and the ``keep`` others with the largest Σ w_j² over the sections, the first of
+    equals.
 
     Columns that no section gives a weight are not among them.
     """

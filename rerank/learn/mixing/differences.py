@@ -1,7 +1,7 @@
 """What learning has changed in a state: the rows that differ, which are few where there are many columns.
 
-Sections that are trained apart touch the columns of their own lists. Only what they have changed travels, and only the
-columns that one of them has touched are combined; the others are what they were.
+Sections that are trained separately touch the columns of their own lists. Only what they have changed travels, and only
+the columns that one of them has touched are combined; the others are what they were.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Change = dict[str, Rows | np.ndarray]  # by field: rows, or the array as a whole
 
 
 def save_change(directory: Path, start: State, state: State) -> None:
-    """Write what is other in ``state`` than in ``start``, bit for bit."""
+    """Write what differs in ``state`` from ``start``, bit for bit."""
     for name, array in state._asdict().items():
         before = getattr(start, name)
         if name in BY_COLUMN and array.shape == before.shape:
@@ -39,14 +39,14 @@ def save_change(directory: Path, start: State, state: State) -> None:
 
 
 def _differs(array: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """bool [rows]: is there another bit?"""
+    """bool [rows]: does any bit differ?"""
     bits = np.uint8 if array.dtype == np.bool_ else np.uint64
     other = array.view(bits) != before.view(bits)
     return np.asarray(other if other.ndim == 1 else other.any(axis=1))
 
 
 def load_change(kind: type[Any], directory: Path) -> Change:
-    """Read what ``save_change`` wrote of a state of the class ``kind``."""
+    """Read what ``save_change`` wrote about a state of the class ``kind``."""
     found: Change = {}
     for name in kind._fields:
         array, at = read_array(directory / f"{name}.npy"), directory / f"{name}.at.npy"

@@ -1,8 +1,8 @@
-"""Iterative parameter mixing: sections of the lists are learned apart, by the workers of an engine, and combined.
+"""Iterative parameter mixing: the workers of an engine learn sections of the lists separately, which are combined.
 
-McDonald, Hall & Mann 2010 (section 4.2): in every epoch all sections go on from the combined state, and are combined
-again at its end. With ``every: once`` sections go on from their own states (section 4.1); what is looked at, and kept,
-is the combined state all the same. The sections, the order in which they are combined and the seeds of their epochs
+McDonald, Hall & Mann 2010 (section 4.2): in every epoch all sections continue from the combined state, and are combined
+again at its end. With ``every: once`` sections continue from their own states (section 4.1); what is evaluated, and
+kept, is still the combined state. The sections, the order in which they are combined and the seeds of their epochs
 depend on the mixing alone, so the result has the same bits on every engine and with any number of workers.
 """
 
@@ -57,8 +57,8 @@ from rerank.storage.files import scratch_directory
 
 @dataclass(frozen=True)
 class Mixing:
-    """shards: into how many sections the lists are divided; every: when they go on from the combined state; rule, keep:
-    see ``combining``."""
+    """shards: into how many sections the lists are divided; every: when they continue from the combined state; rule,
+    keep: see ``combining``."""
 
     shards: int
     every: Literal["epoch", "once"] = "epoch"
@@ -68,11 +68,11 @@ class Mixing:
 
 @dataclass(frozen=True)
 class Section:
-    """One epoch over one section: a task. Large things are there as paths, on a disk that all workers share.
+    """One epoch over one section: a task. Large things are given as paths, on a disk that all workers share.
 
     lists: the section; oracle: a file with the targets of all lists (int64), of which first..last - 1 are its own and
     ``candidates`` candidates come before it; start: the directory of the common state, of the class ``kind``; own:
-    that of what this section has changed in it before, if it goes on from its own; workspace: where the new one goes.
+    that of what this section has changed in it before, if it continues from its own; workspace: where the new one goes.
     """
 
     learner: Learner
@@ -93,7 +93,7 @@ class Section:
 
 
 class Learned(NamedTuple):
-    """What came of a Section: the directory with what it has changed, what happened, how many nonzeros were seen."""
+    """The result of a Section: the directory with what it has changed, what happened, how many nonzeros were seen."""
 
     change: str
     stats: list[EpochStats]
@@ -109,7 +109,7 @@ def learn(task: Section) -> Learned:
     course = Course(Training(task.learner, {}, None, None, 0), state, None, task.epoch)
     for index in part_order(part_count(task.lists), task.seed, task.epoch, task.shuffle):
         visit(course, task.lists, targets, int(index), task.seed, task.shuffle, task.any_ties, task.pairs)
-    # A task may be carried out twice, even at the same time: each has a place of its own.
+    # A task may be carried out twice, even at the same time: each time has a place of its own.
     place = Path(tempfile.mkdtemp(prefix=f"{task.epoch}-{task.first}-", dir=task.workspace))
     save_change(place, start, course.state)
     return Learned(str(place), course.stats, course.nonzeros)
@@ -149,14 +149,14 @@ def train_mixed(
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Training:
-    """``train`` by mixing: see there. A single section is trained exactly as without mixing. No updates are logged.
+    """``train`` by mixing; see there. A single section is trained exactly as without mixing. No updates are logged.
 
-    engine: whose workers learn, this process by default; workspace: what travels is put beside this path, which is on a
-    disk that all workers share.
+    engine: whose workers learn, this process by default; workspace: what travels is put next to this path, which is on
+    a disk that all workers share.
 
     Raises
     ------
-    RecipeError: states of the learner cannot be combined so, or it cannot learn from such pairs.
+    RecipeError: states of the learner cannot be combined in this way, or it cannot learn from such pairs.
     RunError: workers die again and again, or something cannot be written.
     Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first.
     """
@@ -192,8 +192,8 @@ def train_mixed(
 class _Mixed:
     """A training by mixing: ``course`` holds the combined state.
 
-    begun: the state that all go on from; it is a ``fresh`` one as long as nothing was learned. own: the directories of
-    what every section has changed in it, where they go on from their own.
+    begun: the state that all continue from; it is a ``fresh`` one as long as nothing was learned. own: the directories
+    of what every section has changed in it, where they continue from their own.
     """
 
     course: Course
@@ -239,7 +239,7 @@ class _Mixed:
         course.seconds += time.perf_counter() - started
 
     def combined(self, changes: list[Change]) -> State:
-        """One state from those of the sections; where possible, only columns that one has touched are looked at."""
+        """One state from those of the sections; where possible, only columns that one has touched are combined."""
         learner, mixing, start = self.course.learner, self.mixing, self.begun
         columns = learner.last(start).w.size
         local = family_of(learner, mixing.rule)[0].local and mixing.keep is None and "sigma" not in start._fields
@@ -254,7 +254,7 @@ class _Mixed:
         return widened(start, combine(learner, ends, start=common, rule=mixing.rule, free=free), chosen, columns)
 
     def saved(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """See ``Course.saved``; with the states that the sections go on from, where these are their own."""
+        """See ``Course.saved``; with the states that the sections continue from, where these are their own."""
         header, arrays = self.course.saved()
         if self.own:
             arrays |= {f"begun_{name}": np.asarray(array) for name, array in self.begun._asdict().items()}
@@ -280,7 +280,7 @@ class _Mixed:
 
 @contextmanager
 def _scratch(beside: Path | None) -> Iterator[Path]:
-    """A directory for the time of the block: beside ``beside``, or one of this machine."""
+    """A directory for the time of the block: next to ``beside``, or a temporary one of this machine."""
     if beside is not None:
         with scratch_directory(beside.absolute()) as place:
             yield place
@@ -290,10 +290,10 @@ def _scratch(beside: Path | None) -> Iterator[Path]:
 
 
 def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
-    """(first, last + 1, seed) of ``count`` contiguous sections; of as many as there are lists, if those are fewer.
+    """(first, last + 1, seed) of ``count`` contiguous sections, or of one per list where there are fewer lists.
 
-    Their numbers of lists differ by one at most. A single section has the seed itself; several have seeds of their
-    own, since sections of one size would have the same order otherwise.
+    Their numbers of lists differ by one at most. A single section has the seed itself; several have seeds of their own,
+    since sections of equal size would otherwise have the same order.
     """
     count = max(1, min(count, lists))
     bounds = [lists * number // count for number in range(count + 1)]

@@ -122,7 +122,7 @@ def ftrl(learner: FTRL, apart: Apart, rule: str) -> FTRLState:
 
 
 def truncating(learner: Truncating, apart: Apart, rule: str) -> TruncatedState:  # noqa: ARG001
-    """w = Σ share·w_s; the thresholds begin anew, so that a_j = w_j."""
+    """w = Σ share·w_s; the thresholds start again from 0, so that a_j = w_j."""
     w, counts = apart.mean(lambda end: learner.last(end).w), _with_free(counted(apart), apart)
     theta = learner.reach()[0]
     exempt = np.zeros(0, np.bool_) if theta is None else np.abs(w) > theta
@@ -142,7 +142,7 @@ def multiplicative(learner: Multiplicative, apart: Apart, rule: str) -> WinnowSt
 
 
 def gaussian(learner: Gaussian, apart: Apart, rule: str) -> Any:  # noqa: ARG001
-    """KL: μ = (Σ Σ_s⁻¹)⁻¹ Σ Σ_s⁻¹μ_s, Σ⁻¹ = Σ Σ_s⁻¹, with what all knew at the start counted once.
+    """KL: μ = (Σ Σ_s⁻¹)⁻¹ Σ Σ_s⁻¹μ_s, Σ⁻¹ = Σ Σ_s⁻¹, with what all of them knew at the start counted once.
 
     In the first round nothing was known, and Σ⁻¹ is that of Crammer et al. 2012. Else means of μ and Σ.
     """
@@ -220,7 +220,7 @@ def _history(apart: Apart, mu: np.ndarray, last: Any) -> tuple[np.ndarray, np.nd
 
 
 def _with_free(counts: np.ndarray, apart: Apart) -> np.ndarray:
-    """``counts`` of learners with lazy sums; the number of free columns is no sum."""
+    """``counts`` of learners with lazy sums; the number of free columns is not added up."""
     counts[4] = max(int(end.counts[4]) for end in apart.ends)
     return counts
 
@@ -239,14 +239,14 @@ def _ratio(own: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 
 def _root(squares: Any) -> Any:
-    """√, of sums that rounding may have made negative."""
+    """√ of sums that rounding may have made negative."""
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 FAMILIES.update(
     {
         Additive: Family(("updates", "mean"), additive, (AdditiveState,)),
-        # Thresholds begin anew for all.
+        # Thresholds start again for all columns.
         Truncating: Family(("updates", "mean"), truncating, (TruncatedState,), local=False),
         # Sums run over all columns.
         Multiplicative: Family(("updates", "mean"), multiplicative, (WinnowState,), keeps=False, local=False),
@@ -255,7 +255,7 @@ FAMILIES.update(
         AdaptiveRDA: Family(("sum",), adaptive, (AdaptiveState,)),
         FTRL: Family(("precision", "updates", "mean"), ftrl, (FTRLState,)),
         SecondOrderPerceptron: Family(("sum",), second_order, (SOPState, FullState)),
-        # Variables of candidates belong to the lists of a section.
+        # Dual variables of candidates belong to the lists of a section.
         LMPerceptron: None,
         LargeMarginWinnow: None,
     }

@@ -1,4 +1,4 @@
-"""Dual averaging with a step size a column: adaptive RDA (Duchi, Hazan & Singer 2011, eq. 3, diagonal, with L1).
+"""Dual averaging with a step size per column: adaptive RDA (Duchi, Hazan & Singer 2011, eq. 3, diagonal, with L1).
 
 With s_j = Σ g_j and H_j = δ + √(Σ g_j²) after k updates, the weights are
 
@@ -7,10 +7,10 @@ With s_j = Σ g_j and H_j = δ + √(Σ g_j²) after k updates, the weights are
 A column whose subgradients are rare keeps large steps. A weight is read from s_j, e_j = η/H_j and k when a feature is
 touched; the average is that of ``rda``, times e_j, which changes when s_j does.
 
-Normalised, all this is done with φ_j/c_j in place of φ_j, e_j = η/(H_j·c_j), and all weights are multiplied by
+When normalised, all this is done with φ_j/c_j in place of φ_j, e_j = η/(H_j·c_j), and all weights are multiplied by
 d_k = √(t/N): see ``units``, also for how rounding is kept out. Where c_j grows, s_j and √(Σ g_j²) are multiplied by the
-ratio of the old c_j to the new, as if it had been the new one always. The base score's coordinate has no regulariser
-and is not normalised. Free columns of a corpus are those of λ₁ = 0.
+ratio of the old c_j to the new, as if it had always been the new one. The base score's coordinate has no regulariser
+and is not normalised. Free columns of a corpus have λ₁ = 0.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def arda_epoch(
                 settle(state, t.column[r], k, prefix, data.free, q.l1)
             step(state, t, count, n, data.weight[i], g_base, q)
             state.counts[ALIVE] = 0
-        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
+        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first that the next one counts
         state.counts[PENDING] += 1
 
 
@@ -228,12 +228,12 @@ class AdaptiveRDA(Learner):
     eta: > 0; step size.
     delta: ≥ 0; larger means smaller steps at first. (A column's step size is at most 1e150.)
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁, of the normalised weights where they are.
-    normalized: make the unit of every feature not matter.
+    normalized: make learning independent of the unit of every feature.
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).
 
-    There is no L2: with a scale that changes by k and column together no predictor could be replayed for voting.
+    There is no L2: with a scale that depends on k and column together, no predictor could be replayed for voting.
     """
 
     name: ClassVar[str] = "arda"

@@ -51,7 +51,7 @@ def close(counts: np.ndarray) -> None:
 
 @kernel
 def count_update(tally: np.ndarray, squared_radius: float) -> None:
-    """Count an update, and how long its difference vector is."""
+    """Count an update and the length of its difference vector."""
     tally[UPDATES] += 1
     tally[RADIUS] = max(tally[RADIUS], squared_radius)
 

@@ -1,4 +1,4 @@
-"""Follow the proximally regularised leader, a step size a column (McMahan et al. 2013, Alg. 1).
+"""Follow the proximally regularised leader, with a step size per column (McMahan et al. 2013, Alg. 1).
 
 For a subgradient g_j, with α a step size and n_j = Σ g_j² so far,
 
@@ -7,11 +7,11 @@ For a subgradient g_j, with α a step size and n_j = Σ g_j² so far,
 
 A weight changes only when an update touches its column; the average is that of ``additive``.
 
-Normalised, all this is done with φ_j/c_j in place of φ_j, and α·√(t/N) in place of α: see ``units``, also for how
+When normalised, all this is done with φ_j/c_j in place of φ_j, and α·√(t/N) in place of α: see ``units``, also for how
 rounding is kept out. Where c_j grows, z_j, √n_j and the sum of all σ are multiplied by the ratio of the old c_j to the
-new, as if it had been the new one always; what is kept is q_j = (β + √n_j)/α as of the column's last update, and σ is
+new, as if it had always been the new one; what is kept is q_j = (β + √n_j)/α as of the column's last update, and σ is
 the change of q_j. The weight is divided by c_j. The base score's coordinate has no regulariser and is not normalised.
-Free columns of a corpus are those of λ₁ = λ₂ = 0.
+Free columns of a corpus have λ₁ = λ₂ = 0.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class FTRL(Additive):
     alpha: > 0; step size.
     beta: ≥ 0; larger means smaller steps at first.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², of the normalised weights where they are.
-    normalized: make the unit of every feature not matter.
+    normalized: make learning independent of the unit of every feature.
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y).

@@ -92,7 +92,7 @@ def variance_of(state: GaussianState, j: int, size: float) -> float:
 
 @kernel
 def margin_and_variance(state: GaussianState, t: Scratch, count: int) -> tuple[float, float]:
-    """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``t.extra``. m is four sums that the processor makes at once."""
+    """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``t.extra``. m is four sums that the processor computes at once."""
     g, j, z, part = state.g, t.column, t.value, t.extra
     scaled, end = state.scale.shape[0] > 0, np.uint64(count)
     one = two = three = four = 0.0
@@ -116,7 +116,7 @@ def margin_and_variance(state: GaussianState, t: Scratch, count: int) -> tuple[f
 
 @kernel
 def rescale(state: GaussianState, t: Scratch, count: int) -> None:
-    """Keep the variances and scales with which an update's z was looked at."""
+    """Keep the variances and scales that an update's z was judged with."""
     for r in range(count):
         j, size = t.column[r], abs(t.value[r])
         state.g[j, VARIANCE] = variance_of(state, j, size)

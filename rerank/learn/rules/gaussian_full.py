@@ -1,4 +1,4 @@
-"""Gaussian learners with a full covariance matrix: O(D²) an update, for problems of a few thousand columns."""
+"""Gaussian learners with a full covariance matrix: O(D²) per update, for problems of a few thousand columns."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, load
 from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
 
 FULL = -1  # the number of the covariance
-ROUNDING = 1e-12  # of a variance that was 1 at first, as far as it can be known
-MOST_COLUMNS = 8192  # Σ takes half a gigabyte then
+ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
+MOST_COLUMNS = 8192  # Σ then takes half a gigabyte
 
 
 class FullState(NamedTuple):

@@ -1,4 +1,5 @@
-"""Regularised Winnow and its additive kin: dual ascent, a variable a pair (Zhang, section 2; Vapnik 1998, chapter 12).
+"""Regularised Winnow and its additive kin: dual ascent, a variable per pair (Zhang, section 2; Vapnik 1998, chapter
+12).
 
 For every list the oracle y* is to be ahead of its rival y' by a margin of 1, or to pay C times what is missing. With
 z = φ(y*) − φ(y') and m = score(y*) − score(y'), both at the time of the visit, the dual variable α of the pair goes up
@@ -12,9 +13,9 @@ so θ (or w) is Σ α·z. On lists of two, these are ascents on the duals that Z
     lm-uwin:  Σ α − Σ_j μ·(e^{θ_j} + e^{−θ_j}),   lm-nwin:  Σ α − W·ln Σ_j μ·(e^{θ_j} + e^{−θ_j}),
     lm-perc:  Σ α − ‖w‖²/2.
 
-In longer lists, a dual variable belongs to the candidate that is the rival, and moves on the visits on which it is. If
-any of several oracles may play y*, it belongs to the rival nevertheless, whichever oracle it was compared with. Pair
-sources with another y* on every visit are refused: α·z would be no term of a dual.
+In longer lists, each dual variable belongs to a candidate, and moves on the visits on which that candidate is the
+rival. Even if any of several oracles may play y*, it belongs to the rival, whichever oracle that was compared with.
+Pair sources whose y* changes from visit to visit are refused: α·z would not be a term of a dual.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class LMPercSettings(NamedTuple):
 
 @kernel
 def shortfall(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> float:
-    """1 − m of list i; 0 where it has no rival, or but for rounding. Counts the list, its mistake and its hinge loss.
+    """1 − m of list i; 0 without a rival, or where only rounding differs. Counts the list, its mistake and its hinge
+    loss.
 
     y* and y' are left in ``t.who``, the coefficients of −z in ``t.a``.
     """
@@ -165,7 +167,7 @@ def check_duals(corpus: Corpus, alpha: np.ndarray) -> None:
 
 
 class LargeMarginWinnow(Multiplicative):
-    """What lm-uwin and lm-nwin share: a dual variable a candidate."""
+    """What lm-uwin and lm-nwin share: a dual variable per candidate."""
 
     sources: ClassVar[tuple[str, ...]] = ("oracle",)
 

@@ -34,7 +34,7 @@ class Prefix(NamedTuple):
 
 @kernel
 def first_penalised(data: Lists, y: int) -> int:
-    """Where the nonzeros of candidate y that are no free columns begin; columns rise within a row."""
+    """Where candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
     p, end = data.rows[y], data.rows[y + 1]
     while p < end and data.columns[p] < data.free:
         p += 1
@@ -46,7 +46,7 @@ def summed_weight(x: float, l1: float, a: int, b: int, prefix: Prefix) -> float:
     """Σ_{k=a..b} c_k w_kj while s_j = x."""
     size = abs(x)
     if not size > 0.0:
-        return float(size)  # 0, or what is no number: it has no last predictor to look up
+        return float(size)  # 0, or not a number: there is no last predictor to look up
     e = b if b * l1 < size else math.ceil(size / l1) - 1
     if e < a:
         return 0.0
@@ -105,7 +105,7 @@ def set_free(counts: np.ndarray, corpus: Corpus) -> None:
 
     Raises
     ------
-    ValueError: the state was trained with others; what it keeps of a column depends on whether it is free.
+    ValueError: the state was trained with others; what it keeps for a column depends on whether it is free.
     """
     if counts[K] > 0 and counts[FREE] != corpus.free:
         raise ValueError(

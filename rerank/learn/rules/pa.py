@@ -49,7 +49,7 @@ class PASettings(NamedTuple):
 
 @kernel
 def margin(w: np.ndarray, t: Scratch, count: int) -> float:
-    """w·z for the z in ``t.value``, in four sums that the processor makes at once."""
+    """w·z for the z in ``t.value``, in four sums that the processor computes at once."""
     j, z = t.column, t.value
     one = two = three = four = 0.0
     end = np.uint64(count)
@@ -75,7 +75,7 @@ def step_size(variant: int, C: float, loss: float, norm: float) -> float:
 
 @kernel
 def costliest(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> int:
-    """The rival of list i with the highest score − tilt·gain; ``scores`` is left with these, for the rivals to come."""
+    """The rival of list i with the highest score − tilt·gain; these are left in ``scores`` for further rivals."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
         scores[y - first] -= data.pairs.tilt * data.gain[y]
@@ -95,7 +95,7 @@ def pa_epoch(
 ) -> None:
     """Pass over ``order``: w ← w + τz while w·z is below the margin asked for (Crammer et al. 2006, Fig. 1).
 
-    ``q.top`` pairs of a list have their turn. A mistake is a matter of scores alone, as in ``judge``.
+    Up to ``q.top`` pairs of a list take their turn. Mistakes are judged by scores alone, as in ``judge``.
     """
     for at in range(order.shape[0]):
         look_ahead(data, order, at)

@@ -56,8 +56,8 @@ class Perceptron(Additive):
 
     Parameters
     ----------
-    base: weight of the base score at the start, beside updates of size 1; base_rate: ≥ 0, 0 keeps it there, ρ > 0
-        learns it as the weight of a feature ρ·b(y).
+    base: weight of the base score at the start, compared with updates of size 1; base_rate: ≥ 0, 0 keeps it there,
+        ρ > 0 learns it as the weight of a feature ρ·b(y).
     """
 
     name: ClassVar[str] = "perceptron"

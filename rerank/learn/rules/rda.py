@@ -5,7 +5,7 @@ With s the sum of subgradients after k updates,
     w_j = −sign(s_j) · max(|s_j| − k·λ₁, 0) · d_k,   d_k = 1 / (k·λ₂ + η·√k),   w = 0 for k = 0:
 
 a weight is read from s_j and k when a feature is touched, and nothing loops over all columns. Free columns of a corpus
-are those of λ₁ = λ₂ = 0: w_j = −s_j·f_k with f_k = 1 / (η·√k).
+have λ₁ = λ₂ = 0: w_j = −s_j·f_k with f_k = 1 / (η·√k).
 
 The average is exact and lazy. While s_j stays the same for the predictors a..b,
 
@@ -108,7 +108,7 @@ def score_apart(
 def score_shrunk(
     data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
 ) -> None:
-    """β·b(y) + w·φ(y) for the candidates of list i; where nothing is shrunk the sum is a plain one."""
+    """β·b(y) + w·φ(y) for the candidates of list i; where nothing is shrunk, by a plain sum."""
     if data.free > 0 and (threshold > 0.0 or d != f):
         score_apart(data, i, s, threshold, d, f, beta, scores)
         return
@@ -157,7 +157,7 @@ def rda_epoch(
             close_predictor(state, prefix, d, f, beta)
             update(data, state, prefix, t, n, data.weight[i], tally, q)
             state.counts[ALIVE] = 0
-        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
+        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first that the next one counts
         state.counts[PENDING] += 1
 
 
@@ -186,7 +186,7 @@ def update(
 
 @kernel
 def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteRoom, q: RDASettings) -> None:
-    """Repeat the updates s ← s + rate·g of ``log``; what is voted with is −s, and for free columns −s·f_k/d_k."""
+    """Repeat the updates s ← s + rate·g of ``log``; votes are cast with −s, and for free columns with −s·f_k/d_k."""
     s_base = 0.0
     for k in range(log.lists.shape[0]):
         n = load(log, k, t)
@@ -221,7 +221,7 @@ class RDA(Learner):
     Parameters
     ----------
     loss: one of LOSSES.
-    eta: > 0; larger means smaller weights beside the base score.
+    eta: > 0; larger means smaller weights compared with the base score.
     l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖².
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
@@ -307,7 +307,7 @@ class RDA(Learner):
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """See ``Learner.votes``: a_j = −s_j, τ_k = k·λ₁, and d_k.
 
-        Free columns have v_j = 0, and a_j = −s_j·f_k/d_k: where these are not the same, every update touches them all.
+        Free columns have v_j = 0, and a_j = −s_j·f_k/d_k: where f_k and d_k differ, every update touches all of them.
         """
         more = corpus.free if self.l2 > 0 else 0
         replay = Replay(log, corpus, self.base, slopes=corpus.free > 0 and self.l1 > 0, more=more)

@@ -1,14 +1,15 @@
 """Truncated gradient (Langford, Li & Zhang 2009, section 3.3) and FOBOS with L1 (Duchi & Singer 2009, section 5.1).
 
 Update k is a step w ← w − α_k·g with α_k = η/√k. At every k that ``every`` divides, all weights with |w_j| ≤ θ then
-move by every·α_k·λ₁ toward 0, and not across. FOBOS truncates after every step, and without a θ.
+move by every·α_k·λ₁ toward 0, but not past it. FOBOS truncates after every step, and without a θ.
 
 Nothing loops over all columns. With G_k the sum of the truncations up to update k, a column keeps
 
     a_j = w_j + sign(w_j)·G_k as it was last touched, and weighs shrink(a_j, G_k) = sign(a_j)·max(|a_j| − G_k, 0) since.
 
 A weight above θ is exempt: it keeps a_j = w_j, and stays exempt until an update touches it. Free columns of a corpus
-are exempt always.
+are always exempt.
+
 The average is exact and lazy. While a_j stays the same for the predictors a..b,
 
     Σ_k c_k w_kj = sign(a_j)·(|a_j|·(C_e − C_{a−1}) − (Q_e − Q_{a−1})),   C = Σ c_k, Q = Σ c_k G_k,
@@ -108,7 +109,7 @@ def weight_of(state: TruncatedState, j: int) -> float:
 
 @kernel
 def score_truncated(data: Lists, i: int, state: TruncatedState, beta: float, scores: np.ndarray) -> None:
-    """β·b(y) + w·φ(y) for the candidates of list i; where nothing was truncated the sum is a plain one."""
+    """β·b(y) + w·φ(y) for the candidates of list i; where nothing was truncated, by a plain sum."""
     G = state.threshold[0]
     if G == 0.0:
         score_list(data, i, state.a, beta, scores)
@@ -196,7 +197,7 @@ def truncated_epoch(
                 settle(state, t.column[r], k, prefix)
             move(state, t, count, rate, g_base, q)
             state.counts[ALIVE] = 0
-        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first of the next
+        state.counts[ALIVE] += 1  # the list on which a predictor errs is the first that the next one counts
         state.counts[PENDING] += 1
 
 
@@ -342,7 +343,7 @@ class TruncatedGradient(Truncating):
     eta: > 0; the first step's size, η/√k the k-th's. The weight of a list scales its step.
     l1: ≥ 0; strength of the regulariser λ₁‖w‖₁.
     theta: > 0; larger weights are not truncated; None for no limit.
-    every: ≥ 1; updates from one truncation to the next, which is so many times as large.
+    every: ≥ 1; updates from one truncation to the next; a truncation is as many times as large.
     update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
     base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
         a feature ρ·b(y) that is not truncated.

@@ -1,7 +1,7 @@
 """Units of features: what makes adaptive learners indifferent to them (Ross, Mineiro & Langford 2013, Alg. 2).
 
-A normalised learner works on φ_j/c_j, for c_j the largest difference that column j has made so far. In an update with
-g = Σ a_y φ(y),
+A normalised learner works on φ_j/c_j, where c_j is the largest difference that column j has made so far. In an update
+with g = Σ a_y φ(y),
 
 * x_j = max φ_j(y) − min φ_j(y) over the candidates with a_y ≠ 0: |φ_j(y*) − φ_j(y')| for losses of two candidates;
 * c_j ← max(c_j, x_j) in the columns of g;
@@ -9,9 +9,9 @@ g = Σ a_y φ(y),
 
 Step sizes are multiplied by √(t/N), so that they do not depend on the number of features.
 
-Step sizes of a column make the smallest subgradient count. So rounding has to be kept out, of learners that do not
-normalise too: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where all candidates share a feature, and a sum over a
-softmax is 0 but for rounding), and an update with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
+With a step size per column even the smallest subgradient counts. So rounding has to be kept out, also of learners that
+do not normalise: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where all candidates share a feature, and a sum over
+a softmax is 0 except for rounding), and an update with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The normalised form scales all 2D of them to the sum W:
 
     d·w_j,   d = W/Z,   Z = Σ_j μ·(e^{θ_j} + e^{−θ_j}) = Σ_j √(w_j² + 4μ²).
 
-Only the columns of z are touched: w and Z are kept, and d is a number beside w.
+Only the columns of z are touched: w and Z are kept, and d is a number next to w.
 
 The average needs no second loop. w_j stays the same between the updates that touch it, so with P = Σ d over the lists
 seen and P_now its value before an update,
@@ -40,7 +40,7 @@ from rerank.learn.workspace import Lists, Scratch
 LIMIT = 300.0  # of |θ|
 LEAST_MU, LARGEST_MU = 1e-100, 1e20  # between them (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
 LARGEST_RATE = 1e300
-REACH = 2.0**20  # Z and P begin anew where Z has become so many times larger or smaller
+REACH = 2.0**20  # Z and P start again where Z has become so many times larger or smaller
 # Indices of WinnowState.base and WinnowState.norm.
 THETA, WEIGHT, SUM = range(3)
 Z, CARRY, START, P = range(4)
@@ -139,7 +139,7 @@ def average_anew(state: WinnowState) -> None:
 def multiply(state: WinnowState, t: Scratch, count: int, rate: float, g_base: float, q: WinnowSettings) -> None:
     """θ ← θ − rate·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins.
 
-    Where Z leaves its reach, Z and P begin anew: P·w and Z stay sums of numbers that are not too far apart.
+    Where Z leaves its reach, Z and P start again, so that P·w and Z remain sums of numbers not too far apart.
     """
     norm, base = state.norm, state.base
     for r in range(count):
@@ -168,7 +168,7 @@ def multiply(state: WinnowState, t: Scratch, count: int, rate: float, g_base: fl
 
 @kernel
 def outlive(state: WinnowState, d: float) -> None:
-    """The current predictor has survived a list, under which its weights were d·w."""
+    """The current predictor has survived a list, on which its weights were d·w."""
     survive(state.counts)
     state.norm[P] += d
 
@@ -301,8 +301,8 @@ class UWin(Multiplicative):
     eta: > 0; rate of the log-weights, times the weight of the list.
     mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
     update: "mistakes" (only where the current predictor errs) or "always" (on every loss).
-    base: weight of the base score at the start, beside steps of about 2·mu·eta; base_rate: ≥ 0, 0 keeps it there, ρ > 0
-        adds the weight of one more balanced feature, ρ·b(y).
+    base: weight of the base score at the start, compared with steps of about 2·mu·eta; base_rate: ≥ 0, 0 keeps it
+        there, ρ > 0 adds the weight of one more balanced feature, ρ·b(y).
     """
 
     name: ClassVar[str] = "uwin"

@@ -1,4 +1,4 @@
-"""Rows over the predictors of a block, in its layout: sums of whole rows, which the compiler turns into wide ones."""
+"""Rows over the predictors of a block, in its layout: sums of whole rows, which the compiler vectorises."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_to(out: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
 
 @kernel
 def add_multiples(out: np.ndarray, a: float, x: np.ndarray, b: float, y: np.ndarray) -> None:
-    """out += a·x + b·y, in the numbers of ``out``."""
+    """out += a·x + b·y, in the number type of ``out``."""
     for t in range(out.shape[0]):
         out[t] += a * x[t] + b * y[t]
 

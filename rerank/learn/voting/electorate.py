@@ -1,11 +1,12 @@
 """Electorate: the lists of a corpus as differences between their candidates.
 
-The columns of a list that have the same values on all its candidates form a *pattern*. A candidate is stored as what
-tells it from the earlier candidate of its list that it is most like: on parse lists, a fifth of its own nonzeros.
+The columns of a list that have the same values on all its candidates form a *pattern*. A candidate is stored as its
+differences from the earlier candidate of its list that it is most like: on parse lists, these are a fifth of its own
+nonzeros.
 
-What columns weigh can be summed before it is multiplied by a small whole number (a count, an indicator): no rounding
-can tell. By other values it cannot. A column that has such a value forms a *real* pattern, of its own, whose values are
-stored as they are.
+Where the value is a small whole number (a count, an indicator), what columns weigh can be summed before it is
+multiplied: rounding makes no difference. With other values it does. A column that has such a value forms a *real*
+pattern of its own, whose values are stored as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.symbols import find_slot, mix
 from rerank.kernels.compile import kernel
 
-WINDOW = 64  # earlier candidates that are compared
+WINDOW = 64  # earlier candidates that one is compared with: all of them would take quadratic time
 LARGEST_WHOLE = 127.0  # the largest |value| that is multiplied as a whole number
 
 
@@ -33,7 +34,7 @@ class Electorate(NamedTuple):
     lists: np.ndarray  # int64 [L + 1], from 0
     candidate: np.ndarray  # int64 [N]: the candidate at a place
     base: np.ndarray  # float64 [N]: its base score
-    like: np.ndarray  # int32 [N]: the place of the candidate that it is stored beside, -1 for none
+    like: np.ndarray  # int32 [N]: the place of the candidate that it is stored as differences from, -1 for none
     patterns: np.ndarray  # int64 [L + 1]
     members: np.ndarray  # int64 [P + 1]
     column: np.ndarray  # int32
@@ -47,7 +48,7 @@ class Electorate(NamedTuple):
 class Desk(NamedTuple):
     """Scratch space for ``sort_list``."""
 
-    slot: np.ndarray  # int32 [C], -1, and -1 again afterwards
+    slot: np.ndarray  # int32 [C]: where a column of the list is in ``own``; -1 before and after every list
     own: np.ndarray  # int32: columns of the list
     hashes: np.ndarray  # uint64: of their values on the list's candidates
     real: np.ndarray  # bool: is one of these real?
@@ -60,7 +61,7 @@ class Desk(NamedTuple):
 
 @kernel
 def is_real(value: float) -> bool:
-    """Is it no whole number up to LARGEST_WHOLE?"""
+    """Is it anything but a whole number of at most LARGEST_WHOLE?"""
     return value != np.rint(value) or abs(value) > LARGEST_WHOLE
 
 
@@ -85,6 +86,7 @@ def find_columns(
                 desk.hashes[r] = np.uint64(0)
                 desk.real[r] = False
                 count += 1
+            # A sum over the nonzeros: columns with the same values on all candidates get the same hash.
             desk.hashes[r] += mix(key ^ np.uint64(bits[p]))
             desk.real[r] |= is_real(values[p])
     return count
@@ -92,7 +94,10 @@ def find_columns(
 
 @kernel
 def find_patterns(count: int, desk: Desk) -> tuple[int, int]:
-    """Number the patterns, whole ones in the order of their first columns, then real ones; how many whole, how many."""
+    """Number the patterns, whole ones in the order of their first columns, then real ones; how many whole, how many.
+
+    Columns are the same pattern if their hashes are equal; with 64 bits, values need not be compared.
+    """
     size = 16
     while size < 2 * count:
         size *= 2
@@ -103,7 +108,7 @@ def find_patterns(count: int, desk: Desk) -> tuple[int, int]:
     for r in range(count):
         if desk.real[r]:
             continue
-        h = desk.hashes[r] if desk.hashes[r] != np.uint64(0) else np.uint64(1)
+        h = desk.hashes[r] if desk.hashes[r] != np.uint64(0) else np.uint64(1)  # 0 marks an empty slot
         slot = find_slot(keys, h)
         if keys[slot] == np.uint64(0):
             keys[slot] = h
@@ -135,7 +140,7 @@ def fill_values(
 
 @kernel
 def differing(x: np.ndarray, y: np.ndarray) -> int:
-    """In how many values two rows differ."""
+    """The number of values in which two rows differ."""
     count = 0
     for p in range(x.shape[0]):
         count += x[p] != y[p]
@@ -144,7 +149,7 @@ def differing(x: np.ndarray, y: np.ndarray) -> int:
 
 @kernel
 def most_like(y: int, whole: int, patterns: int, values: np.ndarray) -> int:
-    """The earlier place whose whole patterns differ least from those of place y; -1 if fewer of them are nonzero."""
+    """The earlier place whose whole patterns differ least from those of place y; -1 if y has no more nonzeros."""
     row = values[y * patterns : y * patterns + whole]
     nearest, least = -1, 0
     for p in range(whole):
@@ -170,7 +175,7 @@ def write_columns(count: int, patterns: int, desk: Desk, at: int, out: Electorat
         p = desk.pattern[r]
         out.column[at + desk.sizes[p]] = desk.own[r]
         desk.sizes[p] += 1
-        desk.slot[desk.own[r]] = -1
+        desk.slot[desk.own[r]] = -1  # for the next list
 
 
 @kernel
@@ -188,7 +193,7 @@ def write_edges(
             if x >= 0 and p < whole:
                 value -= values[x * patterns + p]
             out.pattern[at], out.value[at] = p, value
-            at += value != 0.0
+            at += value != 0.0  # an edge of value 0 is overwritten by the next one
         out.edges[a + y + 1] = at
     return at
 
@@ -237,6 +242,7 @@ def assemble(corpus: Corpus, name: np.ndarray, first: int, last: int) -> Elector
         value=np.empty(room + 1, np.float32),
     )
     C = int(name.max(initial=-1)) + 1
+    # At least twice as many slots as a list has columns, so that searches in the hash table stay short.
     table = 1 << max(4, (2 * min(widest, C) - 1).bit_length())
     longest = int(sizes.max(initial=0))
     desk = Desk(

@@ -17,9 +17,11 @@ from rerank.learn.voting.block_rows import clear, run_up
 from rerank.learn.voting.electorate import Electorate
 from rerank.learn.voting.moves import ROWS, Moves, layout, when
 
-FAINT = 2.0**-16  # a predictor is faint on a list where its products come to less than this, of the most in the block
+# A predictor is faint on a list where its products come to less than this part of the most in the block. Rounding moves
+# a product by at most a 2^50th of that most, so by at most a 2^34th of what they come to under predictors that are not.
+FAINT = 2.0**-16
 GROUP = 8 * ROWS  # so many faint predictors are picked at a time
-NEVER = 1 << 40  # behind every predictor
+NEVER = 1 << 40  # after every predictor
 
 
 @kernel
@@ -50,9 +52,10 @@ def rounded(x: float, r: float) -> float:
 
 @kernel
 def steady(seats: Electorate, moves: Moves, i: int, least: float, lanes: int) -> bool:
-    """Does one column show that list i's products come to ``least`` or more whenever any column is active?
+    """Does one column prove that list i's products come to ``least`` or more whenever any column is active?
 
-    It is among the first that are, and its own products come to that from then on. Most lists have such a column.
+    It is among the first to be active, and from then on its own products come to that. Most lists have such a column,
+    which saves ``mark_faint`` the sums over time.
     """
     first = lasting = NEVER
     for p in range(seats.patterns[i], seats.patterns[i + 1]):
@@ -99,7 +102,7 @@ def mark_faint(
                 product = following
     run_up(moved, lane, total)
     for t in range(total.shape[0]):
-        if 0.0 < before + total[t] < FAINT * limit:
+        if 0.0 < before + total[t] < FAINT * limit:  # 0: no column is active, and base scores decide without rounding
             faint[t] = found = True
     return found
 
@@ -118,7 +121,7 @@ def call(faint: np.ndarray, survived: np.ndarray, t: int, lanes: int, times: np.
 
 @kernel
 def behind(moves: Moves, c: int, t: int, lanes: int) -> int:
-    """The first move of column c behind predictor t of the block."""
+    """The first move of column c after predictor t of the block. By bisection: moves are in time."""
     low, high = moves.first[c], moves.end[c]
     while low < high:
         middle = (low + high) // 2
@@ -133,12 +136,12 @@ def behind(moves: Moves, c: int, t: int, lanes: int) -> int:
 def pick(seats: Electorate, moves: Moves, i: int, lanes: int, times: np.ndarray, to: Moves) -> None:
     """The moves of list i's columns as a block of the predictors ``times`` (rising) alone sees them.
 
-    Moves that are over before the next of these predictors move by nothing: their levels may be too large for the sums.
-    No column has a row of levels.
+    A move that another one follows before the next of these predictors keeps the level before it: its own, which none
+    of them sees, may be too large for the sums. No column has a row of levels.
     """
     n = times.shape[0]
     for m in range(seats.members[seats.patterns[i]], seats.members[seats.patterns[i + 1]]):
-        c, r = seats.column[m], 1
+        c, r = seats.column[m], 1  # the first of these predictors sees the level at the start
         first, end = behind(moves, c, times[0], lanes), behind(moves, c, times[n - 1], lanes)
         level = moves.level[first - 1] if first > moves.first[c] else moves.start[c]
         to.first[c], to.end[c], to.start[c], to.track[c] = first, end, level, -1
@@ -154,7 +157,7 @@ def pick(seats: Electorate, moves: Moves, i: int, lanes: int, times: np.ndarray,
 def size_of(seats: Electorate, picked: Moves, i: int, n: int, size: np.ndarray) -> int:
     """size[r] ← what list i's products come to under the r-th of n picked predictors; how many may share a unit?
 
-    As many, from the first on, as are not faint beside one another.
+    As many, from the first on, as are not faint compared with one another.
     """
     own = GROUP // ROWS
     clear(size)

@@ -1,14 +1,14 @@
 """The compiled part of exact voting: what the predictors of a block make of the candidates of every list.
 
-For every list and predictor of the block: U, by how much its columns' levels, times the candidate's values, score it
-(and V likewise, see ``voting``). All sums are *exact*, so that they depend on the active columns and their levels
-alone and not on what was active before: candidates with the same active columns and values tie, and one without any
-scores exactly 0. Rounding sums would keep a residue of every column that has come and gone.
+For every candidate of a list and every predictor of the block: U, the sum of its columns' levels times its values (and
+V likewise, see ``voting``). All sums are *exact*, so that they depend on the active columns and their levels alone, not
+on what was active before: candidates with the same active columns and values tie, and one without any scores exactly 0.
+Rounded sums would keep a residue of every column that has come and gone.
 
 * A block of whole numbers that fits is summed in 16 bits.
 * Otherwise levels, or products of levels with real values, are rounded to multiples of a unit of the list's own, a
   power of two so large that float64 holds every sum of such multiples without rounding. Predictors for which that unit
-  is not small enough are decided again, each with one of its own (see ``faint``).
+  is not small enough are decided again, in groups with units of their own (see ``faint``).
 """
 
 from __future__ import annotations
@@ -48,30 +48,30 @@ class Sums(NamedTuple):
 
     moves: np.ndarray  # [M, T]: by how much the sum of a candidate moves
     before: np.ndarray  # float64 [M]: what it was before the block
-    total: np.ndarray  # int64 or float64 [T]: by how much one candidate's has moved since then
+    total: np.ndarray  # int32 or float64 [T]: by how much the sum of one candidate has moved since then
 
 
 class Tables(NamedTuple):
     """Scratch space of a thread, T predictors wide; P patterns of the list that has the most."""
 
     patterns: np.ndarray  # [P, T]: the moves of the whole patterns of a list
-    moving: np.ndarray  # bool [P]: has the pattern any?
+    moving: np.ndarray  # bool [P]: does the pattern have any moves?
     start: np.ndarray  # float64 [P]: its level before the block
     u: Sums
     v: Sums
-    lane: np.ndarray  # int64 or float64 [T / ROWS]
-    best: np.ndarray  # float64 [T]
-    winner: np.ndarray  # int32 [T]
+    lane: np.ndarray  # int32 or float64 [T / ROWS]: for ``run_up``
+    best: np.ndarray  # float64 [T]: the highest score so far
+    winner: np.ndarray  # int32 [T]: the place of the candidate that has it
 
 
 class Apart(NamedTuple):
     """Room of a thread for the predictors that are faint on a list (see ``faint``), a GROUP of them at a time."""
 
-    faint: np.ndarray  # bool [T]: is it?
+    faint: np.ndarray  # bool [T]: is the predictor faint?
     times: np.ndarray  # int64 [GROUP]: the predictors of a group
     size_u: np.ndarray  # float64 [GROUP]: what the products of U come to
     size_v: np.ndarray
-    u: Moves  # those of the block, with the levels that the group sees
+    u: Moves  # moves of the block, with the levels that the group sees
     v: Moves
     terms: Terms
     tables: Tables
@@ -86,7 +86,11 @@ def scatter(moves: Moves, column: int, sums: np.ndarray) -> None:
 
 @kernel
 def scatter_products(at: np.ndarray, level: np.ndarray, start: float, value: float, r: float, sums: np.ndarray) -> None:
-    """Add the moves of value · level, of a column, to ``sums`` [T]. Products are rounded: what comes goes."""
+    """Add the moves of value · level, of a column, to ``sums`` [T].
+
+    Products are rounded, and not their differences: what a column brings when it becomes active it takes back to the
+    last bit when it leaves.
+    """
     before = rounded(value * start, r)
     for e in range(at.shape[0]):
         product = rounded(value * level[e], r)
@@ -107,10 +111,10 @@ def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float,
             first, end = moves.first[c], moves.end[c]
             if first == end:
                 continue
-            if not T.moving[p]:
+            if not T.moving[p]:  # a row that no column moves is never read, and need not be cleared
                 T.moving[p] = True
                 clear(T.patterns[p])
-            if not small:
+            if not small:  # value 1: ``spread`` multiplies by whole numbers, which keeps multiples of the unit exact
                 scatter_products(moves.at[first:end], moves.level[first:end], moves.start[c], 1.0, r, T.patterns[p])
             elif moves.row[c] >= 0:
                 add(T.patterns[p], moves.dense[moves.row[c]])
@@ -120,7 +124,8 @@ def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float,
 
 @kernel
 def spread(seats: Electorate, i: int, T: Tables, out: Sums) -> None:
-    """What the whole patterns of list i, in ``T``, are to its candidates: sums before the block, and their moves."""
+    """What the whole patterns of list i, in ``T``, contribute to its candidates: sums before the block, and their
+    moves."""
     a = seats.lists[i]
     for y in range(seats.lists[i + 1] - a):
         x = seats.like[a + y]
@@ -133,7 +138,7 @@ def spread(seats: Electorate, i: int, T: Tables, out: Sums) -> None:
         waiting = -1  # edges are added in pairs: half as many passes over ``out``
         for e in range(seats.edges[a + y], seats.edges[a + y + 1]):
             p = seats.pattern[e]
-            if p >= seats.whole[i]:
+            if p >= seats.whole[i]:  # edges rise by pattern, and real patterns come last
                 break
             out.before[y] += seats.value[e] * T.start[p]
             if not T.moving[p]:
@@ -149,7 +154,10 @@ def spread(seats: Electorate, i: int, T: Tables, out: Sums) -> None:
 
 @kernel
 def spread_real(seats: Electorate, moves: Moves, i: int, r: float, out: Sums) -> None:
-    """Add what the real patterns of list i are to its candidates, but those with rows of levels."""
+    """Add what the real patterns of list i contribute to its candidates, except for those with rows of levels.
+
+    Such a row holds levels, not moves: ``add_levels`` adds it after the moves have been summed up over time.
+    """
     a, p0 = seats.lists[i], seats.patterns[i]
     for y in range(seats.lists[i + 1] - a):
         for e in range(seats.edges[a + y], seats.edges[a + y + 1]):
@@ -165,7 +173,7 @@ def spread_real(seats: Electorate, moves: Moves, i: int, r: float, out: Sums) ->
 def add_levels(seats: Electorate, moves: Moves, i: int, y: int, r: float, total: np.ndarray) -> None:
     """Add value · level of the real patterns that have rows of levels to the sum of list i's candidate at place y."""
     a, p0 = seats.lists[i], seats.patterns[i]
-    for e in range(seats.edges[a + y + 1] - 1, seats.edges[a + y] - 1, -1):
+    for e in range(seats.edges[a + y + 1] - 1, seats.edges[a + y] - 1, -1):  # real patterns come last
         if seats.pattern[e] < seats.whole[i]:
             break
         c = seats.column[seats.members[p0 + seats.pattern[e]]]
@@ -182,7 +190,7 @@ def add_products(out: np.ndarray, a: float, x: np.ndarray, r: float) -> None:
 
 @kernel
 def add_pair(seats: Electorate, d: int, e: int, patterns: np.ndarray, out: np.ndarray) -> None:
-    """Add what edges d and e, of whole patterns, are to a candidate; e = -1 for none."""
+    """Add what edges d and e, of whole patterns, contribute to a candidate; e = -1 for none."""
     number = out.dtype.type
     a, x = number(seats.value[d]), patterns[seats.pattern[d]]
     if e < 0:
@@ -193,7 +201,11 @@ def add_pair(seats: Electorate, d: int, e: int, patterns: np.ndarray, out: np.nd
 
 @kernel
 def fits(seats: Electorate, moves: Moves, i: int) -> bool:
-    """Are all sums of ``spread`` for list i whole numbers within 16 bits?"""
+    """Are all sums of ``spread`` for list i whole numbers within 16 bits?
+
+    A column moves at most once at a predictor, so that no entry exceeds Σ |value|·|move|. Intermediate results may
+    wrap around: whole numbers that end within 16 bits are right all the same.
+    """
     limit = 0.0
     if seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i]:
         return False
@@ -205,7 +217,7 @@ def fits(seats: Electorate, moves: Moves, i: int) -> bool:
 
 @kernel
 def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Tables, out: Sums) -> None:
-    """What all patterns of list i are to its candidates, but those with rows of levels: ``total_up`` adds them."""
+    """What all patterns of list i contribute to its candidates, except those with rows of levels (see ``total_up``)."""
     sum_patterns(seats, moves, i, small, r, T)
     spread(seats, i, T, out)
     if not small:
@@ -214,7 +226,7 @@ def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Ta
 
 @kernel
 def total_up(seats: Electorate, moves: Moves, i: int, y: int, r: float, lane: np.ndarray, sums: Sums) -> None:
-    """sums.total ← the sum of list i's candidate at place y, but for what it was before the block."""
+    """sums.total ← the sum of list i's candidate at place y, less what it was before the block."""
     run_up(sums.moves[y], lane, sums.total)
     if moves.levels.shape[0] > 0:
         add_levels(seats, moves, i, y, r, sums.total)
@@ -222,7 +234,10 @@ def total_up(seats: Electorate, moves: Moves, i: int, y: int, r: float, lane: np
 
 @kernel
 def challenge(y: int, b: float, u: Sums, terms: Terms, best: np.ndarray, winner: np.ndarray) -> None:
-    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0)."""
+    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0).
+
+    Conditional values in place of branches, here and where τ > 0, let the compiler vectorise the loop.
+    """
     before = u.before[y]
     for t in range(best.shape[0]):
         score = terms.beta[t] * b + terms.scale[t] * (before + u.total[t])
@@ -282,6 +297,7 @@ def elect_faint(
     """Decide list i once more under the predictors that are faint on it."""
     lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
     clear(apart.faint)
+    # The list is decided: ``best``, ``lane`` and ``total`` are free to be scratch space.
     found = mark_faint(seats, moves_u, i, T.best, T.lane, T.u.total, apart.faint)
     if shrunk:
         found |= mark_faint(seats, moves_v, i, T.best, T.lane, T.u.total, apart.faint)
@@ -300,7 +316,7 @@ def elect_faint(
         elect(seats, apart.u, apart.v, i, apart.terms, False, r_u, r_v, apart.tables)
         for r in range(n):
             T.winner[layout(times[r], lanes)] = apart.tables.winner[layout(r, GROUP // ROWS)]
-        t = times[n - 1] + 1
+        t = times[n - 1] + 1  # those of the group that could not share its unit are called again
 
 
 @kernel
@@ -322,7 +338,7 @@ def vote_block(
         r_u = 0.0 if small else rounder(limit_of(seats, moves_u, i))
         r_v = 0.0 if small else rounder(limit_of(seats, moves_v, i))
         elect(seats, moves_u, moves_v, i, terms, small, r_u, r_v, T)
-        if not small and n > 1:
+        if not small and n > 1:  # whole numbers are not rounded, and a single candidate wins anyway
             elect_faint(seats, moves_u, moves_v, i, terms, T, apart)
         for t in range(T.winner.shape[0]):
             votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]

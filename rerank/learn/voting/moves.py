@@ -3,7 +3,7 @@
 Column j is active under predictor k while |a_j| > τ_k·|v_j|. What it brings into the sums of its candidates, its
 *level*, is a_j (or v_j) while it is active and 0 while it is not. An update that touches the column moves it to another
 level; where τ grows it also leaves, untouched, at the first k with τ_k·|v_j| ≥ |a_j|. A block of predictors is laid out
-as ROWS rows: sums that run up over time are then additions of whole rows.
+as ROWS rows: running sums over time are then additions of whole rows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rerank.learn.voting.electorate import is_real
 from rerank.learn.voting.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
-DENSE = 24  # a column that moves at 1 in so many predictors has a dense row
-TRACKED = 8  # a real column that moves at 1 in so many predictors has a row of levels, if it is
-MOST_TRACKS = 512  # one of so many at most
+DENSE = 24  # a column that moves at one in so many predictors, or more, has a dense row
+TRACKED = 8  # a real column that moves at one in so many predictors, or more, has a row of levels
+MOST_TRACKS = 512  # at most so many of them, those updated most: a row takes T float64
 
 
 class Moves(NamedTuple):
@@ -33,7 +33,7 @@ class Moves(NamedTuple):
     start: np.ndarray  # float64 [C]: before the block
     height: np.ndarray  # float64 [C]: largest |level|, that before the block included
     floor: np.ndarray  # float64 [C]: least |level| from the first on that is not 0; infinite where there is none
-    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where levels are no whole numbers, moves of 16 bits
+    size: np.ndarray  # int16 [moves]: by how much it moves; [0] where levels are not whole, or moves too large for it
     peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
     row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
     dense: np.ndarray  # int8 [rows, T]: small whole moves of columns that move often
@@ -50,7 +50,7 @@ def count_touches(columns: np.ndarray, touches: np.ndarray) -> None:
 
 @kernel
 def mark_owned(columns: np.ndarray, values: np.ndarray, owned: np.ndarray, real: np.ndarray) -> None:
-    """owned[j] ← does any candidate own column j? real[j] ← has any a real value of it (see ``electorate``)?"""
+    """owned[j] ← does any candidate own column j? real[j] ← does any have a real value of it (see ``electorate``)?"""
     for p in range(columns.shape[0]):
         owned[columns[p]] = True
         real[columns[p]] |= is_real(values[p])
@@ -71,6 +71,7 @@ def sort_block(
     for c in range(first.shape[0]):
         total += first[c]
         first[c] = total
+    # Entries are placed from the last to the first: ends become beginnings, and a column's entries stay in time.
     for k in range(end - 1, begin - 1, -1):
         for e in range(votes.first[k + 1] - 1, votes.first[k] - 1, -1):
             c = name[votes.columns[e]]
@@ -82,7 +83,7 @@ def sort_block(
 
 @kernel
 def leaving(size: float, slope: float, threshold: np.ndarray, begin: int, end: int) -> int:
-    """The first k of begin..end − 1 with τ_k·slope ≥ size; ``end`` where there is none."""
+    """The first k of begin..end − 1 with τ_k·slope ≥ size; ``end`` where there is none. By bisection: τ never falls."""
     while begin < end:
         middle = (begin + end) // 2
         if threshold[middle] * slope >= size:
@@ -94,7 +95,7 @@ def leaving(size: float, slope: float, threshold: np.ndarray, begin: int, end: i
 
 @kernel
 def layout(t: int, lanes: int) -> int:
-    """Where predictor t of a block of ROWS · lanes is."""
+    """The place of predictor t in a block of ROWS · lanes."""
     return (t % ROWS) * lanes + t // ROWS
 
 
@@ -106,7 +107,7 @@ def when(place: int, lanes: int) -> int:
 
 @kernel
 def put(to: Moves, c: int, n: int, t: int, lanes: int, before: float, level: float) -> int:
-    """Append the move of column c to ``level`` at predictor t, unless it is there; returns the number of moves."""
+    """Append column c's move to ``level`` at predictor t, unless it is there already; returns the number of moves."""
     if level != before:
         to.at[n], to.level[n] = layout(t, lanes), level
         to.height[c], to.floor[c] = max(to.height[c], abs(level)), min(to.floor[c], abs(level))
@@ -132,23 +133,26 @@ def active_moves(
     first: np.ndarray, at: np.ndarray, value: np.ndarray, slope: np.ndarray, start: int, stop: int, lanes: int,
     threshold: np.ndarray, own: np.ndarray, u: Moves, v: Moves,
 ) -> None:  # fmt: skip
-    """The moves of predictors start..stop − 1 from the block's sorted entries; ``own`` (float64 [2, C]) goes on."""
+    """The moves of predictors start..stop − 1 from the block's sorted entries.
+
+    own: float64 [2, C], a_j and v_j before the block; they become those after it.
+    """
     n = m = 0
     shrinks = threshold.shape[0] > 0
     for c in range(own.shape[1]):
         u.first[c], v.first[c] = n, m
         a, b = own[0, c], own[1, c]
-        inside = active(max(0, start - 1), a, b, threshold)
+        inside = active(max(0, start - 1), a, b, threshold)  # under the last predictor of the block before
         level_u, level_v = (a, b) if inside else (0.0, 0.0)
         begin_with(u, c, level_u)
         begin_with(v, c, level_v)
-        for e in range(first[c], first[c + 1] + 1):
+        for e in range(first[c], first[c + 1] + 1):  # and after the last one: τ may outgrow the column there too
             final = e == first[c + 1]
             k = stop if final else start + at[e]
             if inside and not active(k - 1, a, b, threshold):
                 t = leaving(abs(a), abs(b), threshold, start, k) - start
                 n = put(u, c, n, t, lanes, level_u, 0.0)
-                m = put(v, c, m, t, lanes, level_v, 0.0)
+                m = put(v, c, m, t, lanes, level_v, 0.0)  # only a threshold makes columns leave untouched
                 level_u = level_v = 0.0
             if final:
                 break
@@ -157,7 +161,7 @@ def active_moves(
             before_u, before_v = level_u, level_v
             level_u, level_v = (a, b) if inside else (0.0, 0.0)
             n = put(u, c, n, k - start, lanes, before_u, level_u)
-            if shrinks:
+            if shrinks:  # otherwise V is not used
                 m = put(v, c, m, k - start, lanes, before_v, level_v)
         own[0, c], own[1, c] = a, b
         u.end[c], v.end[c] = n, m
@@ -165,8 +169,7 @@ def active_moves(
 
 @kernel
 def size_up(moves: Moves) -> bool:
-    """Fill ``size`` and ``peak``; False, and they mean nothing, unless all levels are whole numbers, and all moves of
-    16 bits."""
+    """Fill ``size`` and ``peak``; False, and they mean nothing, if a level is not whole or a move is beyond 16 bits."""
     for c in range(moves.peak.shape[0]):
         before, moves.peak[c] = moves.start[c], 0.0
         if before != np.rint(before):
@@ -186,7 +189,7 @@ def choose_dense(moves: Moves, least: int) -> int:
     rows = 0
     for c in range(moves.peak.shape[0]):
         moves.row[c] = -1
-        if moves.end[c] - moves.first[c] >= least and moves.peak[c] <= 127.0:
+        if moves.end[c] - moves.first[c] >= least and moves.peak[c] <= 127.0:  # rows are int8
             moves.row[c] = rows
             rows += 1
     return rows
@@ -220,7 +223,7 @@ def fill_levels(moves: Moves, levels: np.ndarray) -> None:
 
 
 def _cut(moves: Moves) -> Moves:
-    """Without the room that no move has taken, with room for the sizes."""
+    """``moves`` without the room that none has taken, and with room for the sizes."""
     end = int(moves.end.max(initial=0))
     return moves._replace(at=moves.at[:end], level=moves.level[:end], size=np.empty(end, np.int16))
 
@@ -236,8 +239,8 @@ class MoveFinder:
     """The moves of the updates ``votes``, block by block, for the columns that ``corpus`` owns.
 
     ``name`` (int32 [D]): the number of a column among the C that matter, the most often updated first; -1 for others.
-    ``own`` (float64 [2, C]): a_j and v_j of these columns behind the last block; to begin with 0, or what is given to
-    go on from.
+    ``own`` (float64 [2, C]): a_j and v_j of these columns after the last block; at first 0, or what is given to
+    continue from.
     """
 
     def __init__(self, votes: Votes, corpus: Corpus, T: int, own: np.ndarray | None = None) -> None:
@@ -257,7 +260,7 @@ class MoveFinder:
     def block(self, start: int) -> tuple[Moves, Moves, bool]:
         """Moves of a and of v at the T predictors from ``start``; are they whole numbers of at most 16 bits?
 
-        Blocks are to be asked for in order.
+        Blocks must be asked for in order.
         """
         stop = min(self._votes.survived.size, start + self._T)
         begin, end = max(0, start - 1), stop - 1
@@ -265,6 +268,7 @@ class MoveFinder:
         first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
         sort_block(self._votes, self.name, begin, end, start, first, at, value, slope)
         threshold = self._votes.threshold
+        # An update may follow a column's leaving, and every column may leave once more after its last update.
         more = 2 * room + C if threshold.size else room
         u, v = self._room(more), self._room(more if threshold.size else 0)
         active_moves(first, at, value, slope, start, stop, self._T // ROWS, threshold, self.own, u, v)
@@ -292,7 +296,7 @@ class MoveFinder:
         return moves._replace(dense=dense)
 
     def _with_levels(self, moves: Moves) -> Moves:
-        """Without sizes; with levels of the real columns that move often."""
+        """Drop the sizes, and add rows of levels for the real columns that move often."""
         often = moves.end - moves.first >= max(1, self._T // TRACKED)
         tracked = np.flatnonzero(often & self._real)[:MOST_TRACKS]
         moves.track[tracked] = np.arange(tracked.size)

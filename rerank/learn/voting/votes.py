@@ -43,7 +43,7 @@ class Votes(NamedTuple):
         return Votes(**arrays)
 
     def check(self, width: int) -> None:
-        """Raise a ValueError where these are no votes over ``width`` columns: what the kernels rely on."""
+        """Raise a ValueError unless these are votes over ``width`` columns that kernels can rely on."""
         whole = {"first": np.int64, "columns": np.int32, "survived": np.int64}
         for name, array in self._asdict().items():
             dtype = whole.get(name, np.float64)
@@ -151,7 +151,7 @@ class Replay:
     """What a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
 
     base: the weight of the base score under the first predictor; full: an update touches every column; slopes: slopes
-    are stored; more: an update touches so many columns beside those of its candidates.
+    are stored; more: how many columns an update touches in addition to those of its candidates.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Replay:
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
         self.data: Lists = view(corpus, np.full(corpus.list_count, -1))
-        # A coefficient of 0 is not logged: an update with one entry is no pair, and is summed up in ``g``.
+        # A coefficient of 0 is not logged: an update with one entry is not a pair, and is summed up in ``g``.
         pairs = np.isin(np.diff(self.updates.first), (0, 2)).all()
         self.space = scratch(corpus, HINGE if pairs else LOG)
         self.room = VoteRoom(

@@ -10,7 +10,7 @@ columns (Gao et al. 2013, Fig. 2, with eq. 10 for w; see ``votes``). The predict
 
 Lists do not depend on one another: threads share them out, and the result is the same for any number of threads.
 
-All sums are exact over the rounded products they are made of (see ``voting_kernel``), so U and V depend on nothing but
+All sums are exact over the rounded products they are made of (see ``kernel``), so U and V depend on nothing but
 the active columns, their levels and the candidate's values: what these share ties, as under the predictor itself, and
 without an active column the score is that of the base alone. Whole numbers (perceptron and hinge on counts), and small
 multiples of a power of two, are not rounded at all: then every winner, ties included, is the predictor's own. Otherwise
@@ -46,7 +46,7 @@ LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
 
 
 class Standing(NamedTuple):
-    """How far voting has come: all that going on depends on."""
+    """How far voting has come: everything that continuing depends on."""
 
     predictors: int  # so many, at most, have voted: whole blocks
     counted: np.ndarray  # float64 [N]: votes
@@ -68,7 +68,7 @@ class Ward:
         vote_block(self.pending, self._seats, *moves, terms, kind is np.int16, tables, apart, self._counted)
 
     def _apart(self, moves: tuple[Moves, Moves], T: int, shrunk: bool) -> Apart:
-        """Room for the faint predictors of a block; most of it is never touched, and takes no memory then."""
+        """Scratch space for the faint predictors of a block; most of it is never touched, and then takes no memory."""
         u, v = (
             x._replace(
                 **{name: np.empty_like(getattr(x, name)) for name in ("first", "end", "at", "level", "start", "track")},
@@ -114,8 +114,8 @@ def vote(
     Parameters
     ----------
     threads: all cores by default.
-    checkpoint: where to leave how far voting has come, at last its result, and what to go on from.
-    on_block: called after every one of ``block_count`` blocks of predictors, also after those behind a checkpoint.
+    checkpoint: where progress, and in the end the result, is saved, and where voting continues from.
+    on_block: called after each of the ``block_count`` blocks of predictors, and for those before a checkpoint too.
 
     Raises
     ------
@@ -163,9 +163,9 @@ def vote(
 
 
 def check_lists(votes: Votes, corpus: Corpus, names: Sequence[str] = ()) -> None:
-    """Hold that memory will do: all candidates of a list are looked at at once, under all predictors of a block.
+    """Check that memory suffices: all candidates of a list are compared at once, under all predictors of a block.
 
-    names: of the lists, for the message.
+    names: those of the lists, for the message.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def block_count(votes: Votes) -> int:
 
 
 def _nothing() -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 def _parts(corpus: Corpus, parts: int) -> list[tuple[int, int]]:

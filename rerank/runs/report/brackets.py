@@ -1,4 +1,4 @@
-"""Where two trees of one sentence differ, as PARSEVAL sees it: brackets of one that the other lacks."""
+"""Where two trees of one sentence differ, as PARSEVAL sees it: the brackets of one that the other lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_labels import EMPTY_TAG, cut_label, equivalents
 from rerank.readers.trees.trees import parse_brackets
 
-_DELETED = frozenset(Parseval.delete)  # labels that are no brackets, tags whose words do not count
+_DELETED = frozenset(Parseval.delete)  # labels that are not brackets, tags whose words do not count
 _EQUAL = equivalents(Parseval.equal_labels)
 
 
@@ -57,7 +57,7 @@ class Bracket(NamedTuple):
 
 
 def read_trees(texts: Sequence[str], list_id: str | None = None) -> list[Tree]:
-    """Bracketed trees, one a text, for drawing. Empty nodes (-NONE-) go, with the ancestors they leave empty.
+    """Bracketed trees, one per text, for drawing. Empty nodes (-NONE-) are removed, with ancestors left empty.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def read_trees(texts: Sequence[str], list_id: str | None = None) -> list[Tree]:
 
 
 def _without_empty(tree: Tree) -> Tree:
-    """``tree`` without -NONE- and all that is above nothing else; as it is if that were everything."""
+    """``tree`` without -NONE- and nodes above nothing else; unchanged if nothing would be left."""
     kept: set[int] = set()
     for leaf in tree.leaves:
         node = leaf if tree.labels[leaf] != EMPTY_TAG else -1
@@ -96,8 +96,8 @@ def _without_empty(tree: Tree) -> Tree:
 def counted_brackets(tree: Tree, words: Sequence[bool]) -> dict[int, Bracket]:
     """Node → bracket, for the nodes that PARSEVAL counts with its default settings.
 
-    That is all nonterminals but roots (TOP, S1, ROOT, unlabelled) and those without a word that counts. Function tags
-    are cut; ADVP and PRT are the same. ``words``: which words count.
+    These are all nonterminals except roots (TOP, S1, ROOT, unlabelled) and those without a word that counts. Function
+    tags are cut; ADVP and PRT are the same. ``words``: which words count.
     """
     before = [0, *accumulate(words)]  # counted words to the left of every position
     found = {}
@@ -111,7 +111,7 @@ def counted_brackets(tree: Tree, words: Sequence[bool]) -> dict[int, Bracket]:
 def differences(gold: Tree, tree: Tree) -> tuple[frozenset[int], frozenset[int]]:
     """(nodes of ``gold`` that ``tree`` misses, nodes of ``tree`` that are not in ``gold``).
 
-    Brackets are matched one to one; of equal brackets in one tree the upper ones are matched first. Words whose gold
+    Brackets are matched one to one; among equal brackets in one tree the upper ones are matched first. Words whose gold
     tag is punctuation do not count; where the trees have different numbers of words, each tree's own tags decide.
     """
     counted = [gold.labels[leaf] not in _DELETED for leaf in gold.leaves]

@@ -1,6 +1,6 @@
 """What all figures share: a style, colours that the page may set, and SVG that can stand in a page.
 
-matplotlib takes a second to load: it is imported when something is drawn, which most commands never do.
+matplotlib takes a second to load, so it is imported only when something is drawn, which most commands never do.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def round_ticks(axis: Axis, integer: bool = False) -> None:
 
 
 def plain_counts(axis: Axis) -> None:
-    """Numbers as 10k or 3M, none at minor ticks."""
+    """Numbers as 10k or 3M, and none at minor ticks."""
     from matplotlib.ticker import EngFormatter, NullFormatter
 
     axis.set_major_formatter(EngFormatter(sep=""))
@@ -80,7 +80,7 @@ def plain_counts(axis: Axis) -> None:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Within it, matplotlib draws in this module's style, whatever the user's settings are."""
+    """Within this context, matplotlib draws in this module's style, whatever the user's settings are."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -90,9 +90,9 @@ def styled() -> Iterator[None]:
 
 
 def to_svg(figure: Figure, name: str, title: str) -> str:
-    """The figure as one SVG element that can stand beside others: ids of its own, no size, no metadata.
+    """The figure as one SVG element that can stand next to others: ids of its own, no size, no metadata.
 
-    ``name`` starts its ids, ``title`` describes it to those who cannot see it; both are inserted as they are.
+    ``name`` starts its ids, ``title`` describes it to readers who cannot see it; both are inserted as they are.
     """
     buffer = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -27,9 +27,9 @@ class Example:
     """One list of a split, shown in full.
 
     ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
-    for the task ``parse``, plain text for others, where ``gold`` has a reference a line. The gains are sentence-level
-    qualities as the corpus holds them (fractions). ``contributions``: the strongest ones first. ``source``: the input,
-    where it is known.
+    for the task ``parse``, plain text for others, where ``gold`` has one reference per line. The gains are
+    sentence-level qualities as the corpus holds them (fractions). ``contributions``: the strongest ones first.
+    ``source``: the input, where it is known.
     """
 
     split: str
@@ -49,7 +49,7 @@ class Curve:
     """How one run went: what had happened when ``samples[i]`` lists had been processed (counted over all epochs).
 
     ``mistakes`` (cumulative) and ``nonzero_weights`` belong to ``samples``; ``dev_scores``, the metric's primary
-    measure on the dev split, to ``dev_samples`` (one an epoch).
+    measure on the dev split, to ``dev_samples`` (one per epoch).
 
     Raises
     ------
@@ -77,13 +77,13 @@ class Report:
     Parameters
     ----------
     metrics: the content of metrics.json; ``runs`` holds all runs of the recipe, the top level the chosen one. A run's
-        name and seed identify it; runs of one name and one learner are taken for the same run under several seeds.
+        name and seed identify it; runs with one name and one learner are taken to be the same run with several seeds.
         ``dev_split`` names the split that runs are chosen on, if that is not "dev"; a run's ``dev`` is its score there.
     recipe: the resolved recipe, as YAML.
     date: when the run ended; ``seconds``: how long it took.
     curves: one for every run that kept a history.
     examples: in the order they are shown.
-    environment: lines on machine, Python and libraries.
+    environment: lines about machine, Python and libraries.
     """
 
     metrics: dict[str, Any]

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 POINTS = 400  # of a curve at most
 BARS = 50  # of a histogram at most
-LABELS = 8  # of a line at most, else its ends alone
+LABELS = 8  # of a line at most; if there are more, only its ends have one
 
 
 @dataclass(frozen=True)
 class Series:
-    """A run name's place in the legend; ``number`` from 1 is its colour and dash, 0 that of all others."""
+    """The place of a run's name in the legend; ``number`` from 1 is its colour and dash, 0 that of all others."""
 
     label: str
     number: int
@@ -50,7 +50,7 @@ class Series:
 
 
 def legend(curves: Sequence[Curve], metrics: Mapping[str, Any]) -> list[Series]:
-    """An entry a run name: the chosen run's, then the best on dev; what is beyond the palette shares the last one."""
+    """One entry per run name: the chosen run's, then the best on dev; names beyond the palette share the last one."""
     best: dict[str, float] = {}
     measure = primary_of(metrics)
     for curve in curves:
@@ -110,7 +110,7 @@ def ranks_figure(ranks: Sequence[int], number: int = 1) -> str:
 
 
 def sweeps_of(metrics: Mapping[str, Any]) -> list[list[Group]]:
-    """Runs that differ in the weight of the L1 term alone, at least three values of it, from small to large."""
+    """Runs that differ only in the weight of the L1 term, with at least three values of it, from small to large."""
     families: dict[str, list[tuple[float, Group]]] = {}
     for group in groups_of(metrics):
         learner = dict(group.runs[0].get("learner") or {})

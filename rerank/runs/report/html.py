@@ -45,7 +45,7 @@ def fill(template: str, content: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What the template shows, plain; pictures are made of plain texts."""
+    """``value`` made plain if it is a text; pictures are made of plain texts already."""
     return plain(value, kept="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -15,14 +15,14 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
 
-NONE = "–"  # what is shown for a number that there is not
+NONE = "–"  # what is shown in place of a missing number
 
 
 @dataclass(frozen=True)
 class Measure:
     """One number of a metric's report: its key in metrics.json, its heading, and how the metric shows it.
 
-    scale: 100 for fractions shown in percent. gain_scale: the same of the gains of candidates.
+    scale: 100 for fractions shown in percent. gain_scale: the same for the gains of candidates.
     """
 
     key: str
@@ -46,12 +46,12 @@ class Measure:
         return fixed(self.gain_scale * value, self.digits)
 
     def better(self, value: float) -> float:
-        """``value``, or its negative where lower is better."""
+        """``value``, negated where lower is better."""
         return -value if self.lower_is_better else value
 
 
 def _of(metric: type[Metric], heading: str, name: str) -> Measure:
-    """What a metric is chosen by, as the metric shows it."""
+    """The measure that a metric is chosen by, as the metric shows it."""
     return Measure(
         metric.primary, heading, name, metric.percent, metric.gain_percent, metric.digits, metric.lower_is_better
     )
@@ -86,7 +86,7 @@ def measures_of(metrics: Mapping[str, Any]) -> tuple[Measure, ...]:
 
 
 def primary_of(metrics: Mapping[str, Any]) -> Measure:
-    """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none at all."""
+    """The measure that runs are compared by: what ``metrics`` says under ``measure``; F where there is none."""
     present = {measure.key: measure for measure in measures_of(metrics)}
     if metrics.get("measure") in present:
         return present[metrics["measure"]]

@@ -1,6 +1,6 @@
-"""The results of a run as rows: what stands beside the runs, then each of these with each of its predictors.
+"""The results of a run as rows: what runs are compared with, then each run with each of its predictors.
 
-Runs that differ in nothing but the seed are one group, and their numbers one mean with a standard deviation.
+Runs that differ only in the seed form one group, and their numbers are one mean with a standard deviation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 from rerank.storage.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert")
-# What stands beside the runs: how it is called, and by which predictor.
+# What runs are compared with: its name, and the predictor.
 BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
 
 
@@ -28,7 +28,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float | None]) -> Spread | None:
-        """The spread of the values that are there; None if none is."""
+        """The spread of the values that exist; None if there are none."""
         known = [float(value) for value in values if value is not None]
         if not known:
             return None
@@ -60,8 +60,8 @@ class Group:
 class Comparison:
     """A test of a predictor against the base on one split; over several seeds: the largest p, the widest interval.
 
-    ``difference`` is the tests' own, the mean over the seeds, and 0 where these disagree about its sign. ``interval``
-    is that of the difference in the primary measure; None for tests of something else, as McNemar's is.
+    ``difference`` is the tests' own, as the mean over the seeds, and 0 where these disagree about its sign.
+    ``interval`` is that of the difference in the primary measure; None for tests of something else, such as McNemar's.
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class Comparison:
     interval: tuple[float, float] | None
 
     def verdict(self, measure: Measure, amount: str = "", than: str = "") -> str:
-        """What it says of the predictor; see ``verdict``."""
+        """What it says about the predictor; see ``verdict``."""
         if self.difference == 0 and self.p < LEVEL:
             return f"the seeds disagree, p {p_value(self.p)}"
         test = {"test": self.names[0], "difference": self.difference, "p": self.p}
@@ -103,7 +103,7 @@ def runs_of(metrics: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The run that ``metrics`` names under ``chosen``, or else the one that its top level repeats; else the first."""
+    """The run that ``metrics`` names under ``chosen``, else the one that its top level repeats, else the first."""
     runs = runs_of(metrics)
     named, keys = metrics.get("chosen"), ("name", "seed")
     if not isinstance(named, Mapping):
@@ -112,7 +112,7 @@ def chosen_of(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def groups_of(metrics: Mapping[str, Any]) -> list[Group]:
-    """All runs, those that differ in the seed alone together, in the order of their first."""
+    """All runs, grouped where they differ only in the seed, in the order of the first of each group."""
     together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs_of(metrics):
         setting = as_json(run.get("learner"), sort_keys=True, default=str)
@@ -159,9 +159,9 @@ def splits_of(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str] | None = None) -> list[Row]:
-    """The lines of the results on ``split``: what is BESIDE, and each group's ``predictors`` where it has them.
+    """The lines of the results on ``split``: what is in BESIDE, and each group's ``predictors`` where it has them.
 
-    By default these are all but the last, and the last one where the recipe is about that.
+    By default these are all except "last", which is included where the recipe is about it.
     """
     if predictors is None:
         predictors = (*(["last"] if metrics.get("predictor") == "last" else []), *PREDICTORS)

@@ -1,4 +1,4 @@
-"""The parts of the page as plain values: tables of texts, figures, examples. The template only sets them out."""
+"""The parts of the page as plain values: tables of texts, figures, examples. The template only lays them out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def groups(self) -> list[list[Sequence[str]]]:
-        """The rows, those together that follow one another with the same first cell."""
+        """The rows, grouped where consecutive ones have the same first cell."""
         return [list(rows) for _, rows in groupby(self.rows, key=lambda cells: cells[0])]
 
 
@@ -72,7 +72,7 @@ def training(metrics: Mapping[str, Any]) -> Grid:
 
 
 def mert(metrics: Mapping[str, Any]) -> Grid:
-    """What minimum error rate training made of every run: one line a run."""
+    """What minimum error rate training made of every run, one line per run."""
     measure = primary_of(metrics)
     rows = [
         [
@@ -93,7 +93,7 @@ def mert(metrics: Mapping[str, Any]) -> Grid:
 
 
 def mert_weights(metrics: Mapping[str, Any]) -> Grid:
-    """The weights that it set in the chosen run, and where it began."""
+    """The weights that MERT set in the chosen run, and those it started from."""
     found = metrics.get("training", {}).get("mert") or {}
     start, weights = found.get("start_weights", {}), found.get("weights", {})
     rows = [[name, _real(start[name]) if name in start else NONE, _real(weights[name])] for name in weights]
@@ -105,7 +105,7 @@ def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     return _flat(metrics.get("training", {}).get("bound") or {})
 
 
-LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what: the key of its counts
+LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 
 
 def corpora(metrics: Mapping[str, Any]) -> Grid:
@@ -124,7 +124,7 @@ def corpora(metrics: Mapping[str, Any]) -> Grid:
 
 
 def skipped(metrics: Mapping[str, Any]) -> Grid:
-    """Lists, and candidates of others, that were left out, by reason."""
+    """Lists, and candidates of other lists, that were left out, by reason."""
     rows = [
         [split, what, str(reason), count(number)]
         for split, entry in metrics.get("corpora", {}).items()
@@ -135,7 +135,7 @@ def skipped(metrics: Mapping[str, Any]) -> Grid:
 
 
 def scores(metrics: Mapping[str, Any]) -> Grid:
-    """What there is to say about the scores of the lists."""
+    """What is to be reported about the scores of the lists."""
     rows = []
     for split, entry in metrics.get("corpora", {}).items():
         for column, candidates in (entry.get("absent") or {}).items():
@@ -168,7 +168,7 @@ def lists(metrics: Mapping[str, Any]) -> Grid:
 
 
 def choices(metrics: Mapping[str, Any]) -> Grid:
-    """What the best, worst and blind choices from the lists score."""
+    """The scores of the best, worst and blind choices from the lists."""
     measures = measures_of(metrics)
     rows = [
         [split, text, *(measure.text(found[name].get(measure.key)) for measure in measures)]
@@ -212,7 +212,7 @@ def curves(report: Report, legend: Sequence[figures.Series]) -> list[dict[str, A
 
 
 def sweep(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The figure of a grid over λ; None if the runs are none."""
+    """The figure of a grid over λ; None if there is no such grid."""
     predictor = best_predictor(metrics)
     svg = figures.sweep_figure(metrics, predictor)
     if svg is None:
@@ -226,7 +226,7 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
 
     Raises
     ------
-    DataError: a tree of a ``parse`` example is not one.
+    DataError: a tree of a ``parse`` example is not a tree.
     """
     drawings = draw_example(shown.gold, shown.base, shown.chosen, shown.list_id) if task == "parse" else []
     references = shown.gold.splitlines()

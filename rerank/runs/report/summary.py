@@ -1,4 +1,4 @@
-"""The first part of the page: what came out, in one sentence, a few large numbers, and a table a split."""
+"""The first part of the page: what came out, in one sentence, a few large numbers, and one table per split."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def results(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One results table a split; rows of one run are a group."""
+    """One results table per split; the rows of one run form a group."""
     measures, primary = measures_of(metrics), primary_of(metrics)
     tables = []
     for split in splits_of(metrics):
@@ -79,7 +79,7 @@ def results(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
-    """What the numbers of the results tables are."""
+    """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _SHOWN)]
     tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
     found = []
@@ -92,7 +92,7 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(measure, signature) of the final figures; with the splits where these differ in it."""
+    """(measure, signature) of the final figures, with the splits where their signatures differ."""
     by_split: Mapping[str, Mapping[str, str]] = metrics.get("signatures") or {}
     headings = {measure.key: measure.heading for measure in MEASURES}
     found = []

@@ -26,7 +26,7 @@ def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False)
 
     Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
     than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
-    deviation. A ``wide`` table has no need to.
+    deviation. In a ``wide`` table they need not.
     """
     table = Table(
         title=Text(plain(split)), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left"
@@ -50,7 +50,7 @@ def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False)
 
 
 def plain_text(table: Table) -> str:
-    """``table`` as text without colours and as wide as it needs to be: for what is not a terminal."""
+    """``table`` as text without colours and as wide as it needs to be, for output that is not a terminal."""
     ruler = Console(file=io.StringIO(), width=10_000, color_system=None)
     width = max(1, Measurement.get(ruler, ruler.options, table).maximum)
     console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
@@ -69,7 +69,7 @@ def markdown_table(metrics: Mapping[str, Any], split: str) -> str:
 
 
 def spread_text(spread: Spread | None, measure: Measure) -> str:
-    """A score as ``83.75`` or, of several seeds, ``83.75 ±0.05``."""
+    """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``."""
     if spread is None:
         return NONE
     mean = measure.text(spread.mean)
@@ -96,6 +96,6 @@ def _cells(row: Row, measures: Sequence[Measure], primary: Measure) -> list[str]
 
 
 def _escape(cell: str) -> str:
-    """A cell's text with what Markdown would take for markup made harmless."""
+    """A cell's text, with what Markdown would take as markup escaped."""
     text = " ".join(cell.split())
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text)

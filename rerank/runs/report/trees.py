@@ -1,4 +1,4 @@
-"""Trees drawn as inline SVG, a list's gold, base and chosen tree to one measure.
+"""Trees drawn as inline SVG: a list's gold, base and chosen tree to the same scale.
 
 Words stand on one line with their tags above them. A node is one level above its highest child and in the middle of
 its children, which hang from a bar; bars and drops of different nodes never cross. Trees of the same words share the
@@ -110,7 +110,7 @@ def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: 
 
 
 def text_width(text: str) -> float:
-    """About how wide ``text`` is in px, on the wide side."""
+    """The approximate width of ``text`` in px, rather too large than too small."""
     thousandths = 0
     for letter in text:
         if unicodedata.combining(letter) or unicodedata.category(letter) == "Cf":
@@ -121,7 +121,7 @@ def text_width(text: str) -> float:
 
 
 def _node_width(tree: Tree, node: int, marks: Mapping[int, str]) -> float:
-    """How wide a nonterminal's box is, or would be."""
+    """The width that a nonterminal's box has, or would have."""
     return text_width(tree.labels[node]) + 0.6 * EM + BADGE * text_width(marks.get(node, ""))
 
 
@@ -135,7 +135,7 @@ def _levels(tree: Tree) -> list[int]:
 
 
 def _columns(trees: Sequence[Tree], marks: Sequence[Mapping[int, str]]) -> list[list[float]]:
-    """Widths of the words' columns, for each tree; the same ones if the trees have equally many words."""
+    """Widths of the words' columns, for each tree; the same ones if the trees have the same number of words."""
     widths = [_own_columns(tree, mark) for tree, mark in zip(trees, marks, strict=False)]
     if len({len(width) for width in widths}) > 1:
         return widths
@@ -155,7 +155,7 @@ def _own_columns(tree: Tree, marks: Mapping[int, str]) -> list[float]:
 
 
 def _centres(tree: Tree, marks: Mapping[int, str], columns: Sequence[float]) -> list[float]:
-    """The middle of every node in px: that of its outer children, so far as its label stays above its own words."""
+    """The middle of every node in px: that of its outer children, as far as its label stays above its own words."""
     left = [MARGIN]
     for width in columns:
         left.append(left[-1] + width)

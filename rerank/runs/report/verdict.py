@@ -14,9 +14,9 @@ TESTS_OF_MEASURE = ("approximate_randomization", "paired_bootstrap")  # whose di
 def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: str = "", than: str = "") -> str:
     """The outcome of a test of A against B: a phrase that says how A is.
 
-    test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json. lower_is_better: of the measure, which
-    the resampling tests compare; the others' differences are of gains and of right answers. amount: the size of the
-    difference in the measure, with its name; than: the name of B.
+    test: ``difference`` (of A from B), ``p`` and ``test``, as in metrics.json. lower_is_better: a property of the
+    measure, which the resampling tests compare; the differences of the other tests are in gains and in right answers.
+    amount: the size of the difference in the measure, with its name; than: the name of B.
 
     >>> verdict({"test": "paired_bootstrap", "difference": 0.0153, "p": 0.0001}, amount="1.53 F", than="base")
     '1.53 F better than base, p < .001'
@@ -37,7 +37,7 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
 def unbeaten(metrics: Mapping[str, Any]) -> str:
     """What to say where no epoch of the chosen run beat the base on the lists that epochs were chosen by; else ""."""
     base = metrics.get("training", {}).get("base") or {}
-    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score anew
+    if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
         return ""
     measure = primary_of(metrics)
     found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"

@@ -1,8 +1,8 @@
-"""Texts of one list beside one another, the words in which they differ from a reference marked.
+"""Texts of one list next to one another, with the words in which they differ from a reference marked.
 
-A word of a text that is in no longest common subsequence with the reference nearest to it gets ×; a word of a reference
-gets −B where the base text lacks it and −C where the chosen one does. A text is nearest to the reference that takes the
-fewest words to be inserted or deleted, the first of several.
+A word of a text that is not in the longest common subsequence with its nearest reference gets ×; a word of a reference
+gets −B where the base text lacks it and −C where the chosen one does. The nearest reference is the one that takes the
+fewest inserted or deleted words, the first of several.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from itertools import groupby
 
 import numpy as np
 
-WORDS = 2_000  # of a text at most; tables of longer ones would fill the memory
+WORDS = 2_000  # of a text at most; tables for longer ones would fill the memory
 WRONG = "×"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Words that follow one another with the same mark; none is the empty text."""
+    """Consecutive words with the same mark, which is empty where there is none."""
 
     text: str
     mark: str
 
     @property
     def kind(self) -> str:
-        """How it looks: "wrong", "missed" or nothing."""
+        """How it is shown: "wrong", "missed" or nothing."""
         return "" if not self.mark else "wrong" if self.mark == WRONG else "missed"
 
 
@@ -73,7 +73,7 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """A longest common subsequence as pairs of places, in order."""
     codes = {word: code for code, word in enumerate(dict.fromkeys([*a, *b]))}
     other = np.array([codes[word] for word in b], np.int64)
-    # length[i, j]: of the longest one of a[:i] and b[:j]
+    # length[i, j]: that of the longest one of a[:i] and b[:j]
     length = np.zeros((len(a) + 1, len(b) + 1), np.int32)
     for i, word in enumerate(a):
         with_word = length[i, :-1] + (other == codes[word])
@@ -103,6 +103,6 @@ def _words(text: str) -> list[str]:
 
 
 def _pieces(words: Sequence[str], marks: Sequence[str]) -> list[Piece]:
-    """Words with equal marks together; no marks at all are empty ones."""
+    """The words, joined where marks are equal; without ``marks`` all of them are empty."""
     pairs = zip(words, marks or [""] * len(words), strict=True)
     return [Piece(" ".join(word for word, _ in run), mark) for mark, run in groupby(pairs, key=lambda pair: pair[1])]
