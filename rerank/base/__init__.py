@@ -1,1 +1,1 @@
-"""What knows nothing of lists: errors, names and registries of parts, progress, signals, use of the machine."""
+"""Parts that know nothing of lists: errors, names, registries, progress, signals, resource usage."""

@@ -1,8 +1,8 @@
-"""The errors a user can cause or meet; each says where, what was found, what was expected.
+"""The errors a user can cause or meet; each says where it is, what was found and what was expected.
 
 ``RerankError`` is the common base: the command line prints its message without a traceback.
-Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everything the user can mend in
-a recipe, a data file, a model or a command line, 128 + n where signal n stopped it.
+Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everything the user can fix in
+a recipe, a data file, a model or a command line, 128 + n if signal n stopped it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ LONGEST_MESSAGE = 2000
 
 
 def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
-    """The start of a text as a message shows it."""
+    """The start of a text, as a message shows it."""
     start = plain(text[:longest], kept)
     return start if len(text) <= longest else f"{start}..."
 
 
 def placed(place: str, message: str, kept: str = "\t") -> str:
-    """A message behind its place, both plain but for the characters ``kept``."""
+    """A message preceded by its place, both made plain except for the characters ``kept``."""
     message = _shown(message, LONGEST_MESSAGE, kept)
     return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
 
@@ -58,7 +58,7 @@ class RecipeError(RerankError):
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
         place = ": ".join(part for part in (path, _shown(key or "")) if part)
-        super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages show its lines
+        super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages have several lines
 
 
 class ModelError(RerankError):

@@ -1,8 +1,8 @@
-"""Text of files as it is shown: nothing in it that a terminal would obey, and nothing that looks like something else.
+"""Text from files made safe to show: nothing in it that a terminal would obey, or that looks like something else.
 
-Ids, words and names are strangers'. Raw, an escape sequence clears the screen or retitles it, a line break makes up a
-message, and a bidirectional override swaps what a reader sees. ``plain`` stands at the doors: what commands print
-(``progress.PlainConsole``), what is logged (``PlainMessages``), messages of errors, the tables and pages of reports.
+Ids, words and names come from strangers. Printed raw, an escape sequence clears or retitles the screen, a line break
+forges a message, and a bidirectional override changes what a reader sees. ``plain`` guards every way out: what commands
+print (``progress.PlainConsole``), what is logged (``PlainMessages``), error messages, tables and pages of reports.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import os
 import re
 import unicodedata
 
-# Most text has neither: a look for what might be unprintable is all that it takes.
+# Most text is printable ASCII: one search for anything else is all that it costs.
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
 
 
 def plain(text: str, kept: str = "") -> str:
-    """``text`` with \\x1b, \\u202e and the like for what cannot be printed as it is, but for the characters ``kept``.
+    """``text`` with \\x1b, \\u202e and the like in place of unprintable characters, except for those in ``kept``.
 
-    These are controls, line ends, marks of direction and other formats without a look of their own, halves of surrogate
-    pairs, and what Unicode has not assigned. Spaces of all widths stay.
+    Unprintable are control characters, line ends, direction marks and other invisible format characters, halves of
+    surrogate pairs, and code points that Unicode has not assigned. Spaces of all widths stay.
     """
     return _SUSPECT.sub(lambda found: _shown(found[0], kept), text)
 
@@ -32,7 +32,7 @@ def _shown(letter: str, kept: str) -> str:
 
 
 class PlainMessages(logging.Filter):
-    """Makes what a message is filled with plain: a message stays on its line."""
+    """Makes the arguments of a log message plain, so that it stays on one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See ``logging.Filter``."""

@@ -1,10 +1,10 @@
-"""Interrupts: SIGINT, SIGTERM and SIGHUP end a run in order; a second one ends it at once.
+"""Interrupts: SIGINT, SIGTERM and SIGHUP end a run in an orderly way; a second one ends it at once.
 
 The first signal raises ``Interrupted`` in the main thread: at once, or, inside ``deferred()``, at the next ``check()``
-or the end of the block. What must not be torn apart (an epoch's bookkeeping, two renames that belong together) stands
-in such a block.
+or the end of the block. Work that must not be torn apart (an epoch's bookkeeping, two renames that belong together)
+is done in such a block.
 
-Threads of a pool meet no signals: from the first one on, ``check()`` ends what they are at.
+Threads of a pool receive no signals: after the first signal, ``check()`` ends what they are doing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-AT_ONCE = 0.5  # seconds: some tools send a signal to the process and to its group, which is to count once
+AT_ONCE = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
 
 
 class Interrupted(KeyboardInterrupt):
@@ -31,12 +31,12 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What shells expect of a process that a signal ended."""
+        """The exit code that shells expect of a process ended by a signal."""
         return 128 + self.number
 
 
 class _Waiting:
-    """The first signal, until it is raised, and how many blocks put it off; ``told``: it, while it is handled."""
+    """The first signal: ``number`` until it is raised, ``told`` until ``handled`` ends; ``blocks`` that defer it."""
 
     number: int | None = None
     told: int | None = None
@@ -47,7 +47,7 @@ class _Waiting:
 def deferred() -> Iterator[None]:
     """Within the block a signal waits for ``check()``, or for the end of the outermost block.
 
-    Only the main thread meets signals; in other threads the block changes nothing.
+    Only the main thread receives signals; in other threads the block changes nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -62,12 +62,12 @@ def deferred() -> Iterator[None]:
 
 
 def requested() -> bool:
-    """Has a signal come that has not been raised yet?"""
+    """Has a signal arrived that has not been raised yet?"""
     return _Waiting.number is not None
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal waits, also within ``deferred()`` or in a thread: stopping is safe here."""
+    """Raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread: stopping is safe."""
     main = threading.current_thread() is threading.main_thread()
     number = _Waiting.number if main else _Waiting.told
     if number is None:
@@ -85,7 +85,7 @@ def _receive(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def handled() -> Iterator[None]:
-    """Take over the signals within the block (main thread only); those that the caller had ignored stay ignored."""
+    """Take over the signals within the block (main thread only); those that the caller ignored stay ignored."""
     taken = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -100,12 +100,12 @@ def handled() -> Iterator[None]:
             signal.signal(number, handler)
         signal.set_wakeup_fd(wakeup)
         _Waiting.number = _Waiting.told = None
-        os.close(writing)  # the watcher meets the end of the pipe
+        os.close(writing)  # the watcher sees the end of the pipe
         watcher.join(timeout=1)
 
 
 def _watch(reading: int, taken: list[int]) -> None:
-    """The second signal ends the process, even in compiled code, where no handler of ours is run."""
+    """End the process at the second signal, even in compiled code, where none of our handlers runs."""
     first: float | None = None
     while signals := os.read(reading, 1):
         if signals[0] in taken:

@@ -1,4 +1,4 @@
-"""Names that users give, of splits, sets, figures and recipes, and the names of files that are made from them."""
+"""Names that users give to splits, sets, figures and recipes, and the file names made from them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 import zlib
 
 RULE = "letters, digits and _, with . + - and spaces between them"
-LONGEST = 100  # bytes: what is made of a name has to be a file's name too
+LONGEST = 100  # bytes: names made from it have to be file names too
 _NAME = re.compile(r"\w([\w .+-]*[\w+-])?")
 
 
 def is_name(text: str) -> bool:
-    """Can ``text`` be part of a file's name as it is? It is made of ``RULE``, not empty, and not too long."""
+    """Can ``text`` be part of a file's name as it is? It follows ``RULE``, is not empty, and not too long."""
     return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= LONGEST
 
 
 def file_name(name: str) -> str:
-    """``name`` as (part of) the name of a file: as it is, or with a digest, so that other names have other files."""
+    """``name`` as (part of) the name of a file: as it is, or with a digest, so that two names never share a file."""
     if is_name(name):
         return name
     data = name.encode("utf-8", "surrogatepass")
@@ -26,11 +26,11 @@ def file_name(name: str) -> str:
 
 
 def check_split(name: str) -> str:
-    """``name``, if it can be that of a split.
+    """``name``, if it can be the name of a split.
 
     Raises
     ------
-    ValueError: it cannot; says what to write instead.
+    ValueError: it cannot be; the message says what to write instead.
     """
     if is_name(name):
         return name

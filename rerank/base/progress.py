@@ -28,7 +28,7 @@ log = logging.getLogger("rerank")
 
 
 class PlainConsole(Console):
-    """A console that makes all strings plain before it lays them out, those in cells of tables too."""
+    """A console that makes all strings plain before it lays them out, including those in table cells."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """See ``Console.render_str``."""
@@ -42,7 +42,7 @@ SECONDS_BETWEEN_LINES = 15.0
 
 
 def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str = "lists") -> Iterator[T]:
-    """Pass ``items`` on while showing how many have gone by, at what rate, and how long it will take."""
+    """Pass ``items`` on while showing how many have passed, at what rate, and how long the rest will take."""
     with counting(what, total=total, unit=unit) as count:
         for item in items:
             yield item
@@ -51,7 +51,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 
 @contextmanager
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
-    """Show how far the block has come, which says so by ``advance``: on a terminal, and elsewhere if ``lines``."""
+    """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
     what = plain(what)
     count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
     try:
@@ -63,32 +63,32 @@ def counting(what: str, *, total: int | None = None, unit: str = "lists", lines:
 
 
 class Count:
-    """How much is done of a total, where it is known, and since when."""
+    """How much is done, of which total if that is known, and since when."""
 
     def __init__(self, total: int | None) -> None:
         self.total, self.done, self.start = total, 0, time.monotonic()
 
     def advance(self, left: int | None = None) -> None:
-        """One more is done; ``left``: how many are not, where that is known only now."""
+        """Count one more as done; ``left``: how many are not, if that has just become known."""
         self.done += 1
         if left is not None:
             self.total = self.done + left
         self.show()
 
     def show(self) -> None:
-        """Show it."""
+        """Show the progress."""
 
     def close(self) -> None:
-        """Show it no longer."""
+        """Stop showing it."""
 
     @property
     def rate(self) -> float:
-        """How many a second."""
+        """How many per second."""
         return self.done / max(time.monotonic() - self.start, 1e-9)
 
     @property
     def remaining(self) -> str:
-        """How long the rest will take, in words; empty where that is not known, or nothing."""
+        """How long the rest will take, in words; empty if that is unknown or nothing is left."""
         if self.total is None or self.total <= self.done or not self.done:
             return ""
         seconds = round((self.total - self.done) / self.rate)
@@ -99,7 +99,7 @@ class Count:
 
 
 class _Lines(Count):
-    """A log line now and then."""
+    """Progress as a log line from time to time."""
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
         super().__init__(total)
@@ -117,7 +117,7 @@ class _Lines(Count):
 
 
 class _Bar(Count):
-    """A line of the display on the terminal, which all bars of the moment share: there can be one display only."""
+    """Progress as a line of the terminal display, which all current bars share: there can be only one display."""
 
     display: Progress | None = None
     shown = 0
@@ -148,7 +148,7 @@ class _Bar(Count):
 
 
 class _Rate(ProgressColumn):
-    """How many a second."""
+    """How many per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed

@@ -1,6 +1,6 @@
-"""Registries: a name in a recipe → the class that does it.
+"""Registries: a name in a recipe → the class that implements it.
 
-A registry line is the only place where a part's name appears. Users' own parts are found by import path
+The line that registers a part is the only place where its name appears. Users' own parts are found by import path
 (``package.module:Name``) or by an entry point in the group ``rerank.<kind>``.
 """
 
@@ -21,8 +21,8 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """A table of named parts of one kind.
 
-    contract: the class that all of them derive from, where there is one; a part that lacks something which it leaves
-    open, an abstract member or a class variable without a value, is refused when it is registered or named.
+    contract: the class that all of them derive from, if there is one; a part that lacks something the contract leaves
+    open (an abstract member, or a class variable without a value) is refused when it is registered or named.
 
     >>> learners: Registry[type] = Registry("learner")
     >>> @learners.add("perceptron")
@@ -36,10 +36,10 @@ class Registry(Generic[T]):
         self._parts: dict[str, T] = {}
 
     def add(self, name: str):  # type: ignore[no-untyped-def]
-        """Decorator that registers its target under ``name``; a name can be taken once."""
+        """Decorator that registers its target under ``name``; a name can be taken only once."""
 
         def register(part: T) -> T:
-            """Keep ``part`` under the name, and hand it on as it is."""
+            """Register ``part`` under the name and return it unchanged."""
             if name in self._parts:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
             if broken := self._broken(part):
@@ -75,7 +75,7 @@ class Registry(Generic[T]):
         return part
 
     def _broken(self, part: Any) -> str:
-        """What a part lacks of the contract, in words that follow its name; nothing where it is fulfilled."""
+        """How a part breaks the contract, worded to follow its name; empty if it does not."""
         base = self.contract
         if base is None:
             return ""
@@ -111,7 +111,7 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
 
     Raises
     ------
-    RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec stands.
+    RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec is found.
     """
     if not isinstance(spec.get("name"), str):
         raise RecipeError(f"names no {registry.kind}; known: {', '.join(registry.names())}", key=f"{key}.name")

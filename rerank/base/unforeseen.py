@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, told like any other: where, what, and the traceback apart from it."""
+"""Errors that nobody foresaw, reported like any other: where, what, and the traceback separately."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MEMORY = "out of memory; fewer lists, examples or features (features.min_lists: 
 
 
 class UnforeseenError(RunError):
-    """Stands for an exception that is no ``RerankError``; can be pickled, whatever that exception holds.
+    """Wraps an exception that is not a ``RerankError``; can be pickled, whatever that exception holds.
 
-    traceback: the whole of it, as Python prints it.
+    traceback: the full traceback, as Python prints it.
     """
 
     def __init__(self, message: str, traceback: str = "") -> None:
@@ -26,12 +26,12 @@ class UnforeseenError(RunError):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """For an ``error`` that has been raised: its message says which list or file was at hand."""
+        """The wrapper of an ``error`` that was raised; its message says which list or file was being processed."""
         if isinstance(error, cls):
             return error
         try:
             details = "".join(traceback.format_exception(error))
-        except Exception as another:  # an exception of a user's part that cannot even be shown, or no memory
+        except Exception as another:  # out of memory, or an exception of a user's part that cannot even be shown
             details = f"{type(error).__name__}, which cannot be shown: {type(another).__name__}\n"
         place, what = _at_hand(error), _described(error)
         return cls(placed("" if what.startswith(place) else place, what), details)
@@ -52,9 +52,9 @@ def _described(error: BaseException) -> str:
 
 
 def _at_hand(error: BaseException) -> str:
-    """The list or file that the innermost function of the package which knows of one was at work on.
+    """The list or file that was being processed by the innermost function of the package that knows of one.
 
-    Read off the functions' variables, so that nothing needs to be noted while all goes well.
+    It is read off the functions' variables, so that nothing needs to be recorded while all goes well.
     """
     file = ""
     for frame in reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)]):
@@ -69,7 +69,7 @@ def _at_hand(error: BaseException) -> str:
 def _lists(frame: FrameType) -> Iterator[tuple[str, int, str]]:
     """Path, line and id of the lists among the variables of a function."""
     for value in frame.f_locals.values():
-        nbest = getattr(value, "nbest", value)  # itself, or with what belongs to it
+        nbest = getattr(value, "nbest", value)  # the list itself, or something that holds it
         path, line, name = (getattr(nbest, key, None) for key in ("path", "line", "id"))
         if isinstance(path, str) and isinstance(line, int) and isinstance(name, str):
             yield path, line, name

@@ -1,4 +1,4 @@
-"""What a piece of work takes: seconds, processor time and memory of this process and of those it has started."""
+"""What a piece of work costs: seconds, processor time and memory of this process and of those it has started."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import psutil
 
-INTERVAL = 0.1  # seconds between two looks at the memory
-SHARE = 0.02  # of the time at most goes into looking for new processes, which takes long where many run
+INTERVAL = 0.1  # seconds between two memory samples
+SHARE = 0.02  # of the time, at most, goes into looking for new processes, which is slow where many run
 
 
 class Usage:
     """Measures its block; afterwards ``as_dict`` has the numbers.
 
-    Memory is what the processes hold in RAM for themselves, sampled and added up; pages of files that are mapped into
-    memory do not count, as the system takes them back when it needs room.
+    Memory is what the processes hold in RAM for themselves, sampled and added up; pages of memory-mapped files do not
+    count, as the system takes them back when it needs room.
     """
 
     def __init__(self) -> None:

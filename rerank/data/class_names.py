@@ -1,4 +1,4 @@
-"""Labels as texts: one text a class, in an order that does not depend on the examples' order."""
+"""Labels as texts: one text per class, in an order that does not depend on the order of the examples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_number(label: str) -> bool:
 
 
 def canonical(label: str) -> str:
-    """One text for all ways to write a number ("+1", "1", "1.0"); other labels as they are."""
+    """The same text for all ways to write a number ("+1", "1", "1.0"); other labels stay as they are."""
     if not is_number(label):
         return label
     number = float(label)
@@ -22,7 +22,7 @@ def canonical(label: str) -> str:
 
 
 def canonical_order(labels: Iterable[str]) -> tuple[str, ...]:
-    """Distinct canonical labels in order: by value if all are numbers, else by text."""
+    """The distinct canonical labels in order: by value if all are numbers, else by text."""
     distinct = set(labels)
     if all(is_number(name) for name in distinct):
         return tuple(sorted(distinct, key=lambda name: (float(name), name)))

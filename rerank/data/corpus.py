@@ -21,7 +21,7 @@ from rerank.storage.files import new_directory
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
-LARGE = 1 << 16  # smaller arrays are always written out: kernels are compiled once more for arrays of stride 0
+LARGE = 1 << 16  # smaller arrays are never of stride 0, for which kernels would be compiled once more
 
 _DTYPES = {
     "lists": np.int64,
@@ -54,7 +54,7 @@ class Corpus:
 
     ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
     equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
-    ``free``: so many columns, the first ones, that no penalty touches (dense scores);
+    ``free`` is the number of leading columns that no penalty touches (dense scores);
     ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
     """
 
@@ -70,7 +70,7 @@ class Corpus:
     width: int
     about: dict[str, Any] = field(default_factory=dict)
     free: int = 0
-    trusted: InitVar[bool] = False  # made from a corpus that was checked: its nonzeros are not looked at again
+    trusted: InitVar[bool] = False  # made from a checked corpus: its nonzeros are not checked again
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in _DTYPES.items():
@@ -88,7 +88,7 @@ class Corpus:
             raise DataError(f"a corpus holds {_DISORDER[code]}; build it again (rerank extract)")
 
     def _check_shapes(self) -> None:
-        """With what ``_disorder`` finds: the invariants that the kernels rely on; they do not look again."""
+        """Check, together with ``_disorder``, the invariants that the kernels rely on without checking them again."""
         if self.lists.ndim != 1 or self.lists.size < 1 or self.lists[0] != 0 or self.lists[-1] < 0:
             raise DataError("the list offsets of a corpus are damaged; build it again (rerank extract)")
         L, N = self.list_count, self.candidate_count
@@ -150,12 +150,12 @@ class Corpus:
         return self._part(chosen, np.diff(self.lists)[chosen], _ranges(self.lists, chosen))
 
     def only(self, lists: np.ndarray, candidates: np.ndarray) -> Corpus:
-        """The ``lists`` with only those of their candidates that are among ``candidates`` (both int64, rising)."""
+        """The ``lists`` with only those of their candidates that are in ``candidates`` (both int64, increasing)."""
         kept = np.searchsorted(candidates, self.lists)
         return self._part(lists, kept[lists + 1] - kept[lists], candidates)
 
     def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> Corpus:
-        """The ``lists`` with ``candidates``, of which so many are of each."""
+        """The ``lists`` with ``candidates``; ``sizes``: how many of them belong to each list."""
         entries = _ranges(self.rows, candidates)
         return replace(
             self,
@@ -186,7 +186,7 @@ class Corpus:
         return replace(self, trusted=True, rows=kept[self.rows], columns=columns, values=values)
 
     def save(self, directory: Path | str) -> None:
-        """Write a directory of .npy files, header.json and checksums; it appears under its name only when complete.
+        """Write a directory of .npy files, header.json and checksums, which appears under its name only when complete.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class Corpus:
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
-        """Read what ``save`` wrote, memory-mapped by default. trusted: it was loaded and checked before.
+        """Read what ``save`` wrote, memory-mapped by default. trusted: it has been loaded and checked before.
 
         Raises
         ------
@@ -227,11 +227,11 @@ class Corpus:
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """One corpus of all lists of ``parts``, in order. ``about`` is the first part's.
+    """One corpus of all lists of ``parts``, in order. ``about`` is that of the first part.
 
     Raises
     ------
-    DataError: no part, or parts of different feature tables or metrics.
+    DataError: there are no parts, or their feature tables or metrics differ.
     """
     if len({(part.width, part.free) for part in parts}) != 1:
         raise DataError(f"cannot join corpora with {sorted({p.width for p in parts})} columns; use one feature table")
@@ -248,7 +248,7 @@ def concatenate(parts: Sequence[Corpus]) -> Corpus:
 
 
 def _constant(values: np.ndarray) -> bool:
-    """Is this one value that stands for many?"""
+    """Is this one value that stands for all (stride 0)?"""
     return values.ndim == 1 and values.size > 1 and values.strides == (0,)
 
 
@@ -257,7 +257,7 @@ def _finite(values: np.ndarray) -> bool:
 
 
 def pick(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """values[index], where a single value that stands for all (stride 0) goes on doing so."""
+    """values[index]; a single value that stands for all (stride 0) stays one."""
     if not _constant(values):
         return np.asarray(values[index])
     size = int(np.count_nonzero(index)) if index.dtype == np.bool_ else index.size

@@ -1,4 +1,4 @@
-"""Examples with labels: what classification and learning to rank read, before they become lists of candidates.
+"""Labelled examples: what classification and learning to rank read, before they become lists of candidates.
 
 Axes: n examples, nnz nonzeros, D columns, k classes.
 """
@@ -39,15 +39,15 @@ MOST_COLUMNS = 2**31 - 1  # columns are int32
 
 @dataclass(frozen=True)
 class Labelled:
-    """Examples with sparse features and a label each; all arrays are read-only.
+    """Examples, each with sparse features and a label; all arrays are read-only.
 
     | field   | dtype, shape     | meaning |
     |---------|------------------|---------|
     | rows    | int64 [n + 1]    | nonzeros of example i are rows[i]..rows[i + 1] |
     | columns | int32 [nnz]      | feature columns from 0, sorted and unique within a row |
-    | values  | float32 [nnz]    | feature values; one repeated number (stride 0) where all are equal |
+    | values  | float32 [nnz]    | feature values; one repeated number (stride 0) if all are equal |
     | label   | int64 [n]        | index into ``classes`` |
-    | group   | int64 [n] or [0] | the query (qid) of an example; empty where there are none |
+    | group   | int64 [n] or [0] | the query (qid) of an example; empty if there are none |
     | weight  | float64 [n]      | importance of an example |
 
     ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
@@ -55,7 +55,7 @@ class Labelled:
 
     Raises
     ------
-    DataError: arrays that do not fit together.
+    DataError: the arrays do not fit together.
     """
 
     rows: np.ndarray
@@ -126,11 +126,11 @@ class Labelled:
         )
 
     def flip(self, probability: float, seed: int) -> Labelled:
-        """Two classes only: every label is exchanged with this probability, independently.
+        """With two classes: every label is flipped with this probability, independently.
 
         Raises
         ------
-        RecipeError: no probability. DataError: not two classes.
+        RecipeError: not a probability. DataError: not two classes.
         """
         if not 0 <= probability <= 1:
             raise RecipeError(f"found {probability} as the share of flipped labels; expected 0 to 1")
@@ -140,11 +140,11 @@ class Labelled:
         return replace(self, label=np.where(flipped, 1 - self.label, self.label))
 
     def with_bias(self, value: float = 1.0) -> Labelled:
-        """A constant feature more, in a new last column (index ``width``).
+        """The examples with an additional constant feature in a new last column (index ``width``).
 
         Raises
         ------
-        RecipeError: the value is no finite float32.
+        RecipeError: the value is not a finite float32.
         """
         with np.errstate(over="ignore"):
             constant = np.float32(value)
@@ -163,10 +163,10 @@ class Labelled:
         return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
 
     def normalised(self, kind: Literal["l2", "max"], like: Labelled | None = None) -> Labelled:
-        """Values on a common scale.
+        """The examples with values on a common scale.
 
         ``l2``: every row is divided by its Euclidean norm. ``max``: every column is divided by its largest absolute
-        value, in ``like`` (the training examples, of the same width) if that is given, else in these examples. Rows and
+        value, in ``like`` (the training examples, of the same width) if given, else in these examples. Rows and
         columns of zeros stay as they are.
 
         Raises
@@ -188,13 +188,13 @@ class Labelled:
         return replace(self, values=_shrunk(values))
 
     def align(self, classes: Sequence[str], width: int) -> Labelled:
-        """These examples with the classes and columns of others, as test examples take those of training.
+        """These examples with the classes and columns of others, as test examples take over those of training.
 
         Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.
 
         Raises
         ------
-        DataError: an example of a class that is not among ``classes``.
+        DataError: the class of an example is not among ``classes``.
         """
         known = {name: c for c, name in enumerate(classes)}
         present = np.unique(self.label)
@@ -223,16 +223,16 @@ class Labelled:
         )
 
     def corpus(self) -> Corpus:
-        """A list an example and a candidate a class.
+        """One list per example, with one candidate per class.
 
         Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
         two is ±x and a tie goes to class 0; the nonzeros are the same arrays. k > 2 classes: candidate c has the
         example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class is 1, of others 0; the
-        statistics are those of the metric ``error``: ``stats`` 1 where wrong, ``reference`` 1.
+        statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference`` is 1.
 
         Raises
         ------
-        DataError: less than two classes, or more than 2³¹ - 1 columns.
+        DataError: fewer than two classes, or more than 2³¹ - 1 columns.
         """
         n, k = self.size, len(self.classes)
         if k < 2:
@@ -267,14 +267,14 @@ class Labelled:
         )
 
     def ranking_corpus(self) -> Corpus:
-        """A list a group, in the order of their first examples, and a candidate an example, in its order in the group.
+        """One list per group, in the order of the groups' first examples, with one candidate per example, in order.
 
         The gain is the label as a number; ``stats`` is the same number and ``reference`` 1, so that their quotient is
-        the mean relevance of the first in each list. A list's weight is the mean of its examples'.
+        the mean relevance of the first in each list. A list's weight is the mean of its examples' weights.
 
         Raises
         ------
-        DataError: no groups, or labels that are no numbers.
+        DataError: there are no groups, or a label is not a number.
         """
         if not self.group.size:
             raise DataError("the examples have no groups; expected qid:NUMBER behind every label")
@@ -283,7 +283,7 @@ class Labelled:
             raise DataError(f"found label {words[0]} where lists are ranked; expected numbers, higher for better")
         _, first, member = np.unique(self.group, return_index=True, return_inverse=True)
         place = np.empty(first.size, np.int64)
-        place[np.argsort(first)] = np.arange(first.size)  # of the groups, by their first examples
+        place[np.argsort(first)] = np.arange(first.size)  # rank of each group by its first example
         ordinal = place[member]
         ordered = self.take(np.argsort(ordinal, kind="stable"))
         relevance = np.array([float(name) for name in self.classes])[ordered.label]
@@ -303,13 +303,13 @@ class Labelled:
 
 
 def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
-    """Examples from a scipy sparse matrix or a dense array [n, D] and one label (number or text) a row.
+    """Examples from a scipy sparse matrix or a dense array [n, D] and one label (number or text) per row.
 
     ``classes`` gives the classes and their order; without it they are those of ``y`` in canonical order.
 
     Raises
     ------
-    DataError: another shape or type, values that are no finite float32, or a label that is not in ``classes``.
+    DataError: wrong shape or type, a value that is not a finite float32, or a label that is not in ``classes``.
     """
     try:
         matrix = scipy.sparse.csr_matrix(X, copy=True)
@@ -358,19 +358,19 @@ def _some(classes: Sequence[str]) -> str:
 
 
 def _constant(values: np.ndarray) -> bool:
-    """Whether all values are known to be equal without a look at them."""
+    """Whether all values are known to be equal without looking at them (stride 0)."""
     return values.size == 0 or values.strides == (0,)
 
 
 def _room(values: np.ndarray, size: int) -> np.ndarray:
-    """An array for ``size`` of the ``values``: to be filled or, where all are known to be equal, read-only and done."""
+    """An array for ``size`` of the ``values``: to be filled or, if all are known to be equal, read-only and done."""
     if not _constant(values):
         return np.empty(size, np.float32)
     return np.broadcast_to(values[0] if values.size else np.float32(0), size)
 
 
 def _shrunk(values: np.ndarray) -> np.ndarray:
-    """``values``, as one repeated number where all are equal."""
+    """``values``, as one repeated number if all are equal."""
     if values.size and values.min() == values.max():
         return np.broadcast_to(values[0], values.size)
     return values

@@ -1,4 +1,4 @@
-"""Rows of sparse examples copied, widened, scaled and repeated."""
+"""Kernels that copy, widen, scale and repeat rows of sparse examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rerank.kernels.compile import kernel
 def gather_rows(
     rows: np.ndarray, chosen: np.ndarray, source: np.ndarray, new_rows: np.ndarray, out: np.ndarray
 ) -> None:
-    """Entries of the rows ``chosen`` of ``source`` [nnz] one after the other into ``out`` [new_rows[-1]]."""
+    """Copy the entries of the rows ``chosen`` of ``source`` [nnz], one after the other, into ``out`` [new_rows[-1]]."""
     for i in range(chosen.shape[0]):
         first = rows[chosen[i]]
         for p in range(new_rows[i], new_rows[i + 1]):
@@ -22,7 +22,7 @@ def gather_rows(
 
 @kernel
 def widen_rows(rows: np.ndarray, source: np.ndarray, last: Any, out: np.ndarray) -> None:
-    """``source`` [nnz] with ``last`` behind every row: ``out`` [nnz + n]."""
+    """``source`` [nnz] with ``last`` appended to every row: ``out`` [nnz + n]."""
     for i in range(rows.shape[0] - 1):
         for p in range(rows[i], rows[i + 1]):
             out[p + i] = source[p]
@@ -60,7 +60,7 @@ def divide_columns(columns: np.ndarray, values: np.ndarray, divisor: np.ndarray,
 
 @kernel
 def spread_columns(rows: np.ndarray, columns: np.ndarray, k: int, width: int, out: np.ndarray) -> None:
-    """Every row k times, the c-th time moved by c·width: ``out`` [k·nnz]."""
+    """Every row k times, the c-th copy shifted by c·width: ``out`` [k·nnz]."""
     q = 0
     for i in range(rows.shape[0] - 1):
         for c in range(k):

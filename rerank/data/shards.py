@@ -1,7 +1,7 @@
-"""A corpus in parts on disk, of which one at a time is mapped: corpora may be larger than memory.
+"""A corpus in parts on disk, one of which is mapped at a time: corpora may be larger than memory.
 
 Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of the parts), its checksum, and ``00000/``,
-``00001/``, ..., each a saved Corpus. Lists and candidates count through all parts.
+``00001/``, ..., each a saved Corpus. Lists and candidates are numbered through all parts.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ HEADER = "shards.json"
 
 
 Identity = tuple[str, tuple[tuple[str, int, int, int], ...]]
-_checked: set[Identity] = set()  # the parts that this process has looked at; tasks of a worker open the same ones often
+_checked: set[Identity] = set()  # the parts that this process has checked; tasks of a worker often open the same ones
 
 
 def _identity(directory: str) -> Identity | None:
-    """Which files a part is: name, inode, time and size of each; None if it is missing."""
+    """Identifies the files of a part by name, inode, time and size of each; None if it is missing."""
     try:
         with os.scandir(directory) as entries:
             found = [(entry.name, entry.stat()) for entry in entries]
@@ -39,7 +39,7 @@ def _identity(directory: str) -> Identity | None:
 
 
 class Part(NamedTuple):
-    """Lists first..last - 1 of a saved corpus; ``lists`` and ``candidates`` before it in what it is a part of."""
+    """Lists first..last - 1 of a saved corpus; ``lists`` and ``candidates``: how many come before them in the whole."""
 
     directory: str
     first: int
@@ -52,15 +52,15 @@ class Part(NamedTuple):
 
 
 class Change(Protocol):
-    """What is done to a part whenever it is opened; picklable, and it leaves lists and candidates what they are."""
+    """What is done to a part whenever it is opened; picklable, and it keeps all lists and candidates."""
 
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
-        """The changed part; how many lists and candidates come before it."""
+        """The changed part, given how many lists and candidates come before it."""
 
 
 @dataclass(frozen=True)
 class KeptColumns:
-    """The columns where ``keep`` (bool [D]) holds."""
+    """Keeps the columns where ``keep`` (bool [D]) is true."""
 
     keep: np.ndarray
 
@@ -71,10 +71,10 @@ class KeptColumns:
 
 @dataclass(frozen=True)
 class Shards:
-    """Lists in parts on disk. What it holds of them are paths and sizes, so it can be sent to other processes.
+    """Lists in parts on disk. It holds only their paths and sizes, so it can be sent to other processes.
 
-    width, free, about: as in Corpus; changes: what is done to every part, in order; origin: the directory that is to be
-    removed if a part is damaged.
+    width, free, about: as in Corpus; changes: what is done to every part, in order; origin: the directory that the user
+    has to remove if a part is damaged.
     """
 
     parts: tuple[Part, ...]
@@ -119,7 +119,7 @@ class Shards:
 
         Raises
         ------
-        DataError: a file is missing or damaged, or not the one that the header knows.
+        DataError: a file is missing or damaged, or does not match the header.
         """
         opened: tuple[int, Corpus] | None = self.__dict__["_opened"]
         if opened is not None and opened[0] == index:
@@ -168,7 +168,7 @@ class Shards:
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> Shards:
-        """What a ShardWriter wrote; origin: what is to be removed if a part is damaged, ``directory`` by default.
+        """What a ShardWriter wrote; origin: what to remove if a part is damaged, ``directory`` by default.
 
         Raises
         ------
@@ -197,7 +197,7 @@ Lists = Corpus | Shards
 
 
 class ShardWriter:
-    """Writes the parts of a corpus into an existing directory, and at last the header."""
+    """Writes the parts of a corpus into an existing directory, and finally the header."""
 
     def __init__(self, directory: Path | str) -> None:
         self._directory = Path(directory)
@@ -226,7 +226,7 @@ class ShardWriter:
         self._sizes.append(sizes)
 
     def close(self, about: dict[str, Any]) -> None:
-        """Write the header; there must be a part."""
+        """Write the header; there must be at least one part."""
         if self._columns is None:
             raise DataError("a corpus without parts cannot be written")
         header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
@@ -249,7 +249,7 @@ def part_directory(directory: Path | str, index: int) -> Path:
 
 
 def _piece(entry: Part, first: int, last: int) -> Part:
-    """Some lists of a part."""
+    """Lists first..last - 1 of a part."""
     corpus = Corpus.load(entry.directory, trusted=True)
     a, b, origin = (int(corpus.lists[i]) for i in (first, last, entry.first))
     nonzeros = int(corpus.rows[b] - corpus.rows[a])
@@ -258,7 +258,7 @@ def _piece(entry: Part, first: int, last: int) -> Part:
 
 
 class Place(NamedTuple):
-    """A part among the lists that it belongs to: its number, and the lists and candidates before it."""
+    """Where a part is among all lists: its number, and how many lists and candidates come before it."""
 
     number: int
     lists: int
@@ -276,7 +276,7 @@ def part_of(lists: Lists, index: int) -> Corpus:
 
 
 def places(lists: Lists) -> list[Place]:
-    """Where every part stands, counted from the first of ``lists``."""
+    """The place of every part, counted from the first of ``lists``."""
     if isinstance(lists, Corpus):
         return [Place(0, 0, 0)]
     found, before, candidates = [], 0, 0
@@ -287,7 +287,7 @@ def places(lists: Lists) -> list[Place]:
 
 
 def parts(lists: Lists) -> Iterator[tuple[Place, Corpus]]:
-    """All parts in order; where there are several, only one is open at a time."""
+    """All parts in order; if there are several, only one is open at a time."""
     for place in places(lists):
         yield place, part_of(lists, place.number)
 
@@ -298,14 +298,14 @@ def section(lists: Lists, first: int, last: int) -> Lists:
 
 
 def whole(lists: Lists) -> Corpus:
-    """All lists as one corpus; where there are several parts, a copy in memory."""
+    """All lists as one corpus; if there are several parts, a copy in memory."""
     if isinstance(lists, Shards) and lists.count > 1:
         return concatenate([part for _, part in parts(lists)])
     return part_of(lists, 0)
 
 
 def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray:
-    """What ``choose`` selects of every part (int64 [lists], -1 for none), as candidates of all: int64 [L]."""
+    """What ``choose`` selects in every part (int64 [lists], -1 for none), numbered through all parts: int64 [L]."""
     found = [np.zeros(0, np.int64)]
     for place, part in parts(lists):
         chosen = choose(part)
@@ -314,7 +314,7 @@ def selected(lists: Lists, choose: Callable[[Corpus], np.ndarray]) -> np.ndarray
 
 
 def own(chosen: np.ndarray, place: Place, part: Corpus) -> np.ndarray:
-    """The piece of a selection from all lists that is of ``part``, as candidates of that part."""
+    """The section of a selection from all lists that belongs to ``part``, as candidates of that part."""
     piece = chosen[place.lists : place.lists + part.list_count]
     return np.where(piece >= 0, piece - place.candidates, -1)
 
@@ -332,8 +332,8 @@ def reference_rows(lists: Lists) -> np.ndarray:
 
 
 def gathered(lists: Lists, chosen: np.ndarray, candidates: np.ndarray) -> Corpus:
-    """The lists ``chosen`` with only those of their candidates that are among ``candidates`` (both int64, rising, and
-    counted through all parts), as a corpus in memory. There must be at least one list."""
+    """The lists ``chosen`` with only those of their candidates that are in ``candidates`` (both int64, increasing, and
+    numbered through all parts), as a corpus in memory. There must be at least one list."""
     found = []
     for place, part in parts(lists):
         a, b = np.searchsorted(chosen, [place.lists, place.lists + part.list_count])

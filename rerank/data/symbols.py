@@ -1,8 +1,8 @@
 """Symbols: labels, words, bins and constants as 64-bit hashes, with the texts of those that are shown.
 
-Two ways to name a symbol: its *hash* (64 bits of its UTF-8 bytes, the same on every machine, what features are
-made of) and its *id* (a small integer in the order of first sight, what trees store). ``SymbolTable`` maps both
-ways and back to text.
+A symbol is named by its *hash* (64 bits of its UTF-8 bytes, the same on every machine), of which features are made, or
+by its *id* (a small integer, in order of first appearance), which trees store. ``SymbolTable`` maps each to the other,
+and both to the text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def mix(z: np.uint64) -> np.uint64:
 
 @kernel
 def combine(h: np.uint64, symbol: np.uint64) -> np.uint64:
-    """Running hash of a symbol sequence: order matters, two multiplications a symbol."""
+    """Running hash of a symbol sequence: order matters; two multiplications per symbol."""
     h = (h ^ symbol) * _M1
     return (h ^ (h >> _S32)) * _M2
 
@@ -49,7 +49,7 @@ def hash_bytes(data: np.ndarray, first: int, last: int) -> np.uint64:
 
 @kernel
 def find_slot(keys: np.ndarray, h: np.uint64) -> int:
-    """Slot of hash ``h`` in the open-addressing table ``keys`` (uint64, a power of two long): its own or a free one."""
+    """Slot of hash ``h`` in the open-addressing table ``keys`` (uint64, size a power of two): its own or a free one."""
     mask = np.uint64(keys.shape[0] - 1)
     slot = h & mask
     while keys[slot] != h and keys[slot] != np.uint64(0):
@@ -77,7 +77,7 @@ def text_hash(text: str) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def known_hash(text: str | bytes) -> int:
-    """``text_hash`` of a text (bytes are UTF-8), quick for one that came lately."""
+    """``text_hash`` of a text (bytes are UTF-8), fast for a recently seen one."""
     return text_hash(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
 
 
@@ -98,7 +98,7 @@ def _rehash(keys: np.ndarray, ids: np.ndarray, new_keys: np.ndarray, new_ids: np
 
 
 class SymbolTable:
-    """Texts ↔ ids ↔ hashes. Ids count from 0 in the order of first sight.
+    """Texts ↔ ids ↔ hashes. Ids count from 0 in order of first appearance.
 
     Texts that are not UTF-8 survive a round trip (surrogateescape).
     ``hashes[id]`` (uint64) and ``lower[id]`` (int32, the id of the lower-cased text) are arrays for kernels.
@@ -109,10 +109,10 @@ class SymbolTable:
         self._texts: list[str] = []
         self._hashes = np.zeros(1 << 11, np.uint64)
         self._lower = np.zeros(1 << 11, np.int32)
-        self._asked: dict[str | bytes, int] = {}  # what ``hash_of`` gave
+        self._asked: dict[str | bytes, int] = {}  # results of ``hash_of``
 
     def copy(self) -> SymbolTable:
-        """A table with the same texts and ids, which goes its own way."""
+        """An independent table with the same texts and ids."""
         new = SymbolTable.__new__(SymbolTable)
         new.index = SymbolIndex(self.index.keys.copy(), self.index.ids.copy())
         new._texts, new._asked = self._texts.copy(), self._asked.copy()
@@ -124,12 +124,12 @@ class SymbolTable:
 
     @property
     def hashes(self) -> np.ndarray:
-        """uint64 [n]: hash of every id."""
+        """uint64 [n]: the hash of every id."""
         return self._hashes[: len(self)]
 
     @property
     def lower(self) -> np.ndarray:
-        """int32 [n]: id of the lower-cased text of every id."""
+        """int32 [n]: the id of the lower-cased text of every id."""
         return self._lower[: len(self)]
 
     def text(self, symbol: int) -> str:
@@ -137,12 +137,12 @@ class SymbolTable:
         return self._texts[symbol]
 
     def text_of_hash(self, h: int) -> str | None:
-        """The text whose hash is ``h``, or None where it is unknown."""
+        """The text whose hash is ``h``, or None if it is unknown."""
         slot = find_slot(self.index.keys, np.uint64(h))
         return self._texts[self.index.ids[slot]] if self.index.keys[slot] else None
 
     def intern(self, text: str) -> int:
-        """The id of ``text``, new or old."""
+        """The id of ``text``, a new one if it is not in the table yet."""
         h = np.uint64(known_hash(text))
         slot = find_slot(self.index.keys, h)
         if self.index.keys[slot]:
@@ -159,7 +159,7 @@ class SymbolTable:
         return symbol
 
     def hash_of(self, text: str | bytes) -> int:
-        """The hash of a text (bytes are UTF-8), which enters the table; quick for one that comes again."""
+        """The hash of a text (bytes are UTF-8), which is added to the table; fast for a repeated text."""
         found = self._asked.get(text)
         if found is None:
             self.intern(text if isinstance(text, str) else text.decode("utf-8", "surrogateescape"))
@@ -199,7 +199,7 @@ class SymbolTable:
 
 
 class LabelArray:
-    """A number for every symbol: that of certain texts, which enter ``symbols``, and 0 for all others."""
+    """A number for every symbol: given for some texts, which are added to ``symbols``, and 0 for all others."""
 
     def __init__(self, symbols: SymbolTable, numbers: Mapping[str, int], kind: Any) -> None:
         ids = [symbols.intern(text) for text in numbers]
@@ -207,9 +207,9 @@ class LabelArray:
         self._of[ids] = list(numbers.values())
 
     def of(self, size: int) -> np.ndarray:
-        """The numbers of the ids below ``size`` of the table, or of a copy of it, whatever has entered it since."""
+        """The numbers of the ids below ``size`` of the table or a copy of it, whatever has been added since."""
         of = self._of
-        if size > of.size:  # threads may come here at once: all of them find the same
+        if size > of.size:  # threads may get here at the same time: all of them compute the same
             of = np.concatenate([of, np.zeros(max(size, 2 * of.size) - of.size, of.dtype)])
             self._of = of
         return of[:size]

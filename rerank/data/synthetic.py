@@ -1,4 +1,4 @@
-"""Examples that are made, not read: the same bits from the same seed."""
+"""Examples that are generated, not read: the same seed gives the same bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rerank.data.synthetic_kernel import ZIPF_BITS, ZIPF_IDS, winnow_examples, z
 
 CLASSES = ("-1", "1")
 WINNOW_EXAMPLES = 1000  # of each part
-ZIPF_EXAMPLES = 10_000_000  # at most: they take more than 3 GB
+ZIPF_EXAMPLES = 10_000_000  # at most; they take more than 3 GB
 
 
 class Generator(Protocol):
@@ -50,9 +50,9 @@ class Winnow:
 @generators.add("zipf")
 @dataclass(frozen=True)
 class Zipf:
-    """A large set for measurements: 80 features an example out of 2^20 - 1, as frequent as words are.
+    """A large set for measurements: 80 features per example out of 2^20 - 1, distributed like words.
 
-    The seed changes nothing: there is one such set, of which ``train`` and ``test`` say how much is made.
+    The seed changes nothing: there is one such set; ``train`` and ``test`` say how much of it is generated.
     """
 
     train: int = 500_000
@@ -90,10 +90,10 @@ class Ellipse:
 
 
 def winnow(dimension: int, seed: int | None = None) -> tuple[Labelled, Labelled]:
-    """(train, test), 1000 examples each; the seed is the dimension by default. What it draws: see ``Winnow``.
+    """(train, test), 1000 examples each; the seed is the dimension by default. For what is drawn, see ``Winnow``.
 
-    A stream of splitmix64 gives ⌈d/64⌉ words of bits an example (the lowest bit is the first feature) and, for those
-    that are not left out, a number in [0, 1), below 0.05 of which the label is flipped.
+    A stream of splitmix64 gives ⌈d/64⌉ words of bits per example (the lowest bit is the first feature) and, for those
+    that are not left out, a number in [0, 1); the label is flipped if it is below 0.05.
     """
     bits = np.empty((2 * WINNOW_EXAMPLES, dimension), np.uint8)
     positive = np.empty(2 * WINNOW_EXAMPLES, np.uint8)
@@ -133,10 +133,10 @@ def ellipse(n_train: int, n_test: int, seed: int, noise: float) -> tuple[Labelle
     """(train, test) of the synthetic data of Crammer, Dredze & Pereira (2008), with noise as in Crammer et al. (2009).
 
     Of 20 dimensions the first two are (a - b)/√2 and (a + b)/√2 with a of standard deviation 1 and b of standard
-    deviation 10: a Gaussian turned by 45°. The label is the sign of a, so that the classes part along the long axis.
+    deviation 10: a Gaussian turned by 45°. The label is the sign of a, so that the long axis separates the classes.
     The other 18 are independent with standard deviation 2 and say nothing. Training labels are flipped with
-    probability ``noise``; test labels never are. Normal numbers come from numpy's default generator, example by
-    example, those of training first.
+    probability ``noise``; test labels never are. Normal deviates come from numpy's default generator, example by
+    example, those for training first.
     """
     rng = np.random.default_rng(seed)
     draws = rng.standard_normal((n_train + n_test, 20))
@@ -148,7 +148,7 @@ def ellipse(n_train: int, n_test: int, seed: int, noise: float) -> tuple[Labelle
 
 
 def _binary(points: np.ndarray, positive: np.ndarray) -> Labelled:
-    """Examples of the dense rows ``points``; bits get one repeated value."""
+    """Examples from the dense rows ``points``; bits get one repeated value."""
     place, columns = np.nonzero(points)
     bits = points.dtype == np.uint8
     return Labelled(

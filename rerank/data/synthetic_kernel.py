@@ -1,4 +1,4 @@
-"""Random bits that are the same everywhere, and the examples that are made of them.
+"""Random bits that are the same everywhere, and the examples that are made from them.
 
 splitmix64 (Steele, Lea & Flood 2014): the stream of a seed is mix(seed + G), mix(seed + 2·G), ...; all arithmetic is
 modulo 2^64.
@@ -20,8 +20,8 @@ NOISE = 0.05  # share of labels that are flipped
 
 ZIPF_SEED, ZIPF_WEIGHTS = np.uint64(2012), np.uint64(77)
 ZIPF_BITS = 20  # ids are below 2^20
-ZIPF_IDS = 80  # of an example
-ZIPF_DRAWS = 160  # for one; draw ZIPF_STRIDE - 1 decides on the noise
+ZIPF_IDS = 80  # per example
+ZIPF_DRAWS = 160  # per example; draw ZIPF_STRIDE - 1 decides on the noise
 ZIPF_STRIDE = 256
 ZIPF_THRESHOLD = -14506303  # the median of the first 10,001 sums
 
@@ -42,7 +42,7 @@ def unit(h: Any) -> float:
 
 @kernel
 def winnow_examples(seed: Any, bits: np.ndarray, positive: np.ndarray) -> int:
-    """Accepted examples of the winnow set in ``bits`` (uint8 [n, D]) and ``positive`` (uint8 [n]); flipped labels."""
+    """Fill ``bits`` (uint8 [n, D]) and ``positive`` (uint8 [n]) with winnow examples; the number of flipped labels."""
     state, flipped, i = np.uint64(seed), 0, 0
     while i < bits.shape[0]:
         word: Any = np.uint64(0)
@@ -64,10 +64,10 @@ def winnow_examples(seed: Any, bits: np.ndarray, positive: np.ndarray) -> int:
 
 @kernel
 def zipf_examples(first: int, columns: np.ndarray, positive: np.ndarray, seen: np.ndarray) -> int:
-    """Examples first, first + 1, ... of the zipf set; the number of flipped labels.
+    """Generate examples first, first + 1, ... of the zipf set; the number of flipped labels.
 
-    ``columns`` (int32 [n, 80]) get the ids - 1, sorted; ``positive`` is uint8 [n]; ``seen`` (int32 [2^20], zeros) says
-    in which example an id was drawn last.
+    ``columns`` (int32 [n, 80]) receives the ids - 1, sorted; ``positive`` is uint8 [n]; ``seen`` (int32 [2^20], zeros)
+    records the example in which an id was last drawn.
     """
     flipped = 0
     for i in range(columns.shape[0]):
@@ -82,7 +82,7 @@ def zipf_examples(first: int, columns: np.ndarray, positive: np.ndarray, seen: n
                 continue
             seen[name] = i + 1
             total += np.int64(mix(ZIPF_WEIGHTS + np.uint64(name) * G) >> U40) - (1 << 23)
-            q = count  # sorted by insertion
+            q = count  # insertion sort
             while q > 0 and columns[i, q - 1] > name - 1:
                 columns[i, q] = columns[i, q - 1]
                 q -= 1

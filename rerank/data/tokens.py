@@ -10,7 +10,7 @@ import numpy as np
 from rerank.data.symbols import SymbolTable, find_slot, hash_bytes
 from rerank.kernels.compile import kernel
 
-_ROOM = 1 << 12  # new words that a first attempt has room for
+_ROOM = 1 << 12  # new words that the first attempt has room for
 
 
 class Tokens(NamedTuple):
@@ -44,9 +44,9 @@ def enter_words(
     data: np.ndarray, bounds: np.ndarray, hashes: np.ndarray, keys: np.ndarray, ids: np.ndarray, known: int,
     new: np.ndarray,
 ) -> int:  # fmt: skip
-    """Give the words of ``cut_words`` that ``keys, ids`` (a SymbolIndex with room) do not hold the ids known, ...
+    """Add the words of ``cut_words`` that ``keys, ids`` (a SymbolIndex with room) lack, as ids known, known + 1, ...
 
-    Their places (first and last byte) go to ``new`` (int64 [:, 2]); returns how many there are, -1 if ``new`` is short.
+    Their places (first and last byte) go to ``new`` (int64 [:, 2]); returns how many there are, -1 if ``new`` is full.
     """
     at, fresh = 0, 0
     position, end = bounds[0], bounds[bounds.shape[0] - 1]
@@ -72,7 +72,7 @@ def enter_words(
 
 
 def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Tokens:
-    """The words of ``texts``; new ones enter ``symbols``, where one is given, so that they can be shown."""
+    """The words of ``texts``; new ones are added to ``symbols``, if given, so that they can be shown."""
     raw = b"".join(texts)
     data = np.frombuffer(raw, np.uint8)
     bounds = np.zeros(len(texts) + 1, np.int64)
@@ -86,6 +86,6 @@ def tokenise(texts: Sequence[bytes], symbols: SymbolTable | None = None) -> Toke
         new = np.empty((room, 2), np.int64)
         index = symbols.index
         fresh = enter_words(data, bounds, tokens.hashes, index.keys, index.ids, len(symbols), new)
-        symbols.adopt(raw, new[:fresh] if fresh >= 0 else new)  # those that had no room come in the next round
+        symbols.adopt(raw, new[:fresh] if fresh >= 0 else new)  # the others are added in the next round
         room *= 4
     return tokens

@@ -13,12 +13,12 @@ from rerank.base.errors import RunError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-DEATHS = 3  # of workers over one task, after which it is given up
-Attempt = TypeVar("Attempt")  # what an engine knows a submitted task by
+DEATHS = 3  # of workers on one task, after which it is given up
+Attempt = TypeVar("Attempt")  # an engine's handle of a submitted task
 
 
 def too_many_deaths(workers: int) -> RunError:
-    """What is said when a task has cost DEATHS workers."""
+    """The error for a task that has cost DEATHS workers."""
     return RunError(
         f"a worker died {DEATHS} times over the same work; most often memory runs out: "
         f"take fewer workers than {workers} (`--workers`), or smaller shards (`data.shard_size`)"
@@ -26,9 +26,9 @@ def too_many_deaths(workers: int) -> RunError:
 
 
 class Engine(ABC):
-    """Where tasks are carried out; a context manager, which frees its workers at the end.
+    """Carries out tasks; a context manager, which frees its workers at the end.
 
-    name: the engine's, as in recipes. workers: how many tasks run at once. A result never depends on either.
+    name: the engine's name in recipes. workers: how many tasks run at once. A result never depends on either.
     """
 
     name: ClassVar[str]
@@ -36,29 +36,30 @@ class Engine(ABC):
 
     @property
     def ahead(self) -> int:
-        """How many tasks may be drawn before the result of the first of them is taken."""
+        """How many tasks may be drawn before the result of the first one is taken."""
         return 2 * self.workers + 1
 
     @abstractmethod
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """The results of ``function`` on ``tasks``, in their order, each as soon as it is there.
+        """The results of ``function`` on ``tasks``, in their order, each as soon as it is available.
 
-        function: of module level, and pure: a task whose worker dies is carried out again. tasks: small values that
-        can be pickled, data by path; they are drawn as they are needed, at most ``ahead`` of them in advance.
+        function: defined at module level, and pure: a task whose worker dies is carried out again. tasks: small values
+        that can be pickled, with data given by path; they are drawn as needed, at most ``ahead`` of them in advance.
 
         Raises
         ------
-        RunError: workers die again and again, or cannot be reached. What ``function`` raises is raised in its place.
+        RunError: workers die repeatedly, or cannot be reached. What ``function`` raises is raised in place of its
+        result.
         """
 
     def expect_long(self) -> None:  # noqa: B027 - most engines do not wait to see
-        """The work to come is known to be long."""
+        """Tell the engine that the work to come is long."""
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to free
         """Free the workers."""
 
     def stop(self) -> None:
-        """Free the workers without waiting for what they are doing."""
+        """Free the workers without waiting for their current tasks."""
         self.close()
 
     def __enter__(self) -> Self:
@@ -85,22 +86,22 @@ class LocalEngine(Engine):
 
 
 class WorkerEngine(Engine, Generic[Attempt]):
-    """An engine that submits tasks to workers and waits for the first of those that are under way."""
+    """An engine that submits tasks to workers and waits for the earliest of those under way."""
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
     @abstractmethod
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
-        """Have a worker carry out ``function(task)``; does not wait."""
+        """Have a worker carry out ``function(task)``, without waiting for it."""
 
     @abstractmethod
     def first(self, window: deque[Attempt]) -> Any:
-        """Wait for the first of ``window``, take it out and return its result."""
+        """Wait for the first attempt in ``window``, take it out and return its result."""
 
     @abstractmethod
     def abandon(self, window: deque[Attempt]) -> None:
-        """Nobody waits for ``window`` any more: what has not begun need not."""
+        """Nobody waits for ``window`` any more: tasks that have not begun need not begin."""
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
         """See ``Engine``. A single task is not worth a worker and is carried out here."""

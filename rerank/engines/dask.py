@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster: one that runs already, or one of processes of this machine."""
+"""Workers of a Dask cluster: one that is running already, or one of processes on this machine."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
 from rerank.engines.worker import carry_out, interrupts_held_back, result_of
 
-SECONDS = 10  # that a scheduler, and the first of its workers, may take to answer
+SECONDS = 10  # within which a scheduler and the first of its workers must answer
 
 
 class DaskEngine(WorkerEngine[Any]):
-    """Tasks go to the scheduler at ``address``, or to ``workers`` processes of this machine, of one thread each.
+    """Tasks go to the scheduler at ``address``, or to ``workers`` processes on this machine, with one thread each.
 
     A running cluster has as many workers as it has threads, whatever ``workers`` says. Its workers need this package,
     and the files of the run under the same paths.
@@ -42,14 +42,14 @@ class DaskEngine(WorkerEngine[Any]):
                 self._cluster = distributed.LocalCluster(
                     n_workers=workers,
                     threads_per_worker=1,
-                    memory_limit=None,  # pages of memory-mapped corpora would count, and workers pause
+                    memory_limit=None,  # pages of memory-mapped corpora would count towards it, and make workers pause
                     dashboard_address=None,
                     silence_logs=logging.CRITICAL,
                 )
             self._client = self._connect(address)
 
     def _connect(self, address: str | None) -> Any:
-        """A client of the scheduler that has at least one worker."""
+        """A client of the scheduler, once that has at least one worker."""
         client = None
         try:
             client = self._distributed.Client(address or self._cluster, timeout=SECONDS, set_as_default=False)
@@ -59,7 +59,7 @@ class DaskEngine(WorkerEngine[Any]):
             raise RecipeError(
                 f"found {address!r} ({error}); expected one like tcp://HOST:8786", key="engine.address"
             ) from None
-        except (OSError, TimeoutError, MemoryError) as error:  # the last where something else answers
+        except (OSError, TimeoutError, MemoryError) as error:  # MemoryError: something else answers
             what = "the scheduler has no workers" if client is not None else f"no Dask scheduler answers ({error})"
             if client is not None:
                 client.close()
@@ -71,7 +71,7 @@ class DaskEngine(WorkerEngine[Any]):
         return self._client.submit(carry_out, function, task, pure=False)
 
     def first(self, window: deque[Any]) -> Any:
-        """See ``WorkerEngine``. The scheduler itself tries tasks of dead workers again."""
+        """See ``WorkerEngine``. The scheduler itself retries tasks of dead workers."""
         future = window.popleft()
         try:
             return result_of(future.result())
@@ -79,7 +79,7 @@ class DaskEngine(WorkerEngine[Any]):
             raise too_many_deaths(self.workers) from None
         except (self._distributed.CancelledError, OSError) as error:
             if self._client.status == "running" and isinstance(error, OSError):
-                raise  # the task's own
+                raise  # an error of the task itself
             raise RunError("the Dask scheduler is gone; start it again and go on with --resume") from None
 
     def abandon(self, window: deque[Any]) -> None:

@@ -1,4 +1,4 @@
-"""This process, and worker processes as soon as the work turns out to be long."""
+"""This process at first, and worker processes once the work turns out to be long."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TypeVar
 from rerank.engines.base import Engine
 from rerank.engines.processes import ProcessEngine
 
-PATIENCE = 5.0  # seconds: workers take two or three to start, and memory
+PATIENCE = 5.0  # seconds: starting workers takes two or three, and memory
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class PatientEngine(Engine):
-    """Carries out tasks in this process for some seconds and hands what is left then to all cores of the machine.
+    """Carries out tasks in this process for some seconds, then hands what is left to all cores of the machine.
 
-    Once there are workers, they have all tasks.
+    Once there are workers, they get all tasks.
 
-    ``workers`` is 1: the runs of a recipe are trained one after the other, in the memory that one needs.
+    ``workers`` is 1: the runs of a recipe are trained one after the other, in the memory that one of them needs.
     """
 
     name = "auto"
@@ -35,7 +35,7 @@ class PatientEngine(Engine):
         return super().ahead if self._processes is None else self._processes.ahead
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
-        """See ``Engine``. The time that counts is that of ``function``."""
+        """See ``Engine``. Only time spent in ``function`` counts."""
         rest, taken = iter(tasks), 0.0
         if self._processes is not None and (self._processes.started or self._patience <= 0):
             yield from self._processes.map(function, rest)
@@ -50,7 +50,7 @@ class PatientEngine(Engine):
                 return
 
     def expect_long(self) -> None:
-        """See ``Engine``: nothing is waited for."""
+        """See ``Engine``: workers take over without further patience."""
         self._patience = 0.0
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Worker processes of this machine, by joblib's loky."""
+"""Worker processes on this machine, by joblib's loky."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rerank.engines.worker import THREADS, become_worker, carry_out, interrupts_
 
 @dataclass
 class Attempt:
-    """A task under way; deaths: how often the workers died meanwhile."""
+    """A task under way; deaths: how often workers have died meanwhile."""
 
     function: Callable[[Any], Any]
     task: Any
@@ -23,7 +23,7 @@ class Attempt:
 
 
 class ProcessEngine(WorkerEngine[Attempt]):
-    """``workers`` processes, started with the first task; dead ones are replaced and their tasks tried again."""
+    """``workers`` processes, started with the first task; dead ones are replaced and their tasks retried."""
 
     name = "processes"
 
@@ -33,7 +33,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
 
     @property
     def started(self) -> bool:
-        """Are there workers?"""
+        """Have workers been started?"""
         return self._pool is not None
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
@@ -41,7 +41,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
         return Attempt(function, task, self._start(function, task))
 
     def _start(self, function: Callable[[Any], Any], task: Any) -> Any:
-        """A future of the task; in a new pool where the last one has lost a worker."""
+        """A future of the task, in a new pool if the last one has lost a worker."""
         from joblib.externals.loky.process_executor import BrokenProcessPool, ProcessPoolExecutor
 
         with interrupts_held_back():
@@ -69,7 +69,7 @@ class ProcessEngine(WorkerEngine[Attempt]):
                 return result_of(done)
 
     def _again(self, window: deque[Attempt]) -> None:
-        """Try those of ``window`` again that were lost with the pool."""
+        """Retry the tasks in ``window`` that were lost with the pool."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
         for attempt in window:

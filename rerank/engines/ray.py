@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster: one that runs already, or one of this machine."""
+"""Workers of a Ray cluster: one that is running already, or one on this machine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rerank.base.errors import RecipeError, RunError
 from rerank.engines.base import DEATHS, WorkerEngine, too_many_deaths
 from rerank.engines.worker import THREADS, carry_out, interrupts_held_back, result_of
 
-SECONDS = 10  # that a cluster may take to answer
+SECONDS = 10  # within which a cluster must answer
 
 
 class RayEngine(WorkerEngine[Any]):
-    """Tasks go to the cluster at ``address``, or to ``workers`` processes of this machine; one processor a task.
+    """Tasks go to the cluster at ``address``, or to ``workers`` processes on this machine; one processor per task.
 
     A running cluster has as many workers as it has processors, whatever ``workers`` says. Its workers need this
     package, and the files of the run under the same paths.
@@ -58,7 +58,7 @@ class RayEngine(WorkerEngine[Any]):
         return self._carry_out.remote(function, task)
 
     def first(self, window: deque[Any]) -> Any:
-        """See ``WorkerEngine``. Ray itself tries tasks of dead workers again."""
+        """See ``WorkerEngine``. Ray itself retries tasks of dead workers."""
         future, errors = window.popleft(), self._ray.exceptions
         try:
             return result_of(self._ray.get(future))
@@ -81,7 +81,7 @@ class RayEngine(WorkerEngine[Any]):
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What starts here finds the modules that this process finds, and computes with one thread."""
+    """Processes started within the block find the modules that this one finds, and compute with one thread."""
     paths = os.pathsep.join(dict.fromkeys([*filter(None, sys.path), os.getcwd()]))
     changes = {**THREADS, "PYTHONPATH": paths}
     before = {name: os.environ.get(name) for name in changes}
@@ -97,7 +97,7 @@ def _environment() -> Iterator[None]:
 
 
 def _look_for(address: str) -> None:
-    """Refuse an address where nothing answers; Ray itself would wait for it much longer."""
+    """Refuse an address where nothing answers; Ray itself would wait much longer."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise RecipeError(f"found {address!r}; expected one like HOST:6379", key="engine.address")

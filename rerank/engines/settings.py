@@ -17,10 +17,10 @@ __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
 
 
 class EngineSettings(BaseModel):
-    """name: local (this process), processes (of this machine), dask or ray (of a cluster, or of this machine); auto is
-    this process, and processes for what turns out to be long.
+    """name: local (this process), processes (on this machine), dask or ray (on a cluster, or on this machine); auto is
+    this process, and processes for work that turns out to be long.
 
-    workers: how many work at once, all cores by default; a running cluster brings its own. address: of a running
+    workers: how many work at once, all cores by default; a running cluster brings its own. address: that of a running
     Dask scheduler or Ray cluster.
     """
 
@@ -36,7 +36,7 @@ def open_engine(settings: EngineSettings) -> Engine:
 
     Raises
     ------
-    RecipeError: settings that exclude one another, or a package that is not installed.
+    RecipeError: settings exclude one another, or a package is not installed.
     RunError: no cluster answers at the address.
     """
     if settings.address is not None and settings.name not in ("dask", "ray"):

@@ -1,4 +1,4 @@
-"""The worker's side of an engine: how a process becomes a worker, and how a task runs in one."""
+"""The worker's side of an engine: how a process becomes a worker, and how it runs a task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rerank.base.unforeseen import UnforeseenError
 
 WATCH_SECONDS = 1.0
 
-# One thread a worker: as many workers as cores leave none for more.
+# One thread per worker: with as many workers as cores, there are no cores for more.
 THREADS = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
 }
@@ -26,14 +26,14 @@ Warnings = list[tuple[int, str]]  # level and message
 
 
 class Done(NamedTuple):
-    """A result, and the warnings that were logged on the way to it."""
+    """A result, and the warnings that were logged while it was computed."""
 
     result: Any
     warnings: Warnings
 
 
 class _Keep(logging.Handler):
-    """Keeps the warnings of every thread instead of showing them: a worker of a cluster may have several."""
+    """Keeps warnings, by thread, instead of showing them: a worker of a cluster may have several threads."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -54,12 +54,13 @@ def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
 
     Raises
     ------
-    UnforeseenError: for all that is no RerankError: what a user's part raises may not be known, or pickled, elsewhere.
+    UnforeseenError: for anything but a RerankError: other processes may not know, or be able to unpickle, what a user's
+    part raises.
     """
     if _keep not in logger.handlers:
         logger.handlers, logger.propagate = [_keep], False
         logger.setLevel(logging.WARNING)
-        console.quiet = True  # progress is shown where the run is
+        console.quiet = True  # the run's own process shows progress
     kept: Warnings = []
     _keep.own.kept = kept
     try:
@@ -79,9 +80,9 @@ def result_of(done: Done) -> Any:
 
 @contextmanager
 def interrupts_held_back() -> Iterator[None]:
-    """What starts here never sees SIGINT: an interrupt goes to this process alone, after the block.
+    """What starts within the block never sees SIGINT: an interrupt reaches this process alone, after the block.
 
-    Processes and threads inherit the mask; a handler set by the worker itself would come too late for those that
+    Processes and threads inherit the mask; a handler set by the worker itself would come too late for workers that
     are interrupted while they start.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -92,7 +93,7 @@ def interrupts_held_back() -> Iterator[None]:
 
 
 def become_worker(parent: int) -> None:
-    """Set up a worker process of this machine: it ends with its ``parent`` (a process id) and not by itself."""
+    """Set up a worker process on this machine: it ends with its ``parent`` (a process id) and not before."""
     from joblib.externals.loky import process_executor
 
     # loky replaces workers that grow, and counts pages of memory-mapped corpora as growth.
@@ -102,7 +103,7 @@ def become_worker(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent is gone, however that ended."""
+    """End this process when its parent is gone, however that happened."""
     while os.getppid() == parent:
         time.sleep(WATCH_SECONDS)
     os._exit(1)

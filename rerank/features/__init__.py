@@ -1,1 +1,1 @@
-"""Templates to columns: what a candidate is described by."""
+"""From templates to columns: how candidates are described."""

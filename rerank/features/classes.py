@@ -1,4 +1,4 @@
-"""Classes of labels that templates ask about: punctuation, coordination, clauses, function words; as data."""
+"""Classes of labels that templates ask about (punctuation, coordination, clauses, function words), as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMBERS: dict[int, str] = {
 
 
 class LabelClasses:
-    """Bit set of every symbol: which classes its label belongs to. The labels enter ``symbols``."""
+    """A bit set for every symbol: the classes its label belongs to. The labels are added to ``symbols``."""
 
     def __init__(self, symbols: SymbolTable, members: dict[int, str] = MEMBERS) -> None:
         bits: dict[str, int] = {}
@@ -29,5 +29,5 @@ class LabelClasses:
         self._bits = LabelArray(symbols, bits, np.uint8)
 
     def bits(self, symbols: SymbolTable) -> np.ndarray:
-        """uint8 [symbols]: the classes of all symbols of the table, or of a copy of it."""
+        """uint8 [symbols]: the classes of all symbols of the table or a copy of it."""
         return self._bits.of(len(symbols))

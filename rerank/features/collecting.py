@@ -9,15 +9,15 @@ import numpy as np
 from rerank.features.sink import AFTER, FEATURES, FIRED, FIRST, LAST, Sink
 from rerank.kernels.compile import kernel
 
-ROOM = 1 << 22  # entries that there is room for at first
-FEW = 8  # candidates are looked at one by one where a feature fires in less than one of so many
+ROOM = 1 << 22  # room for entries at first
+FEW = 8  # candidates are looked at one by one if a feature fires in less than one of so many
 
 
 class ListFeatures(NamedTuple):
     """The F features of one list that differ among its candidates, and their values (E entries).
 
-    A value is how often the feature fires in a candidate. Where the list is ``centred``, the feature's most
-    frequent value in the list is subtracted: scores move by a constant of the list, and most entries vanish.
+    A value is how often the feature fires in a candidate. If the list is ``centred``, the feature's most
+    frequent value in the list is subtracted: this shifts all scores of the list alike, and most entries vanish.
     """
 
     hashes: np.ndarray  # uint64 [F]: identities (see sink.identity)
@@ -32,25 +32,25 @@ class ListFeatures(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Scratch: the values of one feature in all N candidates. Between features all of ``value`` is 0."""
+    """Scratch: the values of one feature in all N candidates. Between features, ``value`` is all 0."""
 
     value: np.ndarray  # float32 [N]
     owner: np.ndarray  # int32 [N]: 1 + the last feature that fires in a candidate
     fired: np.ndarray  # int32 [N]: the candidates in which the feature fires
-    state: np.ndarray  # int64 [2]: how many these are, and whether they rise
+    state: np.ndarray  # int64 [2]: how many these are, and whether they are in increasing order
 
 
 COUNT, RISING = 0, 1
 
 
 class Collected(NamedTuple):
-    """Where features are collected to."""
+    """Where collected features go."""
 
     kept: np.ndarray  # int32 [F]: which features vary
     first: np.ndarray  # int64 [F + 1]
     candidate: np.ndarray  # int32 [room]
     value: np.ndarray  # float32 [room]
-    state: np.ndarray  # int64 [2]: the feature to go on with; how many are kept
+    state: np.ndarray  # int64 [2]: the feature to continue with; how many are kept
 
 
 NEXT, KEPT = 0, 1
@@ -58,7 +58,7 @@ NEXT, KEPT = 0, 1
 
 @kernel
 def add_up(sink: Sink, feature: int, row: Row) -> None:
-    """Fill ``row`` with the values of a feature, in the order in which it fired."""
+    """Fill ``row`` with the values of a feature, added up in the order in which it fired."""
     count, rising = 0, 1
     span = sink.ends[feature, FIRST]
     while span >= 0:
@@ -77,7 +77,7 @@ def add_up(sink: Sink, feature: int, row: Row) -> None:
 
 @kernel
 def count_equal(row: Row, value: np.float32) -> int:
-    """In how many candidates the feature has this value."""
+    """The number of candidates in which the feature has this value."""
     candidates, fired, count = row.value.shape[0], row.state[COUNT], 0
     if FEW * fired >= candidates:
         for y in range(candidates):
@@ -90,7 +90,7 @@ def count_equal(row: Row, value: np.float32) -> int:
 
 @kernel
 def find_origin(row: Row, centred: bool) -> tuple[int, np.float32]:
-    """(how many entries the feature needs, the value that is not stored); (0, _) where it does not vary.
+    """(how many entries the feature needs, the value that is not stored); (0, _) if it does not vary.
 
     The value is the most frequent one (the smallest of several) among those of the first few candidates: lists hold
     only a handful of distinct ones.
@@ -138,7 +138,7 @@ def sort(numbers: np.ndarray, size: int) -> None:
 def write_row(row: Row, origin: np.float32, out: Collected, e: int) -> int:
     """Write the values other than ``origin`` to the entries from e on, by candidate; returns the next entry.
 
-    There must be room for one entry more.
+    There must be room for one more entry.
     """
     candidates, fired = row.value.shape[0], row.state[COUNT]
     if origin != 0 or (FEW * fired >= candidates and not row.state[RISING]):
@@ -157,7 +157,7 @@ def write_row(row: Row, origin: np.float32, out: Collected, e: int) -> int:
 
 @kernel
 def collect(sink: Sink, centred: bool, row: Row, out: Collected) -> None:
-    """Collect features until there are no more, or no more room: then again, with more."""
+    """Collect features until all are done, or room runs out; it can then be called again with more."""
     features = sink.state[FEATURES]
     feature, kept = out.state[NEXT], out.state[KEPT]
     while feature < features:
@@ -180,7 +180,7 @@ def collect(sink: Sink, centred: bool, row: Row, out: Collected) -> None:
 
 
 def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
-    """The features of the list of ``candidates`` candidates that templates have written to ``sink``.
+    """The features that templates have written to ``sink``, for a list of ``candidates`` candidates.
 
     centred: subtract each feature's most frequent value.
     """

@@ -1,6 +1,6 @@
-"""In how many lists every feature varies: counted block by block, added up exactly, and the table that follows.
+"""In how many lists every feature varies: counted block by block, added up exactly, and turned into a table.
 
-A block is a run of lists that one process counts. Blocks are added up by ranges of hashes, each by itself: no step
+A block is a run of lists that one process counts. Blocks are added up range by range of hashes: no step
 needs memory for more than its range, and the sums do not depend on the blocks or on who counted them.
 """
 
@@ -19,9 +19,9 @@ from rerank.kernels.compile import kernel
 
 @kernel
 def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.ndarray, ids: np.ndarray) -> int:
-    """Count one more list for every feature (``counts`` int32) and write its ``ids`` (int32 [F]).
+    """Count one more list for every feature (``counts`` int32) and write the features' ``ids`` (int32 [F]).
 
-    New features get the ids ``seen``, ``seen`` + 1, ...; returns how many have been seen then.
+    New features get the ids ``seen``, ``seen`` + 1, ...; returns how many features have then been seen.
     """
     for i in range(hashes.shape[0]):
         slot = find_slot(index.keys, hashes[i])
@@ -37,7 +37,7 @@ def count_features(index: HashIndex, hashes: np.ndarray, seen: int, counts: np.n
 
 @kernel
 def copy_index(old: HashIndex, new: HashIndex) -> None:
-    """Enter all of ``old`` into the larger ``new``."""
+    """Copy all of ``old`` into the larger ``new``."""
     for slot in range(old.keys.shape[0]):
         if old.keys[slot] != np.uint64(0):
             target = find_slot(new.keys, old.keys[slot])
@@ -46,7 +46,7 @@ def copy_index(old: HashIndex, new: HashIndex) -> None:
 
 @kernel
 def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
-    """source[first[i]:last[i]] to out[at[i]:], for all i."""
+    """Copy source[first[i]:last[i]] to out[at[i]:], for all i."""
     for i in range(first.shape[0]):
         n = at[i]
         for j in range(first[i], last[i]):
@@ -55,7 +55,7 @@ def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.
 
 
 class FeatureCounts(NamedTuple):
-    """U features, sorted by hash, and in how many lists of a block each varies."""
+    """U features, sorted by hash, and the number of lists of a block in which each varies."""
 
     hashes: np.ndarray  # uint64 [U]
     counts: np.ndarray  # int32 [U]
@@ -73,10 +73,10 @@ class FeatureCounter:
         self._index = new_index(1 << 16)
         self._counts = np.empty(1 << 16, np.int32)
         self._new: list[tuple[np.ndarray, ...]] = []
-        self._symbols, self._end = np.empty(1 << 22, np.uint64), 0  # a block's, mostly; what is not used costs nothing
+        self._symbols, self._end = np.empty(1 << 22, np.uint64), 0  # most blocks fit; unused memory costs nothing
 
     def add(self, features: ListFeatures) -> np.ndarray:
-        """Count the features of one list; returns their ids (int32 [F]), in the order of first sight."""
+        """Count the features of one list; returns their ids (int32 [F]), numbered in order of first appearance."""
         F, before = features.hashes.size, self.seen
         self._reserve(F)
         ids = np.empty(F, np.int32)
@@ -99,7 +99,7 @@ class FeatureCounter:
             self._index = index
 
     def finish(self) -> tuple[FeatureCounts, np.ndarray]:
-        """The counts, and the place among them of every id (int32 [seen])."""
+        """The counts, and for every id its place among them (int32 [seen])."""
         hashes, template, last = (np.concatenate(parts) for parts in zip(_NOTHING, *self._new, strict=True))
         order = np.argsort(hashes)
         place = np.empty(self.seen, np.int32)
@@ -124,10 +124,10 @@ class Kept(NamedTuple):
 def add_counts(
     blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], limits: np.ndarray
 ) -> tuple[Kept, np.ndarray]:
-    """Add up the counts of ``blocks``, each hashes (uint64, sorted), counts and template (int32).
+    """Add up the counts of ``blocks``: each is its hashes (uint64, sorted), counts and template (int32).
 
-    limits: int32 [T], in how many lists the features of every template must vary to be kept.
-    Returns what is kept, and how many features of every template were seen (int64 [T]).
+    limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
+    Returns the kept features, and how many features of every template were seen (int64 [T]).
     """
     sizes = np.array([hashes.size for hashes, _, _ in blocks], np.int64)
     starts = _starts(sizes)
@@ -136,7 +136,7 @@ def add_counts(
     if not hashes.size:
         nothing = np.empty(0, np.int64)
         return Kept(hashes, template, nothing, nothing), np.zeros(limits.size, np.int64)
-    order = np.argsort(hashes, kind="stable")  # quick on sorted runs; the first block's comes first
+    order = np.argsort(hashes, kind="stable")  # fast on sorted runs; the first block's feature comes first
     ordered = hashes[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     total = np.add.reduceat(counts[order], first, dtype=np.int64)
@@ -168,19 +168,19 @@ def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.n
 
 
 class Columns(NamedTuple):
-    """Features that are kept, sorted by hash, and what was seen in the range of hashes that they are from."""
+    """Kept features, sorted by hash, and the number of features seen in their range of hashes."""
 
     hashes: np.ndarray  # uint64 [K]
     template: np.ndarray  # int32 [K]
-    lengths: np.ndarray  # int64 [K]: how many symbols each has
+    lengths: np.ndarray  # int64 [K]: the number of symbols of each
     symbols: np.ndarray  # uint64
-    seen: np.ndarray  # int64 [T]: features of every template
+    seen: np.ndarray  # int64 [T]: features seen of every template
 
 
 class Pruning(NamedTuple):
-    """Which features are kept: those that vary in ``min_lists`` lists; of the templates ``free`` in one.
+    """Which features are kept: those that vary in at least ``min_lists`` lists, or in one if of a ``free`` template.
 
-    The features of the templates ``free`` (an extractor's ``free``) get the first columns.
+    The features of the templates ``free`` (see an extractor's ``free``) get the first columns.
     """
 
     templates: tuple[str, ...]
@@ -189,17 +189,17 @@ class Pruning(NamedTuple):
 
     @property
     def is_free(self) -> np.ndarray:
-        """bool [T]."""
+        """bool [T]: which templates are free."""
         return np.array([name in self.free for name in self.templates], np.bool_)
 
     @property
     def limits(self) -> np.ndarray:
-        """int32 [T]: in how many lists a template's features must vary."""
+        """int32 [T]: the number of lists in which a template's features must vary."""
         return np.where(self.is_free, 1, self.min_lists).astype(np.int32)
 
 
 def make_table(ranges: Sequence[Columns], pruning: Pruning, texts: Mapping[int, str]) -> FeatureTable:
-    """The table of the features of ``ranges``, which rise; ``texts`` are those of their symbols, where known."""
+    """The table of the features of ``ranges``, in increasing order; ``texts``: those of their symbols, where known."""
     hashes, template, lengths, symbols, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
     seen = np.sum([part.seen for part in ranges], axis=0)
     free = pruning.is_free[template]
@@ -225,7 +225,7 @@ def make_table(ranges: Sequence[Columns], pruning: Pruning, texts: Mapping[int, 
 
 
 class TableBuilder:
-    """Counts the features of lists in this process, and makes their table; the parameters are those of Pruning."""
+    """Counts the features of lists in this process and makes their table; the parameters are those of Pruning."""
 
     def __init__(self, templates: Sequence[str], min_lists: int, free: Collection[str] = ()) -> None:
         self._pruning = Pruning(tuple(templates), min_lists, free)
@@ -246,15 +246,16 @@ class TableBuilder:
 
 
 class CollisionCount:
-    """By how many features the columns of a HashedTable, or the features of a block, are shared."""
+    """Counts how many columns of a HashedTable, or ids of a block, are used, and how many by several features."""
 
     def __init__(self, size: int) -> None:
         self.owner, self.shared = np.zeros(size, np.uint64), np.zeros(size, np.bool_)
 
     def add(self, columns: np.ndarray, owners: np.ndarray, shared: np.ndarray | None = None) -> None:
-        """Columns of further lists (int32 [F], none twice) and the full hashes of the first to use them (uint64 [F]).
+        """Add columns of further lists (int32 [F], without repetition) and the full hashes of the first features to use
+        them (uint64 [F]).
 
-        shared: bool [F], whether others of these lists use them too.
+        shared: bool [F], whether other features of these lists use them too.
         """
         need = int(columns.max(initial=-1)) + 1
         if need > self.owner.size:
@@ -274,14 +275,14 @@ class CollisionCount:
 
 
 def _room(array: np.ndarray, size: int) -> np.ndarray:
-    """``array`` with room for ``size`` elements at least."""
+    """``array`` with room for at least ``size`` elements."""
     if size <= array.size:
         return array
     return np.concatenate([array, np.empty(max(size, 2 * array.size) - array.size, array.dtype)])
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
-    """int64 [n + 1]: where each of pieces of these lengths begins, and where the last one ends."""
+    """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
     starts = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts

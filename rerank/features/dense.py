@@ -1,8 +1,8 @@
-"""Free columns: dense scores, which no penalty touches, brought to one scale.
+"""Free columns: dense scores, which no penalty touches, brought to a common scale.
 
 A feature's unit decides how fast its weight moves. Indicators have the unit one; scores are divided by their standard
-deviation within lists (differences within a list are all that counts). Weights hold for the scaled values; times the
-scale they hold for the scores as the file has them.
+deviation within lists (only differences within a list count). Weights apply to the scaled values; multiplied by the
+scale, they apply to the scores as the file has them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_squares(
 ) -> None:
     """Add (value − mean of its list)² over all candidates to ``squares``, for the first columns (float64 [free]).
 
-    A column that a row does not hold is 0 there. ``total`` and ``present`` (float64 and int64 [free]) are scratch.
+    A column that is missing from a row is 0 there. ``total`` and ``present`` (float64 and int64 [free]) are scratch.
     """
     free = squares.shape[0]
     for i in range(lists.shape[0] - 1):
@@ -52,7 +52,7 @@ def add_squares(
 
 @kernel
 def gather_dense(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, dense: np.ndarray) -> None:
-    """The first columns of every row as a matrix: to ``dense`` (float64 [N, F], zeroed)."""
+    """Copy the first columns of every row to the matrix ``dense`` (float64 [N, F], zeroed)."""
     for y in range(dense.shape[0]):
         for p in range(rows[y], rows[y + 1]):
             if columns[p] >= dense.shape[1]:
@@ -68,14 +68,14 @@ def free_values(corpus: Corpus) -> np.ndarray:
 
 
 class Spread:
-    """The spread of free columns within lists, added up corpus by corpus: the sums are those of all lists in a row."""
+    """The spread of free columns within lists, summed corpus by corpus: the sums are as over all lists in one go."""
 
     def __init__(self, free: int) -> None:
         self._squares, self._candidates = np.zeros(free), 0
         self._scratch = np.empty(free), np.empty(free, np.int64)
 
     def add(self, corpus: Corpus) -> None:
-        """Further lists; their values are not scaled yet."""
+        """Add further lists, whose values must not be scaled yet."""
         add_squares(corpus.lists, corpus.rows, corpus.columns, corpus.values, *self._scratch, self._squares)
         self._candidates += corpus.candidate_count
 

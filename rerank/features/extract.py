@@ -1,4 +1,4 @@
-"""From one list to its sparse features: all templates; those of trees once a distinct place."""
+"""From one list to its sparse features: runs all templates, those over trees once per distinct place."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear
 from rerank.features.template import Template
 from rerank.readers.trees.trees import Trees
 
-# A user's template: from a candidate to its features by name.
+# A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
 LARGEST = float(np.finfo(np.float32).max)  # values are float32
-KEPT = 1 << 20  # features and entries; a sink with room for more goes with its list
+KEPT = 1 << 20  # features and entries; a sink with room for more is dropped after its list
 
 
 class Family(NamedTuple):
-    """The templates that run in one kernel call."""
+    """Templates that run in one kernel call."""
 
     fire: Callable[..., None]
     scope: int
@@ -36,7 +36,7 @@ class Family(NamedTuple):
 
 
 def families_of(templates: Sequence[Template]) -> list[Family]:
-    """Group templates by kernel and scope, so that a list needs one call a group."""
+    """Group templates by kernel and scope, so that a list needs one call per group."""
     groups: dict[tuple[Any, int], list[int]] = {}
     for number, template in enumerate(templates):
         groups.setdefault((template.fire, template.scope), []).append(number)
@@ -49,7 +49,7 @@ def families_of(templates: Sequence[Template]) -> list[Family]:
 
 
 class FeatureExtractor:
-    """What extractors share: the sinks that templates write to, users' templates, and what is made of a sink.
+    """What extractors share: the sinks that templates write to, users' templates, and the way from a sink to features.
 
     Subclasses say which ``content`` their templates look at, and call ``_extract`` for a list. Threads may share an
     extractor: every call has a sink of its own, and nothing else changes.
@@ -57,10 +57,10 @@ class FeatureExtractor:
     Parameters
     ----------
     templates: built-in templates.
-    symbols: the table that the lists are read with, or a copy of this one.
+    symbols: the table that the lists are read with, or that theirs is a copy of.
     user: users' templates by name; they get a Candidate and return a mapping of feature name to value.
     centred: subtract each feature's most frequent value in the list (see ListFeatures).
-    bits: how many bits of a feature's hash tell it apart; below 64 features may share a column (hashed mode).
+    bits: how many bits of a feature's hash identify it; below 64, features may share a column (hashed mode).
 
     Raises
     ------
@@ -94,7 +94,7 @@ class FeatureExtractor:
         self._families = families_of(templates)
         self._user_first = len(templates)
         self._bits = bits
-        self._sinks: list[Sink] = []  # those that no call is using
+        self._sinks: list[Sink] = []  # sinks that no call is using
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
@@ -103,7 +103,7 @@ class FeatureExtractor:
     ) -> ListFeatures:
         """The features of one list of ``total`` candidates; ``fire`` runs the built-in templates on a sink.
 
-        symbols: the table to enter the names of users' features in, where anybody will ask for them.
+        symbols: the table to add the names of users' features to, if anybody will ask for them.
         """
         named = [self._call(name, function, candidates, symbols) for name, function in self.user.items()]
         try:
@@ -151,7 +151,7 @@ class Extractor(FeatureExtractor):
     """Runs templates over lists of trees.
 
     ``heads``: head rules by kind ("syntactic", "semantic") and label; they replace those of heads.py for these labels.
-    The other parameters are those of FeatureExtractor.
+    The other parameters are as for FeatureExtractor.
     """
 
     content = "trees"
@@ -186,13 +186,13 @@ class Extractor(FeatureExtractor):
     ) -> ListFeatures:
         """The features of one list, from its trees and base scores (float64 [N]).
 
-        ``candidates`` are needed for users' templates only. ``symbols``: the table that the trees were read with, if
+        ``candidates`` are needed only for users' templates. ``symbols``: the table that the trees were read with, if
         that is a copy of the extractor's.
 
         Raises
         ------
-        RecipeError: a user's template failed, or gave something that is no finite number.
-        ValueError: not one base score, or (for users' templates) not one candidate, a tree.
+        RecipeError: a user's template failed, or gave something that is not a finite number.
+        ValueError: not one base score or (for users' templates) not one candidate per tree.
         """
         total = trees.first.size - 1
         if base.shape != (total,) or (self.user and len(candidates) != total):

@@ -1,7 +1,7 @@
 """A list's trees with everything that templates look at: heads, coordination, clauses, hashes of subtrees.
 
-Candidates of a list share most of their subtrees. ``inside`` names a subtree by its content, so that templates
-run once a distinct *place* (see places.py), not once a tree.
+Candidates of a list share most of their subtrees. ``inside`` identifies a subtree by its content, so that templates
+run once per distinct *place* (see places.py), not once per tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COORDINATION, ROOT_CLAUSE, SYN_HEAD, SEM_HEAD, IN_COORDINATION = 1, 2, 4, 8, 16
 
 
 class Forest(NamedTuple):
-    """The trees of one list (n nodes, preorder, see Trees) annotated for templates.
+    """The trees of one list (n nodes, in preorder, see Trees), annotated for templates.
 
     A preterminal is its own head. ``word`` is the id of the lower-cased word.
     """
@@ -33,7 +33,7 @@ class Forest(NamedTuple):
     size: np.ndarray  # int32 [n]
     start: np.ndarray  # int32 [n]
     end: np.ndarray  # int32 [n]
-    tree: np.ndarray  # int32 [n]: candidate of a node
+    tree: np.ndarray  # int32 [n]: the candidate that a node belongs to
     syn: np.ndarray  # int32 [n]: syntactic head child
     sem: np.ndarray  # int32 [n]: semantic head child
     syn_leaf: np.ndarray  # int32 [n]: preterminal of the syntactic head word
@@ -49,7 +49,7 @@ class Forest(NamedTuple):
 
 @kernel
 def _head_child(i: int, size: np.ndarray, label: np.ndarray, ranks: HeadRanks) -> int:
-    """The head child of nonterminal i: lowest rank; among equals the first from that rank's side."""
+    """The head child of nonterminal i: that of lowest rank; among equals, the first from that rank's side."""
     row = ranks.row[label[i]]
     best, best_rank = i + 1, 256
     child, stop = i + 1, i + size[i]
@@ -63,7 +63,7 @@ def _head_child(i: int, size: np.ndarray, label: np.ndarray, ranks: HeadRanks) -
 
 @kernel
 def _is_coordination(i: int, size: np.ndarray, label: np.ndarray, classes: np.ndarray) -> bool:
-    """Is there a conjunction after the first conjunct (a child that is no punctuation) and one conjunct after it?"""
+    """Does a conjunction follow the first conjunct (a child that is not punctuation), and a conjunct follow it?"""
     conjuncts, joined = 0, False
     child, stop = i + 1, i + size[i]
     while child < stop:
@@ -80,11 +80,11 @@ def _is_coordination(i: int, size: np.ndarray, label: np.ndarray, classes: np.nd
 
 @kernel
 def annotate(f: Forest, syn: HeadRanks, sem: HeadRanks) -> None:
-    """Fill everything of ``f`` beyond the fields of Trees, from ``f.first .. f.end``, ``symbol`` and ``classes``."""
+    """Fill all fields of ``f`` beyond those of Trees, from ``f.first .. f.end``, ``symbol`` and ``classes``."""
     leaves = 0
     for y in range(f.first.shape[0] - 1):
         f.leaf_first[y] = leaves
-        for i in range(f.first[y], f.first[y + 1]):  # top down: what comes from above
+        for i in range(f.first[y], f.first[y + 1]):  # top down: what depends on the nodes above
             f.tree[i] = y
             up = f.parent[i]
             clause = f.classes[f.label[i]] & CLAUSE
@@ -104,7 +104,7 @@ def annotate(f: Forest, syn: HeadRanks, sem: HeadRanks) -> None:
                 f.sem[i] = _head_child(i, f.size, f.label, sem)
                 if _is_coordination(i, f.size, f.label, f.classes):
                     f.flags[i] |= COORDINATION
-        for i in range(f.first[y + 1] - 1, f.first[y] - 1, -1):  # bottom up: what comes from below
+        for i in range(f.first[y + 1] - 1, f.first[y] - 1, -1):  # bottom up: what depends on the nodes below
             h = combine(np.uint64(f.size[i]), f.symbol[f.label[i]])
             if f.word[i] >= 0:
                 h = combine(h, f.symbol[f.word[i]])
@@ -131,7 +131,7 @@ def _below_clause(i: int, parent: np.ndarray, label: np.ndarray, classes: np.nda
 
 
 class Grower:
-    """Turns the parsed trees of one list into a Forest; head tables and label classes are its data.
+    """Turns the parsed trees of one list into a Forest; holds the head tables and label classes.
 
     symbols: the table that the trees are read with, or that theirs is a copy of.
     """

@@ -1,8 +1,8 @@
 """Head rules as data: which child is the head, by label and priority.
 
-Two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP), the
-*semantic* head the content (the object of a PP, the lexical verb, the noun). Written for the labels of the Penn
-Treebank with the auxiliary tags AUX and AUXG; pass other tables to ``HeadTable`` for other treebanks.
+There are two kinds of head: the *syntactic* head carries the function (the preposition of a PP, the auxiliary of a VP),
+the *semantic* head the content (the object of a PP, the lexical verb, the noun). The rules are for the labels of the
+Penn Treebank with the auxiliary tags AUX and AUXG; pass other tables to ``HeadTable`` for other treebanks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.symbols import LabelArray, SymbolTable
 
 # A rule: for a parent label, steps tried in order; a step is a direction ("<" from the left, ">" from the right)
-# and the labels it looks for. "*" stands for any label; where nothing is found, the first child is the head.
+# and the labels it looks for. "*" stands for any label; if nothing is found, the first child is the head.
 Rules = dict[str, list[str]]
 
 _NOUNS = "NN NNS NNP NNPS NX NML"
@@ -68,20 +68,20 @@ DEFAULT_RULE = ["< *"]
 
 
 class HeadRanks(NamedTuple):
-    """A head table for kernels: the head of a node is its child of lowest rank, by the direction of that rank."""
+    """A head table for kernels: the head of a node is its child of lowest rank, the first in that rank's direction."""
 
     row: np.ndarray  # int16 [symbols]: rule of a parent label
     column: np.ndarray  # int16 [symbols]: class of a child label
-    rank: np.ndarray  # uint8 [rules, classes]: step in which the child is looked for
-    from_left: np.ndarray  # bool [rules, steps]: direction of a step
+    rank: np.ndarray  # uint8 [rules, classes]: the step that looks for the child
+    from_left: np.ndarray  # bool [rules, steps]: the direction of a step
 
 
 class HeadTable:
-    """Head rules compiled to rank matrices over the symbols of a SymbolTable, which their labels enter.
+    """Head rules compiled to rank matrices over the symbols of a SymbolTable, to which their labels are added.
 
     Raises
     ------
-    RecipeError: a step that does not start with a direction.
+    RecipeError: a step does not start with a direction.
     """
 
     def __init__(self, rules: Rules, symbols: SymbolTable) -> None:
@@ -110,5 +110,5 @@ class HeadTable:
         self._rank[row] = ranks
 
     def ranks(self, symbols: SymbolTable) -> HeadRanks:
-        """The rules over all symbols of the table, or of a copy of it."""
+        """The rules over all symbols of the table or a copy of it."""
         return HeadRanks(self._row_of.of(len(symbols)), self._column_of.of(len(symbols)), self._rank, self._left)

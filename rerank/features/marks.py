@@ -1,7 +1,7 @@
 """Constant symbols of templates: separators, flags, numbers and bins, as hashes with their texts.
 
-A mark's hash is that of its text, so a name is rendered from the same symbols that were hashed. A mark that stands
-where a label or word may stand has brackets in its text, which no label or word of a tree can have.
+A mark's hash is that of its text, so a name is rendered from the same symbols that were hashed. A mark that may appear
+in place of a label or word has brackets in its text, which no label or word of a tree can have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TEXTS: dict[int, str] = {}
 
 
 def mark(text: str) -> np.uint64:
-    """The symbol of a constant; its text is known to every rendering."""
+    """The symbol of a constant, whose text is known whenever names are rendered."""
     h = text_hash(text)
     TEXTS[h] = text
     return np.uint64(h)
@@ -33,19 +33,19 @@ NUMBER = np.array([mark(str(n)) for n in range(-NUMBER_OFFSET, NUMBER_OFFSET + 1
 # LENGTH_BIN[n] for n = min(length, 5): 1, 2, 3-4 (as 4), 5 and more; 0 for an empty span.
 LENGTH_BIN = np.array([mark(f"len={b}") for b in ("0", "1", "2", "4", "4", "5+")], dtype=np.uint64)
 
-# Texts: their edges, and numbers that say which way.
+# The edges of texts, and signed numbers.
 TEXT_START, TEXT_END = mark("<s>"), mark("</s>")
 # SIGNED[n + SIGNED_OFFSET] is the symbol of n as a difference: +2, 0, -1.
 SIGNED_OFFSET = 64
 SIGNED = np.array([mark(f"{n:+d}" if n else "0") for n in range(-SIGNED_OFFSET, SIGNED_OFFSET + 1)], dtype=np.uint64)
-# RATIO[n] is the symbol of n tenths.
+# RATIO[n] is the symbol of n/10.
 RATIO = np.array([mark(f"{n / 10:.1f}") for n in range(31)], dtype=np.uint64)
-NOTHING = mark("(nothing)")  # stands for a word that is not there
-# What the numbers of a text are called.
+NOTHING = mark("(nothing)")  # takes the place of a word that is not there
+# What counts and shares of words are called.
 COPIED, RATE, DIGITS, NEW_DIGITS = mark("copied"), mark("rate"), mark("digits"), mark("new-digits")
 FINAL, COUNT, WORDS = mark("final"), mark("count"), mark("words")
 SUBSTITUTIONS, INSERTIONS, DELETIONS = mark("substitutions"), mark("insertions"), mark("deletions")
-# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] on, below the next; RANKS likewise of ranks.
+# LENGTHS[i] is the symbol of the lengths from LENGTH_FROM[i] to below the next; likewise RANKS for ranks.
 LENGTH_FROM = np.array([*range(9), 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1024], np.int64)
 RANK_FROM = np.array([1, 2, 3, 4, 6, 11, 21, 51, 101], np.int64)
 

@@ -1,14 +1,14 @@
 """Places: where templates look, without repetition among a list's candidates.
 
 A *place* stands for all nodes of a list at which a template of its scope sees the same; it is one representative
-node and the candidates in which it occurs, with counts. A template runs once a place and its features count in all
+node and the candidates in which it occurs, with counts. A template runs once per place, and its features count in all
 of the place's candidates.
 
 Scopes, from the smallest view to the largest:
 
 * INSIDE: a node and what is below it, and whether it is the head of its parent;
-* UPWARD: that, with the labels and flags of its ancestors up to ``depth``;
-* EDGES: a span with its label, its place in the sentence and the tagged words beside its two edges;
+* UPWARD: the same, with the labels and flags of its ancestors up to ``depth``;
+* EDGES: a span with its label, its place in the sentence and the tagged words next to its two edges;
 * TREE: a candidate as a whole.
 """
 
@@ -41,9 +41,9 @@ def _upward_key(f: Forest, i: int, depth: int) -> np.uint64:
 
 @kernel
 def hash_edges(f: Forest, edges: np.ndarray) -> None:
-    """Hash of every edge's distance to either end of the sentence and of the tagged words beside it.
+    """Hash every edge's distance to either end of the sentence and the tagged words next to it.
 
-    Edge e of candidate y is at ``edges[leaf_first[y] + y + e]``. Candidates may differ in length, by their traces.
+    Edge e of candidate y is at ``edges[leaf_first[y] + y + e]``. Candidates may differ in length because of traces.
     """
     for y in range(f.first.shape[0] - 1):
         first, last = f.leaf_first[y], f.leaf_first[y + 1]
@@ -75,16 +75,16 @@ class Finder(NamedTuple):
     """Scratch of ``find_places`` for n nodes."""
 
     edges: np.ndarray  # uint64: see ``hash_edges``
-    keys: np.ndarray  # uint64, a power of two, more than twice the nodes: hash table of places
-    place_at: np.ndarray  # int32: the place of a slot
-    place_of: np.ndarray  # int32 [n]: the place of a node, -1 where the scope does not look
+    keys: np.ndarray  # uint64, size a power of two, more than twice the nodes: hash table of places
+    place_at: np.ndarray  # int32: the place in a slot
+    place_of: np.ndarray  # int32 [n]: the place of a node, -1 if the scope does not look there
     last: np.ndarray  # int32 [n]: the last candidate of a place
-    used: np.ndarray  # int32 [n]: where its next entry goes
+    used: np.ndarray  # int32 [n]: where the next entry of a place goes
 
 
 @kernel
 def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, out: Places) -> int:
-    """Write the entries of all places to ``sink``, which has room for one a node, as ``out`` has for a place a node.
+    """Write the entries of all places to ``sink``, with room for one per node; ``out`` has room for a place per node.
 
     Returns the number of places.
     """
@@ -131,7 +131,7 @@ def find_places(f: Forest, scope: int, depth: int, finder: Finder, sink: Sink, o
 def find_all(
     f: Forest, scopes: np.ndarray, finder: Finder, sink: Sink, node: np.ndarray, first: np.ndarray, total: np.ndarray
 ) -> None:
-    """``find_places`` of several scopes, each with its depth (``scopes`` int64 [S, 2]), to a row each."""
+    """``find_places`` for several scopes, each with its depth (``scopes`` int64 [S, 2]) and its own row."""
     for s in range(scopes.shape[0]):
         out = Places(node[s], first[s])
         total[s] = find_places(f, scopes[s, 0], scopes[s, 1], finder, sink, out)
@@ -140,8 +140,8 @@ def find_all(
 def places_of(f: Forest, scopes: np.ndarray, sink: Sink) -> list[Places]:
     """The distinct places of every scope in the forest.
 
-    scopes: int64 [S, 2], each with how many ancestors it sees (UPWARD; 0 for others). Where the sink has no room, there
-    are none and its OVERFLOW is set.
+    scopes: int64 [S, 2], each with how many ancestors it sees (UPWARD; 0 for others). If the sink has no room, there
+    are no places and its OVERFLOW is set.
     """
     n, S = f.label.size, scopes.shape[0]
     if sink.state[ENTRIES] + S * n > sink.value.size:

@@ -1,4 +1,4 @@
-"""From the features of lists, feature by feature, to a corpus, candidate by candidate."""
+"""From the features of lists, stored by feature, to a corpus, stored by candidate."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ LARGEST = np.finfo(np.float32).max
 
 
 class ListRows(NamedTuple):
-    """L lists, until the columns of their features are known, in the smallest types that hold them; read-only.
+    """L lists whose features have no columns yet, in the smallest types that hold them; read-only.
 
-    N candidates, F features that vary in a list (counted in each list), E values of theirs, as in Corpus otherwise.
+    N candidates, F features that vary in a list (counted once per list) and their E values; otherwise as in Corpus.
     """
 
     lists: np.ndarray  # int64 [L + 1]: candidates of list i are lists[i]..lists[i + 1]
-    features: np.ndarray  # int64 [L + 1]: its features are features[i]..features[i + 1]
+    features: np.ndarray  # int64 [L + 1]: features of list i are features[i]..features[i + 1]
     ids: np.ndarray  # int32 [F]: numbers of the features
-    entries: np.ndarray  # int32 [F]: how many entries a feature has
+    entries: np.ndarray  # int32 [F]: the number of entries of a feature
     candidate: np.ndarray  # uint8, uint16 or int32 [E], counted in its list
     value: np.ndarray  # int8 or float32 [E]
     base: np.ndarray  # float64 [N]
@@ -33,7 +33,7 @@ class ListRows(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """Lists first..last - 1 of ``rows``; ``column`` (int32) maps their features' numbers to columns, where not None."""
+    """Lists first..last - 1 of ``rows``; ``column`` (int32), if not None, maps numbers of features to columns."""
 
     rows: ListRows
     column: np.ndarray | None
@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
 @kernel
 def count_rows(column: np.ndarray, first: np.ndarray, candidate: np.ndarray, lengths: np.ndarray) -> int:
-    """Number of kept entries of every candidate (``lengths`` int64 [N]) and of the list."""
+    """Count the kept entries of every candidate (``lengths`` int64 [N]); returns the number for the whole list."""
     total = 0
     for i in range(column.shape[0]):
         if column[i] >= 0:
@@ -64,7 +64,7 @@ def fill_rows(
     columns: np.ndarray,
     values: np.ndarray,
 ) -> None:
-    """Write the entries of features ``order`` (by column) to their rows; ``at`` (int64 [N]) is where each goes on."""
+    """Write the entries of the features ``order`` (by column) to their rows, which continue at ``at`` (int64 [N])."""
     for k in range(order.shape[0]):
         i = order[k]
         for e in range(first[i], first[i + 1]):
@@ -75,7 +75,7 @@ def fill_rows(
 
 @kernel
 def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scale: np.ndarray) -> None:
-    """Multiply the values of the first columns by ``scale`` (float64, one a column)."""
+    """Multiply the values of the first columns by ``scale`` (float64, one per column)."""
     for y in range(rows.shape[0] - 1):
         for p in range(rows[y], rows[y + 1]):
             if columns[p] >= scale.shape[0]:
@@ -85,7 +85,7 @@ def scale_values(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, scal
 
 @kernel
 def limit_values(values: np.ndarray) -> None:
-    """Bring values (float32) that have become too large for their type back to its largest number."""
+    """Limit values (float32) that have become too large for their type to its largest number."""
     for p in range(values.shape[0]):
         if abs(values[p]) > LARGEST:
             values[p] = LARGEST if values[p] > 0.0 else -LARGEST
@@ -94,8 +94,8 @@ def limit_values(values: np.ndarray) -> None:
 class RowBuilder:
     """Collects lists.
 
-    Each list brings the numbers of its features (``ids``: provisional ids, or columns already), base scores, gains and
-    statistics.
+    Each list comes with the numbers of its features (``ids``: provisional ids, or columns already), base scores, gains
+    and statistics.
     """
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class RowBuilder:
         stats: np.ndarray,
         reference: np.ndarray,
     ) -> None:
-        """One list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
+        """Add one list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
         candidate, value = features.candidate, features.value
         if base.size <= 1 << 16:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
@@ -121,7 +121,7 @@ class RowBuilder:
         self._lists.append((ids, entries, candidate, value, base, gain, stats, reference))
 
     def rows(self, number: np.ndarray | None = None) -> ListRows:
-        """What was added; ``number`` (int32) maps ids to numbers of features, where not None."""
+        """What was added; ``number`` (int32), if not None, maps ids to numbers of features."""
         if not self._lists:
             return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
         ids, entries, candidate, value, base, gain, stats, reference = zip(*self._lists, strict=True)
@@ -143,7 +143,7 @@ class RowBuilder:
     def finish(
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
-        """The corpus; ``column`` (int32) maps ids to columns, None where ids are columns. See ``make_corpus``."""
+        """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
         return make_corpus([Piece(self.rows(), column, 0, len(self._lists))], width, about, scale)
 
 
@@ -157,7 +157,7 @@ def make_corpus(pieces: Iterable[Piece], width: int, about: dict[str, Any], scal
     """The lists of ``pieces``, one after the other, as a corpus; features with a negative column are dropped.
 
     pieces: iterated over twice, so that pieces may be mapped one at a time. The table's ``scale`` (float64 [free])
-    multiplies the values of the first columns, which are the corpus's free ones; see dense.py for what it is.
+    multiplies the values of the first columns, which are the corpus's free ones; see dense.py.
     """
     lengths, sizes, dense = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], []
     for piece in pieces:
@@ -217,8 +217,8 @@ def _dense_part(piece: Piece) -> tuple[np.ndarray, ...]:
 
 
 def _lists_of(piece: Piece) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Of every list: its candidates (first, last + 1, from 0), the columns of its features (int32), where their
-    entries begin (int64, and where the last one's end), the entries' candidates and values."""
+    """For every list: its candidates (first, last + 1, from 0), the columns of its features (int32), where their
+    entries begin (int64, and where those of the last one end), the entries' candidates and values."""
     rows = piece.rows
     columns = rows.ids if piece.column is None else piece.column[rows.ids]
     starts = _offsets(rows.entries)
@@ -231,7 +231,7 @@ def _lists_of(piece: Piece) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, 
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:
-    """Indices of the features with a column, in column order (one sort of packed 64-bit keys)."""
+    """Indices of the features that have a column, in column order (one sort of packed 64-bit keys)."""
     kept = np.flatnonzero(column >= 0)
     packed = (column[kept].astype(np.int64) << 32) | kept
     packed.sort()
@@ -239,7 +239,7 @@ def _by_column(column: np.ndarray) -> np.ndarray:
 
 
 def _offsets(lengths: Any) -> np.ndarray:
-    """int64 [n + 1]: where each of pieces of these lengths begins, and where the last one ends."""
+    """int64 [n + 1]: where pieces of these lengths begin, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -1,6 +1,6 @@
-"""Named sets of templates: of parses minimal, cj2005 (what the papers used), extended; of texts those at the end.
+"""Named sets of templates: for parses minimal, cj2005 (as in the papers) and extended; those for texts are at the end.
 
-``base`` has none: a model of the base score alone, for both.
+``base`` is empty: a model of the base score alone, for both.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 A template writes a feature as ``h = begin(sink, id)``, ``h = put(sink, h, symbol)`` for every symbol, and
 ``emit(sink, h, places, p)`` (or ``emit_value`` for one candidate). The feature's identity is the 64-bit hash h of
-template and symbols; the symbols stay beside it, so that a name can be rendered from what was hashed.
-What fires is written down in the order in which it fires, so a list takes as much room as it has features that fire,
-however many candidates do without them; ``collecting`` adds it up.
-Nothing grows inside of kernels: where room runs out OVERFLOW is set, and the list is done again with more room.
+template and symbols; the symbols are kept with it, so that a name can be rendered from what was hashed.
+Firings are recorded in the order in which they happen, so a list takes as much room as it has firings, however many
+candidates lack a feature; ``collecting`` adds them up.
+Nothing grows inside kernels: if room runs out, OVERFLOW is set and the list is done again with more room.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import combine, find_slot
 from rerank.kernels.compile import kernel
 
-# Indices of Sink.state: how many features there are, symbol cursor, whether room has run out, template being written,
-# bits of identity, how many spans and entries there are, and how many entries the spans cover.
+# Indices of Sink.state: number of features, symbol cursor, whether room has run out, template being written, bits of
+# identity, numbers of spans and of entries, and number of entries that the spans cover.
 FEATURES, CURSOR, OVERFLOW, CURRENT, BITS, SPANS, ENTRIES, FIRED = range(8)
 FIRST, LAST, AFTER = 0, 1, 2  # columns of Sink.ends and Sink.spans
-MOST = (1 << 31) - 1  # of anything in a sink: places in it are int32
+MOST = (1 << 31) - 1  # of anything in a sink: indices into it are int32
 
 
 class TooLargeError(DataError):
-    """A list whose features nothing can hold."""
+    """A list has more features than a sink can hold."""
 
 
 class Places(NamedTuple):
-    """P places of one scope (see places.py); their entries, in candidate order, lie in a sink."""
+    """P places of one scope (see places.py); their entries, in candidate order, are in a sink."""
 
     node: np.ndarray  # int32 [P]: representative node
     first: np.ndarray  # int64 [P + 1]: the sink's entries of place p are first[p]..first[p + 1]
 
 
 class Sink(NamedTuple):
-    """Features of the current list, at most F of them with S symbols in all, which fire in P spans of V entries."""
+    """The features of the current list: at most F, with S symbols in total, which fire in P spans of V entries."""
 
     state: np.ndarray  # int64 [8]
     keys: np.ndarray  # uint64 [2^b]: hash table of features (0: free)
-    feature_at: np.ndarray  # int32 [2^b]: feature of a slot
+    feature_at: np.ndarray  # int32 [2^b]: the feature in a slot
     hashes: np.ndarray  # uint64 [F]: identity of a feature, see ``identity``
     full: np.ndarray  # uint64 [F]: the whole hash of the first feature of that identity
     template: np.ndarray  # int32 [F]: template of a feature
     symbols: np.ndarray  # uint64 [S]: symbols of all features, one after the other
     symbol_first: np.ndarray  # int64 [F + 1]
-    ends: np.ndarray  # int32 [F, 2]: FIRST and LAST span of a feature, -1 where it has none
+    ends: np.ndarray  # int32 [F, 2]: FIRST and LAST span of a feature, -1 if it has none
     spans: np.ndarray  # int32 [P, 3]: a span's entries are FIRST..LAST, the feature's next span is AFTER, -1 for none
     candidate: np.ndarray  # int32 [V]
     value: np.ndarray  # float64 [V]: what is added to a feature's value in the candidate
@@ -56,7 +56,7 @@ class Sink(NamedTuple):
 def new_sink(features: int, symbols: int, spans: int, entries: int, bits: int = 64) -> Sink:
     """An empty sink with room for ``features`` features with ``symbols`` symbols that fire in ``spans`` of ``entries``.
 
-    Features are told apart by the upper ``bits`` bits of their hash; 64 keeps all of them apart.
+    Features are distinguished by the upper ``bits`` bits of their hash; 64 keeps all of them apart.
     """
     slots = 1 << int(2 * features).bit_length()
     return Sink(
@@ -80,7 +80,7 @@ def larger(sink: Sink) -> Sink:
 
     Raises
     ------
-    TooLargeError: there is as much as can be.
+    TooLargeError: the sink is as large as it can be.
     """
     sizes = len(sink.hashes), len(sink.symbols), len(sink.spans), len(sink.value)
     if max(sizes) >= MOST:
@@ -100,7 +100,7 @@ def clear(sink: Sink) -> None:
 
 @kernel
 def begin(sink: Sink, template: int, seed: np.uint64) -> np.uint64:
-    """Start a feature of ``template``; whatever was begun and not emitted is dropped."""
+    """Start a feature of ``template``; one that was begun and not emitted is dropped."""
     sink.state[CURSOR] = sink.symbol_first[sink.state[FEATURES]]
     sink.state[CURRENT] = template
     return seed
@@ -108,7 +108,7 @@ def begin(sink: Sink, template: int, seed: np.uint64) -> np.uint64:
 
 @kernel
 def put(sink: Sink, h: np.uint64, symbol: np.uint64) -> np.uint64:
-    """Append a symbol to the feature begun last; returns the new hash."""
+    """Append a symbol to the feature that was begun last; returns the new hash."""
     cursor = sink.state[CURSOR]
     if cursor < sink.symbols.shape[0]:
         sink.symbols[cursor] = symbol
@@ -118,7 +118,7 @@ def put(sink: Sink, h: np.uint64, symbol: np.uint64) -> np.uint64:
 
 @kernel
 def identity(h: np.uint64, bits: int) -> np.uint64:
-    """What tells features apart: the hash (63 bits of it), or 1 + its upper ``bits`` bits; never 0."""
+    """What distinguishes features: the hash (63 bits of it), or 1 + its upper ``bits`` bits; never 0."""
     if bits < 64:
         return (h >> np.uint64(64 - bits)) + np.uint64(1)
     return h | np.uint64(1)
@@ -126,7 +126,7 @@ def identity(h: np.uint64, bits: int) -> np.uint64:
 
 @kernel
 def _feature(sink: Sink, full: np.uint64) -> int:
-    """Number of the feature just written, new or old; -1 where there is no room for a new one, or was none before."""
+    """Number of the feature just written, new or old; -1 if there is no room for it, or room has run out before."""
     if sink.state[OVERFLOW]:
         return -1
     h = identity(full, sink.state[BITS])
@@ -147,7 +147,7 @@ def _feature(sink: Sink, full: np.uint64) -> int:
 
 @kernel
 def _fire(sink: Sink, feature: int, first: int, last: int) -> None:
-    """The feature fires as the entries first..last say."""
+    """Record that the feature fires in the entries first..last."""
     tail = sink.ends[feature, LAST]
     sink.state[FIRED] += last - first
     if tail >= 0 and sink.spans[tail, LAST] == first:
@@ -192,7 +192,7 @@ def emit_value(sink: Sink, h: np.uint64, candidate: int, value: float) -> None:
 def add_named(
     sink: Sink, template: int, seed: np.uint64, names: np.ndarray, candidate: np.ndarray, value: np.ndarray
 ) -> None:
-    """Features of one symbol each, as users' Python templates give them: uint64, int32 and float32 [n]."""
+    """Add features of one symbol each, as users' Python templates give them: uint64, int32 and float32 [n]."""
     for i in range(names.shape[0]):
         h = put(sink, begin(sink, template, seed), names[i])
         emit_value(sink, h, candidate[i], value[i])

@@ -1,4 +1,4 @@
-"""Feature → column: the table of the features that are kept (counting.py decides which), or a hash."""
+"""Feature → column: by a table of the kept features (counting.py decides which), or by hash."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def fill_index(index: HashIndex, hashes: np.ndarray) -> None:
 
 @kernel
 def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
-    """Number of every identity (int32), ABSENT where it is unknown."""
+    """The number of every identity (int32), ABSENT if it is unknown."""
     for i in range(hashes.shape[0]):
         slot = find_slot(index.keys, hashes[i])
         out[i] = index.number[slot] if index.keys[slot] == hashes[i] else ABSENT
@@ -51,10 +51,10 @@ def look_up(index: HashIndex, hashes: np.ndarray, out: np.ndarray) -> None:
 class FeatureTable:
     """The D features of a model, numbered in the order of their hashes: the same columns on every machine.
 
-    hashes: uint64 [D], sorted but for the free columns, which come first and are sorted among themselves; template:
+    hashes: uint64 [D], sorted except that the free columns come first, sorted among themselves; template:
     int32 [D], into ``templates``; symbols: uint64, those of column j are symbols[first[j]:first[j + 1]]; texts: the
-    texts of the symbols by hash; about: counts of seen, kept and pruned; scale: float64 [free], what the values of the
-    free columns are multiplied by (see dense.py).
+    texts of the symbols by hash; about: counts of seen, kept and pruned features; scale: float64 [free], the factors
+    for the values of the free columns (see dense.py).
     """
 
     hashes: np.ndarray
@@ -79,11 +79,11 @@ class FeatureTable:
 
     @property
     def free(self) -> int:
-        """Number of free columns, the first ones: those of dense scores, which no penalty may touch."""
+        """Number of free columns, which come first: those of dense scores, which no penalty may touch."""
         return int(self.scale.size)
 
     def columns(self, features: ListFeatures) -> np.ndarray:
-        """int32 [F]: the column of every feature of a list, ABSENT for those that the table does not hold."""
+        """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
         out = np.empty(features.hashes.size, np.int32)
         look_up(self._index, features.hashes, out)  # type: ignore[attr-defined]
         return out
@@ -116,7 +116,7 @@ class FeatureTable:
         return FeatureTable(**arrays, templates=_templates(header), texts=texts, about=_about(header), scale=scale)
 
     def check(self) -> None:
-        """Raise a ValueError where the arrays do not fit together."""
+        """Raise a ValueError if the arrays do not fit together."""
         D = self.width
         shapes = {"hashes": (D,), "template": (D,), "first": (D + 1,), "symbols": (self.symbols.size,)}
         types = {"hashes": np.uint64, "template": np.int32, "first": np.int64, "symbols": np.uint64}
@@ -140,9 +140,9 @@ class FeatureTable:
 
 @dataclass(frozen=True)
 class HashedTable:
-    """No table: 2^bits columns, a feature's column being the upper bits of its hash; features may share columns.
+    """No table: 2^bits columns, where a feature's column is the upper bits of its hash; features may share columns.
 
-    Dense scores lie among the others: they are not scaled, and penalties touch them.
+    Dense scores are among the other columns: they are not scaled, and penalties touch them.
     """
 
     bits: int
@@ -161,7 +161,7 @@ class HashedTable:
         return hashed_columns(features.hashes)
 
     def name(self, column: int) -> str:
-        """Columns have numbers only: nobody knows which features meet there."""
+        """Only a number: nobody knows which features share the column."""
         return f"hashed|#{column}"
 
     def save(self, directory: Path) -> None:
@@ -174,9 +174,9 @@ Table = FeatureTable | HashedTable
 
 
 def columns_of(hashes: np.ndarray, known: np.ndarray, free: int) -> np.ndarray:
-    """int32 [F]: the columns of features among those of a table, ABSENT where it does not hold them.
+    """int32 [F]: the columns of features in a table, ABSENT for those that are not in it.
 
-    hashes: uint64 [F], quickest where sorted; known, free: the table's ``hashes``, and how many come first.
+    hashes: uint64 [F], fastest if sorted; known, free: the table's ``hashes``, and the number of free columns.
     """
     found = np.full(hashes.size, ABSENT, np.int32)
     for first, last in ((0, free), (free, known.size)):
@@ -222,12 +222,12 @@ def _names(value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise ValueError("it has something else where names are expected")
     for name in value:
-        name.encode("utf-8", "surrogateescape")  # half a surrogate pair is no text
+        name.encode("utf-8", "surrogateescape")  # half a surrogate pair is not a text
     return value
 
 
 def _about(header: dict[str, Any]) -> dict[str, Any]:
-    """Counts of features, in all and by template, and the names of score columns."""
+    """Counts of features, in total and by template, and the names of score columns."""
     about = dict(header["about"])
     _names(about.get("scores", []))
     _names([about["base_score"]] if about.get("base_score") is not None else [])

@@ -1,4 +1,4 @@
-"""What a template is: a frozen set of options, a scope, and a kernel that writes symbols at places."""
+"""What a template is: a frozen set of options, a scope, and a kernel that writes symbols for places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
 
-# How words enter a template: not, those with a function tag, all.
+# Which words a template contains: none, those with a function tag, all.
 WORDS = {"none": 0, "function": 1, "all": 2}
 
 
@@ -20,15 +20,15 @@ WORDS = {"none": 0, "function": 1, "all": 2}
 class Template(ABC):
     """A feature template: its dataclass fields are its options and the recipe's schema.
 
-    All templates of one class and scope run in one kernel call a list; ``fire`` gets their options side by side.
+    All templates of one class and scope run in one kernel call per list; ``fire`` gets their options side by side.
     """
 
     kind: ClassVar[str]  # the registered name
     content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts"
-    free: ClassVar[bool] = False  # do its features stay free of penalties and cuts, standardised (dense scores)?
-    # The kernel fire(forest, places, sink, ids, seeds, options), of texts fire(view, sink, ids, seeds, options):
+    free: ClassVar[bool] = False  # are its features free of penalties and pruning, and standardised (dense scores)?
+    # The kernel fire(forest, places, sink, ids, seeds, options), or for texts fire(view, sink, ids, seeds, options):
     # writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and ``options``
-    # (int64 [V, k]) at all places.
+    # (int64 [V, k]) for all places.
     fire: ClassVar[staticmethod[..., None]]
 
     @property
@@ -41,7 +41,7 @@ class Template(ABC):
 
     @property
     def seed(self) -> int:
-        """64-bit hash of the name: the first symbol of each of its features."""
+        """64-bit hash of the name: the first symbol of each of the template's features."""
         return text_hash(self.name)
 
     @property
@@ -56,7 +56,7 @@ class Template(ABC):
 
     @abstractmethod
     def options(self) -> tuple[int, ...]:
-        """The options as integers, a row of what ``fire`` gets."""
+        """The options as integers: one row of what ``fire`` gets."""
 
 
 def make_template(spec: Any) -> Template:
@@ -64,7 +64,7 @@ def make_template(spec: Any) -> Template:
 
     Raises
     ------
-    RecipeError: unknown template or option, or a value that the option does not take.
+    RecipeError: an unknown template or option, or a value that the option does not accept.
     """
     if isinstance(spec, dict) and len(spec) == 1:
         ((name, options),) = spec.items()

@@ -1,1 +1,1 @@
-"""Compiled code: how functions are compiled, where machine code is kept, and the digests that it is kept under."""
+"""Compiled code: how functions are compiled, where machine code is kept, and the digests that identify it."""

@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: a directory for each state of their sources, that only this user can write.
+"""Where compiled kernels are kept: one directory for each state of their sources, writable by this user only.
 
 numba unpickles what it finds there, so whoever can write there can run code. A place that another user could have
-written to, or could put another in the place of, is not used.
+written to, or could replace, is not used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rerank.storage.locks import Lock
 config: Any = _config  # numba fills the module's attributes at run time
 log = logging.getLogger("rerank")
 NAME = "rerank-kernels"
-USED = ".used"  # in a state's directory: locked by those who use it, and changed when they begin
+USED = ".used"  # in a state's directory: locked by the processes that use it, touched when they begin
 DAYS, KEPT, YOUNG = 30, 8, 1  # see ``_remove_unused``
 DAY = 86400.0
 _locks: list[Lock] = []  # of the directories that this process uses, until it ends
@@ -34,9 +34,9 @@ _locks: list[Lock] = []  # of the directories that this process uses, until it e
 
 @cache
 def state_directory(state: str) -> str:
-    """The directory of a state (16 hexadecimal digits) of the sources of kernels; made if it is not there yet.
+    """The directory of a state (16 hexadecimal digits) of the kernels' sources; made if it does not exist.
 
-    It stays this process's as long as the process lives; others may use it too, but none removes it.
+    Other processes may use it too, but none removes it as long as this process lives.
     """
     place = _place()
     path = place / state
@@ -60,9 +60,9 @@ def state_directory(state: str) -> str:
 
 @cache
 def _place() -> Path:
-    """The directory of all states: in $NUMBA_CACHE_DIR, else $XDG_CACHE_HOME, else ~/.cache, else in a temporary one.
+    """The directory of all states: in $NUMBA_CACHE_DIR, else $XDG_CACHE_HOME, else ~/.cache, else a temporary one.
 
-    The last is a shared one with the user's number in the name if that is the user's own, else one of this process.
+    The temporary one has the user's number in its name if it is the user's own; otherwise it belongs to this process.
     """
     problems = []
     for place in _candidates():
@@ -94,14 +94,14 @@ def _user() -> int:
 
 
 def _make_private(place: Path) -> None:
-    """Make a directory that only this user may look into, and what lacks around it, unless something is there."""
+    """Make a directory that only this user may look into, and its missing parents, unless it exists."""
     for path in reversed([place, *place.parents]):
         if path == place or not path.exists():
             path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _problem(place: Path) -> str | None:
-    """Why others could decide what is in a directory, and what to do; None if they cannot."""
+    """Why others could decide what is in a directory, and what to do about it; None if they cannot."""
     if not hasattr(os, "geteuid"):
         return None  # not a POSIX system: there are neither owners nor modes
     if place.is_symlink():
@@ -117,7 +117,7 @@ def _problem(place: Path) -> str | None:
 
 
 def _use(path: Path) -> Lock:
-    """Hold a lock on a directory that is being removed by nobody, made again if it was; it is used from now on."""
+    """Lock a directory so that nobody removes it, after making it again if it was removed, and mark it as used."""
     while True:
         _make_private(path)
         used = path / USED
@@ -135,12 +135,12 @@ def _use(path: Path) -> Lock:
 
 @cache
 def _own(state: str) -> str:
-    """A directory of this process, which goes with it; ``state``: a part of its name only."""
+    """A directory of this process, removed when it ends; ``state`` is only part of its name."""
     place = tempfile.mkdtemp(prefix=f"{NAME}-{state}")
     process = os.getpid()
 
     def drop() -> None:
-        if os.getpid() == process:  # not in a copy of it
+        if os.getpid() == process:  # not in a forked copy
             shutil.rmtree(place, ignore_errors=True)
 
     atexit.register(drop)
@@ -148,8 +148,8 @@ def _own(state: str) -> str:
 
 
 def _remove_unused(place: Path) -> None:
-    """Remove states that nobody has used for ``DAYS`` days, or which are not among the ``KEPT`` last used ones and
-    have not been used for ``YOUNG`` days. What a process uses, or this program has not made, stays.
+    """Remove states that nobody has used for ``DAYS`` days, or that are not among the ``KEPT`` last used ones and
+    have not been used for ``YOUNG`` days. States in use, and whatever this program has not made, stay.
     """
     remove_leftovers(place)
     found = []

@@ -1,8 +1,8 @@
 """``kernel``: the decorator of all compiled code, numba's ``njit`` with an on-disk cache that can be trusted.
 
-numba's own cache notices edits in the file of a kernel only. Kernels call leaves in other files, so the cache directory
-is keyed by a digest of sources: of every file of this program that holds kernels, and, for a kernel of the user's, of
-its module and what that imports. A changed leaf means a new directory.
+numba's own cache notices only edits of the file that a kernel is in. Kernels call leaves in other files, so the cache
+directory is keyed by a digest of sources: of every file of this program that holds kernels or, for a user's own kernel,
+of its module and what that imports. A changed leaf means a new directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ config: Any = _config  # numba fills the module's attributes at run time
 
 @cache
 def _kernel_digest() -> str:
-    """Digest of all sources of the package that define kernels, 16 hexadecimal digits."""
+    """Digest of all sources of the package that define kernels: 16 hexadecimal digits."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
@@ -41,7 +41,7 @@ def _kernel_digest() -> str:
 
 
 def _cache_directory(function: Callable[..., Any]) -> str | None:
-    """Where a compiled kernel is kept; None for one that was typed in: no file says what it calls."""
+    """Where a compiled kernel is kept; None for one typed in interactively: no file says what it calls."""
     path = Path(function.__code__.co_filename).absolute()
     if path.is_relative_to(PACKAGE):
         return state_directory(_kernel_digest())
@@ -55,15 +55,15 @@ def kernel(function: F) -> F:
     """Compile ``function`` with numba in nopython mode, cached on disk; strict IEEE arithmetic, no fast-math.
 
     Sums are evaluated in the order in which they are written, so results have the same bits on every machine. A
-    division by zero gives an infinity or NaN, no exception.
+    division by zero gives an infinity or NaN, not an exception.
 
-    Kernels allocate nothing: every array, scratch space too, comes from the caller, and slices of arguments may be
-    written but not returned. numba's runtime is therefore switched off (``_nrt=False``; a kernel that allocates does
+    Kernels allocate nothing: every array, including scratch space, comes from the caller, and slices of arguments may
+    be written but not returned. numba's runtime is therefore switched off (``_nrt=False``; a kernel that allocates does
     not compile: "NRT required but not enabled"). Without it no references are counted, which makes leaves that take
     tuples of arrays some ten times faster.
 
-    Constants and leaves are frozen into the code: a kernel of one's own in a module is compiled again when that module,
-    or one that it imports from the same folder, has changed.
+    Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
+    the module imports from the same folder, has changed.
     """
     directory, before = _cache_directory(function), config.CACHE_DIR
     config.CACHE_DIR = directory or before
@@ -87,9 +87,9 @@ def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: An
 
 
 def _type_prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba counts the arguments
-    """Ask the processor to bring array[index] near (of the first axis, no wraparound); it changes nothing.
+    """Ask the processor to load array[index] (on the first axis, no wraparound) into its caches; it changes nothing.
 
-    Lists are visited in a random order: without this, every one of them would begin with a wait for the memory.
+    Lists are visited in random order: without this, every one of them would begin with a wait for memory.
     """
     return types.void(array, types.intp), _generate_prefetch
 

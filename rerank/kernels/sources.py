@@ -1,8 +1,8 @@
-"""Digests of code: what caches, stored runs and compiled kernels are keyed by beside data and settings.
+"""Digests of code: what caches, stored runs and compiled kernels are keyed by, in addition to data and settings.
 
-Of this program the sources that decide a result are named here. Of users' modules it is the file that a recipe names
-by import path or entry point, and whatever that imports from the same folder, or another one that is no library's.
-Imports are read off the sources; a module that is imported by a computed name is not seen.
+For this program, the sources that decide a result are named here. For users' modules, it is the file that a recipe
+names by import path or entry point, and whatever that imports from the same folder, or from another that is not a
+library's. Imports are read off the sources; a module that is imported by a computed name is not seen.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INSTALLED = {"site-packages", "dist-packages"}
 
 @cache
 def code_digest(parts: tuple[str, ...]) -> str:
-    """Digest of sources of this program: of files, and of all in directories, such as ``EXTRACTION``."""
+    """Digest of sources of this program: files, and all files in directories, as in ``EXTRACTION``."""
     digest = hashlib.sha256()
     for part in parts:
         place = PACKAGE / part
@@ -62,7 +62,7 @@ def module_digest(name: str, path: Path) -> str:
 
 
 def name_of(module: str) -> str:
-    """The name under which a module that is being imported, or run, was found."""
+    """The name by which a module that is being imported, or run, was found."""
     spec = getattr(sys.modules.get(module), "__spec__", None)
     return module if spec is None else str(spec.name)
 
@@ -77,7 +77,7 @@ def _digest(files: dict[str, Path]) -> str:
 
 
 def _module_named(text: str) -> list[str]:
-    """The module of the part that a text may name: ``package.module:Name``, with options behind it or not."""
+    """The module of the part that a text may name: ``package.module:Name``, with or without options after it."""
     name = text.partition("(")[0].strip()
     module, colon, _ = name.partition(":")
     if colon:
@@ -87,7 +87,7 @@ def _module_named(text: str) -> list[str]:
 
 @cache
 def _entry_points() -> dict[str, list[str]]:
-    """The modules of the parts that installed packages bring, by name."""
+    """The modules of the parts that installed packages provide, by name."""
     found: dict[str, list[str]] = {}
     for group in entry_points().groups:
         for point in entry_points(group=group) if group.startswith("rerank.") else ():
@@ -96,7 +96,7 @@ def _entry_points() -> dict[str, list[str]]:
 
 
 def _file_of(name: str) -> Path | None:
-    """The file of a module; None where there is none, which whoever imports it will say."""
+    """The file of a module; None if there is none, which the import itself will report."""
     try:
         spec = getattr(sys.modules.get(name), "__spec__", None) or find_spec(name)
     except Exception:  # the package around it is the user's: it can raise anything
@@ -106,20 +106,20 @@ def _file_of(name: str) -> Path | None:
 
 
 class Module(NamedTuple):
-    """A module by its dotted name, and its file."""
+    """A module: its dotted name and its file."""
 
     name: str
     path: Path
 
     @property
     def package(self) -> list[str]:
-        """The parts of its package's name, from which relative imports count."""
+        """The parts of its package's name, to which relative imports refer."""
         parts = self.name.split(".")
         return parts if self.path.name == "__init__.py" else parts[:-1]
 
     @property
     def root(self) -> Path:
-        """The folder that its name counts from."""
+        """The folder that its dotted name starts from."""
         folder = self.path.parent
         for part in reversed(self.package):
             if folder.name != part:
@@ -129,7 +129,7 @@ class Module(NamedTuple):
 
 
 def _with_imports(first: Module) -> dict[str, Path]:
-    """The files of a module and of all that it imports, from the same folder or another that is no library's."""
+    """The files of a module and of all that it imports from the same folder or another that is not a library's."""
     installed = _is_library(first.root)
     others = (Path(place or ".").absolute() for place in sys.path)
     folders = [first.root, *(place for place in others if not _is_library(place))]
@@ -143,7 +143,7 @@ def _with_imports(first: Module) -> dict[str, Path]:
         for name in _imports(module):
             top = name.partition(".")[0]
             if top == PACKAGE.name or (installed and top != first.name.partition(".")[0]):
-                continue  # of this program, whose sources have a digest of their own; of another library
+                continue  # part of this program, whose sources have their own digest, or of a library
             path = _below(folders[:1] if installed else folders, name)
             if path is not None:
                 waiting.append(Module(name, path))
@@ -159,7 +159,7 @@ def _is_library(folder: Path) -> bool:
 
 @cache
 def _libraries() -> tuple[Path, ...]:
-    """Where libraries are, Python's own and installed ones."""
+    """The folders of libraries, Python's own and installed ones."""
     named = [sysconfig.get_path(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return tuple({Path(place) for place in [*named, *site.getsitepackages(), site.getusersitepackages()] if place})
 
@@ -175,7 +175,7 @@ def _below(folders: Iterable[Path], name: str) -> Path | None:
 
 
 def _imports(module: Module) -> set[str]:
-    """The names of all modules, and of packages around them, that a module may import."""
+    """The names of all modules that a module may import, and of the packages around them."""
     status = module.path.stat()
     found = set[str]()
     for level, name in _import_statements(module.path, status.st_mtime_ns, status.st_size):
@@ -188,10 +188,10 @@ def _imports(module: Module) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def _import_statements(path: Path, time: int, size: int) -> tuple[tuple[int, str], ...]:  # noqa: ARG001 - time, size: keys
-    """What a source file imports: how many dots, and the dotted name, which may end in that of a class or function."""
+    """What a source file imports: how many leading dots, and the dotted name, which may end in a class or function."""
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):  # no Python source, or a broken one
+    except (SyntaxError, ValueError):  # not Python source, or broken
         return ()
     found: list[tuple[int, str]] = []
     for node in ast.walk(tree):

@@ -13,18 +13,18 @@ from rerank.base.registry import Registry
 class Metric(ABC):
     """A corpus measure as a function of summed statistics.
 
-    A candidate gives a row of K numbers, a reference a row of R numbers; any selection's score is ``scores`` of
-    their sums. All measures are such that higher is better, unless ``lower_is_better``.
+    A candidate gives a row of K numbers, a reference a row of R numbers; the score of any selection is ``scores`` of
+    their sums. For all measures higher is better, unless ``lower_is_better``.
     """
 
     name: ClassVar[str]
-    primary: ClassVar[str]  # the key of the measure that tuning and significance look at
+    primary: ClassVar[str]  # the key of the measure that tuning and significance use
     columns: ClassVar[tuple[str, ...]]  # names of the K statistics
     reference_columns: ClassVar[tuple[str, ...]]  # names of the R statistics
     lower_is_better: ClassVar[bool] = False
-    percent: ClassVar[float] = 100.0  # what the primary measure is multiplied with to be shown: 1 where it is 0-100
-    gain_percent: ClassVar[float] = 100.0  # the same of gains
-    digits: ClassVar[int] = 2  # how many are shown after the point
+    percent: ClassVar[float] = 100.0  # what the primary measure is multiplied by to be shown: 1 if it is 0-100
+    gain_percent: ClassVar[float] = 100.0  # the same for gains
+    digits: ClassVar[int] = 2  # how many are shown after the decimal point
     perfect_gain: ClassVar[float] = 1.0  # the gain of a candidate that cannot be better
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Metric(ABC):
         """Everything that changes the number: modes, cut-offs, version; printed with every score."""
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Sentence-level quality, higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
+        """Sentence-level quality; higher is better: float64 [..., K] and [..., R] → [...]; by default the score."""
         scores = self.scores(stats, reference)
         return -scores if self.lower_is_better else scores
 
@@ -58,7 +58,7 @@ class Metric(ABC):
         return np.asarray(self.gain(stats, reference) >= self.perfect_gain - 1e-12)
 
     def valid(self, stats: np.ndarray) -> np.ndarray:
-        """Which rows may be chosen to raise a corpus score (bool [...]): not those that only leave the sums."""
+        """Which rows may be chosen to raise a corpus score (bool [...]): not those that just drop out of the sums."""
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
 
@@ -66,7 +66,7 @@ metrics: Registry[type[Metric]] = Registry("metric", Metric)
 
 
 def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``chosen`` is -1."""
+    """The rows of a selection: float64 [N, K] and int64 [L] → float64 [L, K]; zeros where ``chosen`` is -1."""
     rows = np.zeros((chosen.shape[0], stats.shape[1]))
     rows[chosen >= 0] = stats[chosen[chosen >= 0]]
     return rows

@@ -1,4 +1,4 @@
-"""BLEU (Papineni et al. 2002) of lists of texts: counts by kernel, figures as sacrebleu gives them (Post 2018)."""
+"""BLEU (Papineni et al. 2002) for lists of texts: counts by kernel, figures as sacrebleu gives them (Post 2018)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from rerank.metrics.words import joined, words
 from rerank.readers.base import check_choice
 
 Smoothing = Literal["add-1", "add-k", "exp", "floor", "none"]
-# name → what the kernel does, and the value it does it with where none is given
+# name → what the kernel does, and the value it uses by default
 SMOOTHINGS: dict[str, tuple[int, float]] = {
     "add-1": (ADD_K, 1.0),
     "add-k": (ADD_K, 1.0),
@@ -51,21 +51,21 @@ TOKENISERS = ("none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab")
 @metrics.add("bleu")
 @dataclass(frozen=True)
 class Bleu(SacrebleuMetric):
-    """BLEU with n-grams up to four words, clipped counts and the closest reference's length.
+    """BLEU with n-grams up to four words, clipped counts and the length of the closest reference.
 
     Parameters
     ----------
-    tokenize: how texts are cut into words: ``none`` at white space, for texts that are tokenised; the others are
+    tokenize: how texts are cut into words: ``none`` at white space, for tokenised texts; the others are
         sacrebleu's (``13a``, ``intl``, ``char``, ``zh``, ``ja-mecab``, ``ko-mecab``; the last two need a package each).
     lowercase: lower-case texts first.
     smoothing: of the gain (sentence BLEU) only: ``add-1`` to matches and n-grams of orders from 2 (Lin & Och 2004),
         ``add-k`` with another number, ``exp``, ``floor`` (Chen & Cherry 2014) or ``none``.
-    smooth_value: the number of ``add-k`` (default 1) and ``floor`` (default 0.1).
+    smooth_value: the number for ``add-k`` (default 1) and ``floor`` (default 0.1).
     effective_order: of the gain only: a text too short for an order of n-grams is measured by the orders before it;
-        without it its BLEU is 0. It changes nothing for ``add-1``, where every order has an n-gram.
+        without this its BLEU is 0. It changes nothing for ``add-1``, where every order has an n-gram.
 
     Under ``add-1`` a text of fewer than four words gets (0 + 1)/(0 + 1) = 1 for the orders that it is too short for.
-    A text without a matched word has BLEU 0 under every smoothing, so has an empty one beside an empty reference.
+    A text without a matched word has BLEU 0 under every smoothing, and so has an empty one with an empty reference.
     """
 
     name: ClassVar[str] = "bleu"
@@ -77,7 +77,7 @@ class Bleu(SacrebleuMetric):
         "length",
         "closest_shift",  # the closest reference's length minus the shortest one's
     )
-    reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)  # what is closest to an empty text
+    reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)  # the length closest to an empty text's
 
     tokenize: Tokeniser = "none"
     lowercase: bool = False
@@ -94,7 +94,7 @@ class Bleu(SacrebleuMetric):
             if not (math.isfinite(self.smooth_value) and self.smooth_value >= 0):
                 raise RecipeError(f"found {self.smooth_value}, expected a number from 0", key="smooth_value")
         if self.tokenize != "none":
-            scorer(self)  # a tokeniser that lacks its package is an error here, not later
+            scorer(self)  # a tokeniser without its package is an error here, not later
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Counts of N candidates of one list: (float64 [1], float64 [N, 10]).
@@ -118,11 +118,11 @@ class Bleu(SacrebleuMetric):
         return reference, rows
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Corpus BLEU on 0-100 of summed counts, as sacrebleu's ``corpus_bleu``: smoothing exp, all four orders."""
+        """Corpus BLEU (0-100) of summed counts, as by sacrebleu's ``corpus_bleu``: smoothing exp, all four orders."""
         return 100.0 * _bleu(stats, reference, EXP, 0.0, False)
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Sentence BLEU as a fraction: float64 [..., 10] and [..., 1] → [...], as sacrebleu's ``sentence_bleu``/100."""
+        """Sentence BLEU as a fraction: float64 [..., 10] and [..., 1] → [...], sacrebleu's ``sentence_bleu``/100."""
         kind, value = SMOOTHINGS[self.smoothing]
         return _bleu(
             stats, reference, kind, value if self.smooth_value is None else self.smooth_value, self.effective_order
@@ -150,7 +150,7 @@ class Bleu(SacrebleuMetric):
 
     @property
     def signature(self) -> str:
-        """sacrebleu's signature but for the number of references, which is the data's, and the gain's smoothing."""
+        """sacrebleu's signature without the number of references, which is the data's, and the gain's smoothing."""
         value = SMOOTHINGS[self.smoothing][1] if self.smooth_value is None else self.smooth_value
         smoothing = f"{self.smoothing}[{value:g}]" if self.smoothing in WITH_VALUE else self.smoothing
         order = "effective" if self.effective_order else str(ORDER)
@@ -161,7 +161,7 @@ class Bleu(SacrebleuMetric):
 
         Raises
         ------
-        RecipeError: the tokeniser's package is not there.
+        RecipeError: the tokeniser's package is not installed.
         """
         from sacrebleu.metrics.bleu import BLEU
 
@@ -171,14 +171,14 @@ class Bleu(SacrebleuMetric):
             raise RecipeError(f"tokeniser {self.tokenize!r} cannot be used: {error}", key="tokenize") from error
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        """Texts whose words lie between white space."""
+        """The texts with words separated by white space."""
         if self.tokenize != "none":
             return super().prepared(texts)
         return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else list(texts)
 
 
 def _bleu(stats: np.ndarray, reference: np.ndarray, smoothing: int, value: float, effective: bool) -> np.ndarray:
-    """BLEU as a fraction of any array of rows."""
+    """BLEU as a fraction, for any array of rows."""
     rows, shortest, shape = frozen_rows(stats, reference)
     out = np.empty(rows.shape[0])
     bleu_scores(rows, shortest, smoothing, float(value), effective, out)

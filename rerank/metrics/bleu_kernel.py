@@ -1,8 +1,8 @@
 """BLEU's counts for all candidates of a list, and its formula on rows of them.
 
-Two ways lead to the same counts. Beside one reference of at most 64 words an n-gram is the set of places where it ends
-there, a word of 64 bits. In general it is the running hash of its words, and a table has the hashes of the references.
-Words are hashes of 64 bits; that two words or n-grams of a list share one is too rare to count.
+There are two ways to the same counts. With one reference of at most 64 words, an n-gram is the set of places where it
+ends in the reference, in 64 bits. In general, it is the running hash of its words, and a table holds the hashes of the
+references. Words are hashes of 64 bits; it is negligibly rare that two words or n-grams of a list share one.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ COLUMNS = 2 * ORDER + 2
 # What is done about n-grams without a match (Chen & Cherry 2014).
 NONE, FLOOR, ADD_K, EXP = range(4)
 PLACES = 64  # the longest reference that sets of places can describe
-SLOTS = 2 * PLACES  # of the table of its words
+SLOTS = 2 * PLACES  # in the table of its words
 SPACE = 2 * SLOTS
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 class NGrams(NamedTuple):
-    """The references' n-grams by hash, open addressing; all arrays are zeros at first and a power of two long."""
+    """The references' n-grams by hash (open addressing); all arrays are zeros at first, and a power of two in size."""
 
-    keys: np.ndarray  # uint64: hash, 0 free
+    keys: np.ndarray  # uint64: hash, 0: free
     limit: np.ndarray  # int32: the largest count in one reference
     seen: np.ndarray  # int32: the count in the text ``stamp``
     stamp: np.ndarray  # int32: number of the text, from 1
 
 
 def ngram_table(words: int) -> NGrams:
-    """An empty table with room for the n-grams of so many words at a load of at most one half."""
+    """An empty table with room for the n-grams of ``words`` words at a load of at most one half."""
     capacity = 1 << (2 * ORDER * words + 1).bit_length()
     return NGrams(np.zeros(capacity, np.uint64), *(np.zeros(capacity, np.int32) for _ in range(3)))
 
 
 @kernel
 def _count(table: NGrams, slot: int, text: int) -> int:
-    """Count an occurrence of the n-gram at ``slot`` in ``text``; returns how many there have been in it."""
+    """Count an occurrence of the n-gram at ``slot`` in ``text``; returns how many there have been so far."""
     if table.stamp[slot] != text:
         table.stamp[slot] = text
         table.seen[slot] = 0
@@ -55,7 +55,7 @@ def _count(table: NGrams, slot: int, text: int) -> int:
 
 @kernel
 def enter_ngrams(words: np.ndarray, text: int, table: NGrams) -> None:
-    """Enter the n-grams of a reference (its words' hashes) with how often it has them, at most."""
+    """Add the n-grams of a reference (given the hashes of its words), with the largest count in any reference."""
     for i in range(words.shape[0]):
         h = np.uint64(0)
         for j in range(i, min(i + ORDER, words.shape[0])):
@@ -68,9 +68,9 @@ def enter_ngrams(words: np.ndarray, text: int, table: NGrams) -> None:
 
 @kernel
 def match_ngrams(words: np.ndarray, text: int, table: NGrams, row: np.ndarray) -> None:
-    """Enter in ``row`` how many n-grams of a candidate the references have, each at most as often as one of them.
+    """Store in ``row`` how many n-grams of a candidate are in the references, each at most as often as in one of them.
 
-    Where an n-gram is in no reference, no longer one that begins with it is.
+    If an n-gram is in no reference, neither is a longer one that begins with it.
     """
     row[CORRECT : CORRECT + ORDER] = 0.0
     for i in range(words.shape[0]):
@@ -87,7 +87,7 @@ def match_ngrams(words: np.ndarray, text: int, table: NGrams, row: np.ndarray) -
 
 @kernel
 def closest_length(first: np.ndarray, references: int, length: int) -> int:
-    """The length of the first ``references`` texts that is nearest to ``length``; of two, the shorter."""
+    """Among the lengths of the first ``references`` texts, the one nearest to ``length``; of two, the shorter."""
     closest = first[1] - first[0]
     for r in range(1, references):
         other = first[r + 1] - first[r]
@@ -101,8 +101,8 @@ def closest_length(first: np.ndarray, references: int, length: int) -> int:
 def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NGrams, rows: np.ndarray) -> int:
     """Counts of the candidates of a list → ``rows`` (float64 [N, COLUMNS]).
 
-    ``first, hashes`` are the words of the references, then of the candidates (see tokens.Tokens). Returns the shortest
-    reference's length.
+    ``first, hashes`` are the words of the references, then of the candidates (see tokens.Tokens). Returns the length of
+    the shortest reference.
     """
     for r in range(references):
         enter_ngrams(hashes[first[r] : first[r + 1]], r + 1, table)
@@ -118,7 +118,7 @@ def bleu_rows(first: np.ndarray, hashes: np.ndarray, references: int, table: NGr
 
 @kernel
 def count_ngrams(words: int, row: np.ndarray) -> None:
-    """Enter how many n-grams a text of so many words has."""
+    """Store in ``row`` how many n-grams a text of ``words`` words has."""
     row[LENGTH] = words
     for n in range(ORDER):
         row[TOTAL + n] = max(words - n, 0)
@@ -126,14 +126,14 @@ def count_ngrams(words: int, row: np.ndarray) -> None:
 
 @kernel
 def _take(places: np.uint64, free: np.uint64) -> np.uint64:
-    """``free`` without the first of ``places`` in it; unchanged where there is none."""
+    """``free`` without the first of ``places`` in it; unchanged if none is."""
     both = places & free
     return free ^ (both & (~both + _ONE))
 
 
 @kernel
 def _find_word(table: np.ndarray, h: np.uint64) -> np.uint64:
-    """Where word ``h`` is in ``table`` (uint64 [2 * SLOTS]: hash, 0 free, and places in turn), or a free slot."""
+    """Where word ``h`` is in ``table`` (uint64 [2 * SLOTS]: hash, 0: free, alternating with places), or a free slot."""
     at = _TWO * h % np.uint64(2 * SLOTS)
     while table[at] != h and table[at] != np.uint64(0):
         at = (at + _TWO) % np.uint64(2 * SLOTS)
@@ -142,13 +142,13 @@ def _find_word(table: np.ndarray, h: np.uint64) -> np.uint64:
 
 @kernel
 def bleu_rows_places(data: np.ndarray, first: np.ndarray, space: np.ndarray, rows: np.ndarray) -> int:
-    """``bleu_rows`` for one reference of at most PLACES words; it cuts the texts (see words.joined) into words, too.
+    """``bleu_rows`` for one reference of at most PLACES words; it also cuts the texts (see words.joined) into words.
 
-    ``first`` (int64 [T + 1]) and ``space`` (uint64, SPACE and what ``words.cut`` wants) are scratch. Returns -1 where
+    ``first`` (int64 [T + 1]) and ``space`` (uint64, SPACE and what ``words.cut`` needs) are scratch. Returns -1 if
     the reference is longer or a text has a NUL.
 
-    The places where an n-gram ends are those of its last word that lie one behind those of the (n - 1)-gram before it.
-    An occurrence in the text takes one of them; where none is left, it has more occurrences than the reference.
+    The places where an n-gram ends are those of its last word that are one after those of the (n - 1)-gram before it.
+    An occurrence in the text takes one of them; if none is left, the text has more occurrences than the reference.
     """
     table, hashes = space[:SPACE], space[SPACE:]
     if not cut(data, first, hashes) or first[1] > PLACES:
@@ -160,7 +160,7 @@ def bleu_rows_places(data: np.ndarray, first: np.ndarray, space: np.ndarray, row
         table[at + _ONE] |= _ONE << np.uint64(i)
     for y in range(rows.shape[0]):
         p1 = p2 = p3 = np.uint64(0)  # places of the n-grams that end before the next word
-        f1 = f2 = f3 = f4 = ~np.uint64(0)  # places that are not taken yet, by order
+        f1 = f2 = f3 = f4 = ~np.uint64(0)  # places not taken yet, by order
         c1 = c2 = c3 = c4 = 0
         for i in range(first[y + 1], first[y + 2]):
             word = table[_find_word(table, hashes[i]) + _ONE]
@@ -176,7 +176,7 @@ def bleu_rows_places(data: np.ndarray, first: np.ndarray, space: np.ndarray, row
 
 @kernel
 def brevity_penalty(length: float, reference: float) -> float:
-    """exp(1 - r/c) where the candidate's length c is below r, else 1 (Papineni et al. 2002)."""
+    """exp(1 - r/c) if the candidate's length c is below r, else 1 (Papineni et al. 2002)."""
     if length >= reference:
         return 1.0
     return math.exp(1.0 - reference / length) if length > 0.0 else 0.0
@@ -187,8 +187,8 @@ def bleu(row: np.ndarray, reference: float, smoothing: int, value: float, effect
     """BLEU of a row of counts, as a fraction: the brevity penalty times the geometric mean of n-gram precisions.
 
     ADD_K adds ``value`` to matches and n-grams of orders from 2; for an order without matches, EXP takes
-    1/(2^k · n-grams) at the k-th such order and FLOOR ``value``/n-grams. An order without n-grams ends it all: with 0,
-    or, if ``effective``, with the mean of the orders before it. Without a match of any order BLEU is 0.
+    1/(2^k · n-grams) at the k-th such order and FLOOR ``value``/n-grams. At an order without n-grams the result is 0
+    or, if ``effective``, the mean of the orders before it. Without a match of any order, BLEU is 0.
     """
     if row[CORRECT] <= 0.0:
         return 0.0
@@ -217,6 +217,6 @@ def bleu(row: np.ndarray, reference: float, smoothing: int, value: float, effect
 def bleu_scores(
     rows: np.ndarray, shortest: np.ndarray, smoothing: int, value: float, effective: bool, out: np.ndarray
 ) -> None:
-    """``bleu`` of every row: float64 [M, COLUMNS] and [M, 1] → ``out`` float64 [M]."""
+    """``bleu`` for every row: float64 [M, COLUMNS] and [M, 1] → ``out`` float64 [M]."""
     for m in range(rows.shape[0]):
         out[m] = bleu(rows[m], shortest[m, 0] + rows[m, CLOSEST_SHIFT], smoothing, value, effective)

@@ -1,4 +1,4 @@
-"""Texts as Unicode code points, what chrF works on."""
+"""Texts as Unicode code points, on which chrF works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Characters(NamedTuple):
 
 
 def characters(texts: Sequence[bytes], *, lowercase: bool = False) -> Characters:
-    """The code points of UTF-8 ``texts``, lower-cased if asked for; a byte that is not UTF-8 is one of its own."""
+    """The code points of UTF-8 ``texts``, lower-cased on request; a byte that is not UTF-8 is one of its own."""
     strings = [text.decode("utf-8", "surrogateescape") for text in texts]
     if lowercase:
         strings = [string.lower() for string in strings]
@@ -32,7 +32,7 @@ def characters(texts: Sequence[bytes], *, lowercase: bool = False) -> Characters
 
 
 def without_space(texts: Characters) -> Characters:
-    """The same texts with all white space left out."""
+    """The same texts without white space."""
     first, points = np.empty_like(texts.first), np.empty_like(texts.points)
     _drop_space(texts.first, texts.points, first, points)
     points.flags.writeable = False
@@ -40,7 +40,7 @@ def without_space(texts: Characters) -> Characters:
 
 
 def words_and_marks(texts: Characters) -> Tokens:
-    """The words of ``texts`` as hashes; an ASCII mark at a word's end, or else its beginning, is a word of its own."""
+    """The words of ``texts`` as hashes; an ASCII mark at a word's end, or else at its beginning, is its own word."""
     first, hashes = np.empty_like(texts.first), np.empty(texts.points.size, np.uint64)
     _cut_words(texts.first, texts.points, first, hashes)
     return Tokens(first, hashes[: first[-1]])
@@ -48,7 +48,7 @@ def words_and_marks(texts: Characters) -> Tokens:
 
 @kernel
 def is_space(point: int) -> bool:
-    """Whether Python's ``str.split`` cuts at this code point."""
+    """Whether Python's ``str.split`` splits at this code point."""
     if point < 0x85:
         return point == 0x20 or 0x09 <= point <= 0x0D or 0x1C <= point <= 0x1F
     return (

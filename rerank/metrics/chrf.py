@@ -1,4 +1,4 @@
-"""chrF: F of the character n-grams, and word n-grams, that a text shares with its reference (Popović 2015, 2017)."""
+"""chrF: the F score of the character and word n-grams that a text shares with its reference (Popović 2015, 2017)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
 from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.text import check_references, flat_rows
 
-MOST_BETA = 1000  # recall alone counts then
-LONGEST = 1 << 20  # bytes of a reference: its n-grams take some 300 bytes of memory for each
+MOST_BETA = 1000  # only recall counts there
+LONGEST = 1 << 20  # bytes of a reference; its n-grams take some 300 bytes of memory for each
 
 
 def _columns(char_order: int, word_order: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -33,17 +33,17 @@ class Chrf(SacrebleuMetric):
 
     Parameters
     ----------
-    char_order, word_order: the longest n-grams of characters and of words; ASCII punctuation at the edge of a word is
-        a word there.
+    char_order, word_order: the longest n-grams of characters and of words; for the latter, ASCII punctuation at the
+        edge of a word is a word of its own.
     beta: how many times as much recall counts as precision.
     whitespace: whether white space is a character.
     lowercase: whether case is ignored.
-    eps_smoothing: the mean of the orders' F, as in Popović's program, instead of F of the mean precision and recall of
-        the orders that both sides have.
+    eps_smoothing: use the mean of the orders' F, as in Popović's program, instead of F of the mean precision and recall
+        of the orders that both sides have.
 
     ``stats``: for every order the n-grams of the text, how many more the reference has than the one that an empty text
-    is compared with, and those that match; ``reference``: the n-grams of that one. Of several references the one with
-    the best F counts, on ties the first. The gain is chrF of the sentence as a fraction.
+    is compared with, and those that match; ``reference``: the n-grams of the latter. Of several references, the one
+    with the best F counts; on ties, the first. The gain is chrF of the sentence as a fraction.
     """
 
     name: ClassVar[str] = "chrf"
@@ -102,7 +102,7 @@ class Chrf(SacrebleuMetric):
         return empty, rows[:-1]
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """chrF on 0-100 of summed counts: float64 [..., K] and [..., R] → [...]; 0 where nothing can match."""
+        """chrF (0-100) of summed counts: float64 [..., K] and [..., R] → [...]; 0 if nothing can match."""
         rows, empty, shape = flat_rows(stats, reference)
         rows[:, 1::3] += empty
         scores = np.empty(rows.shape[0])
@@ -118,7 +118,7 @@ class Chrf(SacrebleuMetric):
         return {"chrf": float(self.scores(stats, reference))}
 
     def scorer_signature(self) -> str:
-        """sacrebleu's signature; and ``beta``, which sacrebleu has in the name, where it is not 2."""
+        """sacrebleu's signature and, if it is not 2, ``beta``, which sacrebleu has in the name."""
         text = super().scorer_signature()
         return text if self.beta == 2 else f"{text}|beta:{self.beta}"
 

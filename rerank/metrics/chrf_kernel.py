@@ -1,7 +1,7 @@
 """chrF (Popović 2015, 2017): n-grams of characters, and of words, that a text shares with its reference.
 
 For every order a row has three counts: n-grams of the text, of the reference, and of both (an n-gram counts as often
-as the side that has it less often).
+as in the side that has it less often).
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ _FREE = np.uint64(0)
 
 
 class NgramTable(NamedTuple):
-    """The n-grams of one reference in an open-addressing table; a slot's ``keys`` is the n-gram's hash, 0: free."""
+    """The n-grams of one reference in an open-addressing table; ``keys`` has the n-gram's hash of a slot, 0: free."""
 
     keys: np.ndarray  # uint64 [capacity]
     counts: np.ndarray  # int32 [capacity]: in the reference
-    matched: np.ndarray  # int32 [capacity]: in the text that was seen last
+    matched: np.ndarray  # int32 [capacity]: in the last text that has it
     seen: np.ndarray  # int32 [capacity]: that text
 
 
 def ngram_table(ngrams: int) -> NgramTable:
-    """Room for ``ngrams`` n-grams at a load of at most one half."""
+    """A table with room for ``ngrams`` n-grams at a load of at most one half."""
     capacity = 1 << int(2 * ngrams + 1).bit_length()
     return NgramTable(np.empty(capacity, np.uint64), *(np.empty(capacity, np.int32) for _ in range(3)))
 
 
 @kernel
 def _enter(symbols: np.ndarray, order: int, h: np.uint64, table: NgramTable) -> None:
-    """Add the n-grams of a reference; the hash of an n-gram goes on from that of its first n - 1 symbols."""
+    """Add the n-grams of a reference; the hash of an n-gram continues that of its first n - 1 symbols."""
     L = symbols.shape[0]
     for i in range(L):
         ngram = h
@@ -53,8 +53,8 @@ def _count(
 ) -> None:
     """Set (text, reference, matched) for the orders 1..``order`` in ``row``; ``length``: symbols of the reference.
 
-    Where the reference has no n-gram of an order, those of the text do not count. What begins with an unknown n-gram is
-    unknown itself, so that most places are left after two or three looks.
+    If the reference has no n-gram of an order, those of the text do not count. What begins with an unknown n-gram is
+    unknown itself, so that most places take only two or three lookups.
     """
     L = symbols.shape[0]
     for n in range(order):
@@ -79,8 +79,8 @@ def _count(
 def f_score(row: np.ndarray, beta: float, smooth: bool) -> float:
     """F in 0..100 of the three counts of every order (float64 [3 * orders]).
 
-    F = (1 + β²)·P·R / (β²·P + R) with P and R the means over the orders that both sides have; with ``smooth`` the mean
-    of the orders' F instead, where EPSILON stands for a missing P, R or F.
+    F = (1 + β²)·P·R / (β²·P + R), where P and R are means over the orders that both sides have; with ``smooth``, the
+    mean of the orders' F instead, with EPSILON in place of a missing P, R or F.
     """
     factor, orders = beta * beta, row.shape[0] // 3
     both, mean_precision, mean_recall, total = 0, 0.0, 0.0, 0.0
@@ -106,7 +106,7 @@ def f_score(row: np.ndarray, beta: float, smooth: bool) -> float:
 
 @kernel
 def f_scores(rows: np.ndarray, beta: float, smooth: bool, scores: np.ndarray) -> None:
-    """``f_score`` of every row: float64 [n, 3 * orders] → [n]."""
+    """``f_score`` for every row: float64 [n, 3 * orders] → [n]."""
     for i in range(rows.shape[0]):
         scores[i] = f_score(rows[i], beta, smooth)
 
@@ -117,10 +117,10 @@ def chrf_rows(
     char_order: int, word_order: int, beta: float, smooth: bool, table: NgramTable, row: np.ndarray, best: np.ndarray,
     rows: np.ndarray,
 ) -> None:  # fmt: skip
-    """Counts of the texts behind the first ``references`` ones, each against the reference with the best F.
+    """Counts for the texts after the first ``references`` ones, each against the reference with the best F.
 
     ``row`` (float64 [3 * orders]) and ``best`` (float64 [N]) are scratch; ``rows`` (float64 [N, 3 * orders]) is the
-    result. Of equally good references the first counts.
+    result. Of equally good references, the first counts.
     """
     best[:] = -1.0
     for r in range(references):

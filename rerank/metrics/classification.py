@@ -14,8 +14,8 @@ from rerank.metrics.base import Metric, metrics
 class Classification(Metric):
     """Error = wrong / examples; 0 without examples.
 
-    ``stats``: 1 where the candidate's class is not the example's. ``reference``: 1, the example. The gain of a
-    candidate is 1 where it is right and 0 where not.
+    ``stats``: 1 if the candidate's class is not the example's. ``reference``: 1, the example. The gain of a
+    candidate is 1 if it is right and 0 if not.
     """
 
     name = "error"

@@ -6,7 +6,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
-# Columns of a candidate's row: what it has, or has more than an empty text beside the shortest reference.
+# Columns of a candidate's row: what it has, or how much more than an empty text compared with the shortest reference.
 SUBSTITUTIONS, INSERTIONS, DELETION_SHIFT, UNIT_SHIFT = range(4)
 COLUMNS = 4
 
@@ -17,9 +17,9 @@ def align(text: np.ndarray, reference: np.ndarray, edits: np.ndarray, substituti
 
     ``edits`` and ``substitutions`` (int32, longer than what is left of the text between common ends) are scratch: a
     row of the table edits[j] = distance of the reference's first i units and the text's first j, and its
-    substitutions. The latter are those of one best alignment, read from the end: a deletion where it is as good as
-    anything else, then an insertion unless the table falls there, then a match or substitution. Returns edits << 32 |
-    substitutions.
+    substitutions. The latter are those of one best alignment, read from the end: a deletion if it is as good as
+    anything else, then an insertion unless the table decreases there, then a match or substitution. Returns
+    edits << 32 | substitutions.
     """
     begin, n, m = 0, reference.shape[0], text.shape[0]
     while begin < n and begin < m and reference[begin] == text[begin]:
@@ -58,7 +58,7 @@ def edit_rows(
 
     ``first, units`` are the units of the references, then of the candidates: those of text t are ``units[first[t]:
     first[t + 1]]`` (uint64). A candidate is aligned with the reference that takes the fewest edits; of several, with
-    the longest. ``edits`` and ``substitutions`` are scratch for ``align``.
+    the longest. ``edits`` and ``substitutions`` are the scratch of ``align``.
     """
     shortest = first[1] - first[0]
     for r in range(1, references):

@@ -1,4 +1,4 @@
-"""PARSEVAL of a test file against a reference file: a row per sentence and corpus scores, as EVALB prints them."""
+"""PARSEVAL of a test file against a reference file: one row per sentence and corpus scores, as EVALB prints them."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Evaluation:
         return self.metric.report(self.stats.sum(axis=0), self.reference.sum(axis=0))
 
     def sections(self) -> dict[str, dict[str, float]]:
-        """Corpus scores of all sentences and of those within the cut-off length."""
+        """Corpus scores for all sentences and for those within the cut-off length."""
         return self.metric.sections(self.stats, self.reference)
 
     def sentences(self) -> Iterator[SentenceRow]:
-        """A row per sentence, in order."""
+        """One row per sentence, in order."""
         for number, (row, gold_row) in enumerate(zip(self.stats, self.reference, strict=True), start=1):
             gold, words = gold_row[GOLD] + row[GOLD_SHIFT], gold_row[WORDS] + row[WORD_SHIFT]
             yield SentenceRow(
@@ -88,7 +88,7 @@ class Evaluation:
             )
 
     def table(self) -> Iterator[str]:
-        """The lines of a report in the columns and units (per cent) of EVALB."""
+        """The lines of a report with the columns and units (per cent) of EVALB."""
         yield "  Sent.                        Matched  Bracket   Cross        Correct Tag"
         yield " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"
         yield "=" * 76
@@ -146,8 +146,8 @@ def evaluate(
 
     Raises
     ------
-    DataError: a tree that cannot be read, other words in a test tree than in its reference, another number of
-        trees, or more refused sentences than the metric's ``max_error`` allows.
+    DataError: a tree cannot be read, a test tree has other words than its reference, the numbers of trees differ, or
+        more sentences are refused than the metric's ``max_error`` allows.
     """
     metric = metric or Parseval()
     symbols = SymbolTable()

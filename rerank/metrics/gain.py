@@ -1,4 +1,4 @@
-"""A gain that the user gives: a score column of the lists themselves."""
+"""A gain given by the user: a score column of the lists themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers.texts.text_list import TextList
 
-LARGEST = 1e30  # in size; sums over lists and squares of such gains are finite
+LARGEST = 1e30  # in absolute value; sums over lists and squares of such gains are finite
 
 
 @metrics.add("gain")
@@ -24,14 +24,14 @@ class Gain(TextMetric):
     Parameters
     ----------
     column: the name of the score column; higher is better.
-    best: the value that cannot be bettered: a candidate that reaches it counts as entirely right.
+    best: the value that cannot be exceeded: a candidate that reaches it counts as entirely right.
     """
 
     name: ClassVar[str] = "gain"
     primary: ClassVar[str] = "gain"
     columns: ClassVar[tuple[str, ...]] = ("value",)
     reference_columns: ClassVar[tuple[str, ...]] = ("lists",)
-    percent: ClassVar[float] = 1.0  # it has the scale that it was given, whichever that is
+    percent: ClassVar[float] = 1.0  # it keeps its own scale, whatever that is
     gain_percent: ClassVar[float] = 1.0
     digits: ClassVar[int] = 4
 
@@ -43,16 +43,16 @@ class Gain(TextMetric):
 
         Raises
         ------
-        DataError: always; ``list_stats`` is what reads the column.
+        DataError: always; ``list_stats`` reads the column.
         """
         raise DataError(f"the gain is the column {self.column!r} of lists; it cannot be computed from texts")
 
     def list_stats(self, nbest: TextList, references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        """The column of a list: (float64 [1], float64 [N, 1]); references are not looked at.
+        """The column of a list: (float64 [1], float64 [N, 1]); references are ignored.
 
         Raises
         ------
-        DataError: the list has no such column, or a value that is no finite number or beyond ``LARGEST``.
+        DataError: the list has no such column, or a value that is not a finite number or is beyond ``LARGEST``.
         """
         lists = np.ones(1)
         if not len(nbest):

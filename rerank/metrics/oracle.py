@@ -1,4 +1,4 @@
-"""Oracles: the candidate of every list that the metric likes best, and what lists would allow at best and at worst.
+"""Oracles: the best candidate of every list by the metric, and what the lists allow at best and at worst.
 
 A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
 """
@@ -17,9 +17,9 @@ from rerank.metrics.base import Metric, chosen_rows
 
 @kernel
 def best_candidates(lists: np.ndarray, first: np.ndarray, second: np.ndarray, sign: float, chosen: np.ndarray) -> None:
-    """Per list the candidate with the highest sign·first, then the highest ``second``, then the lowest index.
+    """Per list, the candidate with the highest sign·first, then the highest ``second``, then the lowest index.
 
-    ``lists`` int64 [L + 1], ``first`` and ``second`` float64 [N]; to ``chosen`` int64 [L], -1 for empty lists.
+    ``lists`` int64 [L + 1], ``first`` and ``second`` float64 [N] → ``chosen`` int64 [L], -1 for empty lists.
     """
     for i in range(chosen.shape[0]):
         chosen[i] = -1
@@ -52,7 +52,7 @@ def base_choice(lists: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 
 def two_valued(lists: Lists) -> bool:
-    """Have the gains of all candidates no more than two values, as right and wrong have?"""
+    """Do the gains of all candidates have at most two values, such as right and wrong?"""
     found = np.empty(0)
     for _, part in parts(lists):
         found = np.union1d(found, part.gain)
@@ -62,12 +62,12 @@ def two_valued(lists: Lists) -> bool:
 
 
 def oracles(lists: Lists) -> np.ndarray:
-    """The ``oracle`` of all lists, as candidates of all: int64 [L]."""
+    """The ``oracle`` of all lists, numbered through all parts: int64 [L]."""
     return selected(lists, lambda part: oracle(part.lists, part.gain, part.base))
 
 
 def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
-    """float64 [L, K]: the statistics of a selection (int64 [L]) of all lists."""
+    """float64 [L, K]: the statistics of a selection (int64 [L]) from all lists."""
     return np.concatenate([chosen_rows(part.stats, own(chosen, place, part)) for place, part in parts(lists)])
 
 
@@ -75,10 +75,10 @@ def statistics_of(lists: Lists, chosen: np.ndarray) -> np.ndarray:
 def oracle_places(
     lists: np.ndarray, gain: np.ndarray, base: np.ndarray, chosen: np.ndarray, ranks: np.ndarray, sharing: np.ndarray
 ) -> None:
-    """Per list, for its oracle ``chosen``: its rank by base score (from 0), and how many candidates share its gain.
+    """For the oracle ``chosen`` of every list: its rank by base score (from 0), and how many candidates share its gain.
 
-    Of equal base scores the lower index is first. To ``ranks`` and ``sharing``, both int64 [L]; -1 and 0 for lists
-    without candidates.
+    Among equal base scores the lower index is first. Results go to ``ranks`` and ``sharing``, both int64 [L]; -1 and 0
+    for lists without candidates.
     """
     for i in range(chosen.shape[0]):
         ranks[i], sharing[i] = -1, 0
@@ -109,10 +109,10 @@ def mean_rows(lists: np.ndarray, stats: np.ndarray) -> np.ndarray:
 def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = None) -> np.ndarray:
     """Hill climbing on the corpus score: exchange one list's candidate at a time while that improves the score.
 
-    Best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence's
-    brackets count more). The climb starts from ``start`` (the sentence oracle by default), goes through the lists
-    in order, and stops where no single exchange helps; it is never worse than its start. For a ratio of sums, as F
-    is, that is the optimum: there every list's choice maximises 2·matched − F·test on its own (Dinkelbach 1967).
+    The best sentences do not make the best corpus, because lists weigh differently in the sums (a long sentence has
+    more brackets). The climb starts from ``start`` (the sentence oracle by default), goes through the lists
+    in order, and stops when no single exchange helps; it is never worse than its start. For a ratio of sums such as F,
+    that is the optimum: there every list's choice maximises 2·matched − F·test on its own (Dinkelbach 1967).
     Candidates that are not ``metric.valid`` are never taken.
 
     Returns
@@ -122,7 +122,7 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
     chosen = (oracles(corpus) if start is None else np.asarray(start)).astype(np.int64)
     total = reference_rows(corpus).sum(axis=0)
     while True:
-        sums = statistics_of(corpus, chosen).sum(axis=0)  # anew in every round, so that rounding does not pile up
+        sums = statistics_of(corpus, chosen).sum(axis=0)  # again in every round, so that rounding does not accumulate
         moved = False
         for place, part in parts(corpus):
             climbed = own(chosen, place, part)
@@ -139,9 +139,9 @@ def corpus_oracle(corpus: Lists, metric: Metric, *, start: np.ndarray | None = N
 def _climb(
     part: Corpus, metric: Metric, chosen: np.ndarray, sums: np.ndarray, total: np.ndarray
 ) -> tuple[np.ndarray, bool]:
-    """One round over the lists of a part: exchanges what improves the score of all in ``chosen``.
+    """One round over the lists of a part: makes all exchanges in ``chosen`` that improve the score of the whole.
 
-    sums, total: of the statistics of the whole selection and of all references. Returns the new sums, and whether
+    sums, total: sums of the statistics of the whole selection and of all references. Returns the new sums, and whether
     anything was exchanged.
     """
     sign = -1.0 if metric.lower_is_better else 1.0
@@ -171,7 +171,7 @@ def _step(score: float) -> float:
 
 @dataclass(frozen=True)
 class ListStatistics:
-    """What N-best lists hold: how long they are, and what the best, worst and blind choices score.
+    """What N-best lists contain: how long they are, and how the best, worst and blind choices score.
 
     ``base``, ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random`` are reports of the metric; ``random`` is
     the score of the expected statistics under a uniform choice. ``oracle_ranks[r]`` counts the lists whose oracle
@@ -197,7 +197,7 @@ class ListStatistics:
 
     @classmethod
     def of(cls, corpus: Lists, metric: Metric) -> ListStatistics:
-        """The statistics of ``corpus``, whose ``stats`` and ``reference`` are this metric's."""
+        """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total = reference_rows(corpus).sum(axis=0)
         found: dict[str, list[np.ndarray]] = {
             key: [] for key in ("sizes", "oracle", "base", "anti", "mean", "ranks", "sharing")
@@ -241,10 +241,11 @@ class ListStatistics:
 
 
 def corpus_gains(corpus: Corpus, metric: Metric, around: np.ndarray) -> np.ndarray:
-    """What every candidate would do to the corpus score of the selection ``around`` (int64 [L]) in its list's place.
+    """How every candidate would change the corpus score if it replaced its list's choice in ``around`` (int64 [L]).
 
-    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. A corpus measure
-    that is no mean of sentences (BLEU with its brevity penalty) then asks of a sentence what the corpus needs.
+    The change of the score, times the number of lists, in units of the metric's gain: float64 [N]. With a corpus
+    measure that is not a mean over sentences (BLEU with its brevity penalty), a sentence is then asked for what the
+    corpus needs.
     """
     rows = chosen_rows(corpus.stats, around)
     total, reference = rows.sum(axis=0), corpus.reference.sum(axis=0)
@@ -262,7 +263,7 @@ def _gains(
 
 @dataclass(frozen=True)
 class SharedGains:
-    """Gains of which ``share`` is what the corpus score gains; see ``with_corpus_gains``.
+    """Gains of which ``share`` is the gain of the corpus score; see ``with_corpus_gains``.
 
     around: the selection (int64 [L]); total and reference: the sums of its statistics and of the references.
     """
@@ -274,7 +275,7 @@ class SharedGains:
     reference: np.ndarray
 
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
-        """A part with these gains; see ``shards.Change``."""
+        """A part with the mixed gains; see ``shards.Change``."""
         around = own(self.around, Place(0, lists_before, candidates_before), corpus)
         rows = chosen_rows(corpus.stats, around)
         gains = _gains(corpus, self.metric, rows, self.total, self.reference, self.around.size)

@@ -1,8 +1,8 @@
 """PARSEVAL as EVALB computes it (Black et al. 1991; EVALB by Sekine and Collins): labelled brackets of parse trees.
 
-Empty nodes (-NONE-) go, with the ancestors they leave empty; function tags and indices of brackets are cut; deleted
-labels are no brackets, words with a deleted tag are no words; a bracket without words is none. What is left are
-(label, first word, last word) triples, matched one to one.
+Empty nodes (-NONE-) are removed, with the ancestors they leave empty; function tags and indices of brackets are cut;
+nodes with deleted labels are not brackets, words with deleted tags are not words; a bracket without words does not
+count. What is left are (label, first word, last word) triples, matched one to one.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ Punctuation = Literal["reference", "own", "evalb"]
 MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
 ROOTS = ("", "TOP", "S1", "ROOT")
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
-VERSION = 1  # goes up whenever a number can change
+VERSION = 1  # increases whenever a result can change
 
 
 _LABELS: WeakKeyDictionary[SymbolTable, dict[Parseval, Labels]] = WeakKeyDictionary()
 
 
 class Mismatch(NamedTuple):
-    """A candidate's words are not its reference's: where they part; None where a sentence has ended."""
+    """A candidate's words are not its reference's: where they differ; None if a sentence has ended there."""
 
     candidate: int
     position: int
@@ -77,18 +77,18 @@ class Parseval(Metric):
     ----------
     punctuation: who decides which words are deleted. ``reference``: the reference's tags, for both trees. ``own``:
         each tree's own tags, so that the two may count different words. ``evalb``: each tree's own tags, and a
-        sentence whose trees are left with different words is refused: it leaves all sums, and is counted.
-    labeled: whether labels must be equal, or spans only.
-    delete: labels that are no brackets, and tags whose words are no words.
-    delete_for_length: tags whose words do not count for the length of a sentence.
+        sentence whose trees are left with different words is refused: it is left out of all sums, and counted.
+    labeled: whether labels must be equal, or only spans.
+    delete: labels that are not brackets, and tags whose words are not words.
+    delete_for_length: tags whose words do not count towards the length of a sentence.
     equal_labels, equal_words: pairs that count as equal; what two pairs link is equal too.
-    quote_labels: ``evalb`` only: tags of quote marks; where one tree deletes the mark and the other does not,
+    quote_labels: ``evalb`` only: tags of quote marks; if one tree deletes the mark and the other does not,
         both keep it.
-    cutoff: sentences of at most this length make the second section of a report.
+    cutoff: sentences of at most this length make up the second section of a report.
     max_error: ``evalb`` only: an evaluation with more than one error above this fails; None: never.
 
-    What is not EVALB's: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-' or
-    '=' (-LRB-) is not cut; equality is transitive; a single sentence without a bracket in either tree gains 1.
+    Differences from EVALB: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-'
+    or '=' (-LRB-) is not cut; equality is transitive; a single sentence without a bracket in either tree gains 1.
     """
 
     name: ClassVar[str] = "parseval"
@@ -103,7 +103,7 @@ class Parseval(Metric):
         "two_or_less_crossing",
         "refused",  # 1: the two trees keep different words (evalb)
         "skipped",  # 1: no words are left
-        "gold_shift",  # what choosing this candidate adds to the reference's brackets: minus all where refused
+        "gold_shift",  # what choosing this candidate adds to the reference's brackets: minus all of them if refused
         "word_shift",  # the same for the reference's words
     )
     reference_columns: ClassVar[tuple[str, ...]] = ("gold", "words", "length", "sentences")
@@ -133,7 +133,7 @@ class Parseval(Metric):
 
     @classmethod
     def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "reference") -> Parseval:
-        """The settings of an EVALB parameter file; it replaces all defaults, those on labels included."""
+        """The settings of an EVALB parameter file, which replaces all defaults, including those on labels."""
         prm = read_prm(path)
         return replace(
             cls(punctuation=punctuation),
@@ -141,7 +141,7 @@ class Parseval(Metric):
         )
 
     def table(self, symbols: SymbolTable) -> LabelTable:
-        """What every symbol means under these parameters; computed once a symbol."""
+        """What every symbol means under these parameters; computed once per symbol."""
         known = _LABELS.setdefault(symbols, {})
         if self not in known:
             known[self] = Labels(
@@ -159,7 +159,7 @@ class Parseval(Metric):
 
         Raises
         ------
-        DataError: a candidate has other words than the reference.
+        DataError: a candidate's words are not those of the reference.
         """
         reference, rows = self.rows(gold, candidates, np.array([0, candidates.first.size - 1]), symbols)
         return reference[0], rows
@@ -171,7 +171,7 @@ class Parseval(Metric):
 
         Raises
         ------
-        DataError: a candidate has other words than the reference (``yield_mismatch`` says the same beforehand).
+        DataError: a candidate's words are not those of the reference (``yield_mismatch`` says so beforehand).
         """
         lists = np.array(lists, dtype=np.int64)  # a copy: read-only arrays would compile the kernels once more
         mismatch = self.yield_mismatch(gold, candidates, symbols, lists)
@@ -204,12 +204,12 @@ class Parseval(Metric):
         return Mismatch(int(y), int(position), expected, found)
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """F = 2·matched / (gold + test); 0 where there is no bracket at all."""
+        """F = 2·matched / (gold + test); 0 if there is no bracket at all."""
         both = reference[..., GOLD] + stats[..., GOLD_SHIFT] + stats[..., TEST]
         return np.asarray(2.0 * stats[..., MATCHED] / np.where(both > 0, both, 1.0))
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Sentence F; 1 where neither tree has a bracket (they are equal), 0 where the sentence is refused."""
+        """Sentence F; 1 if neither tree has a bracket (they are equal), 0 if the sentence is refused."""
         none = (reference[..., GOLD] == 0) & (stats[..., TEST] == 0) & self.valid(stats)
         return np.where(none, 1.0, self.scores(stats, reference))
 
@@ -224,7 +224,7 @@ class Parseval(Metric):
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """f1, precision, recall, exact_match and EVALB's other figures from sums; shares are fractions in [0, 1].
 
-        Shares of sentences are of those neither refused nor skipped (no words left), as in EVALB.
+        Shares of sentences refer to those neither refused nor skipped (no words left), as in EVALB.
         """
         gold, words = reference[GOLD] + stats[GOLD_SHIFT], reference[WORDS] + stats[WORD_SHIFT]
         counted = reference[SENTENCES] - stats[REFUSED] - stats[SKIPPED]

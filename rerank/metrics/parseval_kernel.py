@@ -1,7 +1,7 @@
 """PARSEVAL's counts for all candidates of many lists: words kept, brackets matched and crossed, tags.
 
 Positions are counted in *kept* words. ``edge[leaf]`` is the number of kept words before a leaf, so a node's span is
-edge[start]..edge[end], and a node is empty where the two are equal.
+edge[start]..edge[end], and a node is empty if the two are equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LabelTable(NamedTuple):
     """What every symbol id means to PARSEVAL; equal numbers are equal labels, tags or words."""
 
     flags: np.ndarray  # uint8 [symbols]
-    bracket: np.ndarray  # int32 [symbols]: as the label of a bracket, function tags cut
+    bracket: np.ndarray  # int32 [symbols]: as the label of a bracket, without function tags
     tag: np.ndarray  # int32 [symbols]: as the tag of a word
     word: np.ndarray  # int32 [symbols]: as a word
 
@@ -35,10 +35,10 @@ class LabelTable(NamedTuple):
 class Sentence(NamedTuple):
     """Working space: the words (without empty nodes) and the brackets of one tree."""
 
-    node: np.ndarray  # int64: node of every word
+    node: np.ndarray  # int64: the node of every word
     keep: np.ndarray  # bool: whether the word counts
-    edge: np.ndarray  # int32: kept words before every leaf
-    label: np.ndarray  # int32: label of every bracket
+    edge: np.ndarray  # int32: number of kept words before every leaf
+    label: np.ndarray  # int32: the label of every bracket
     start: np.ndarray  # int32: its first kept word
     end: np.ndarray  # int32: one past its last
 
@@ -48,13 +48,13 @@ class GoldIndex(NamedTuple):
 
     slot: np.ndarray  # int32: hash slot → bracket, -1 free
     times: np.ndarray  # int32: how often a bracket occurs (at the first of equal ones)
-    left: np.ndarray  # int32: of these, not yet matched
+    left: np.ndarray  # int32: how many of these are not matched yet
     outer_start: np.ndarray  # int32: gap p (before word p) → start of the smallest bracket with start < p < end, or -1
     outer_end: np.ndarray  # int32: its end
 
 
 class Workspace(NamedTuple):
-    """All working space of ``parseval_rows``."""
+    """The whole working space of ``parseval_rows``."""
 
     gold: Sentence
     test: Sentence
@@ -62,7 +62,7 @@ class Workspace(NamedTuple):
 
 
 def workspace(gold: Trees, candidates: Trees) -> Workspace:
-    """Working space that is large enough for the largest of these trees."""
+    """Working space large enough for the largest of these trees."""
     n = max(int(np.diff(trees.first).max(initial=1)) for trees in (gold, candidates))
     gold_words, test_words = (
         Sentence(np.empty(n, np.int64), np.empty(n, np.bool_), *(np.empty(n + 1, np.int32) for _ in range(4)))
@@ -103,7 +103,7 @@ def count_kept(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
 
 @kernel
 def read_brackets(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
-    """List the brackets of tree t in preorder: nonterminals with a kept word below and a label not deleted."""
+    """List the brackets of tree t in preorder: nonterminals with a kept word and a label that is not deleted."""
     brackets = 0
     for node in range(trees.first[t], trees.first[t + 1]):
         if trees.word[node] < 0 and not table.flags[trees.label[node]] & DELETED_BRACKET:
@@ -177,7 +177,7 @@ def compare(
 def _keep_quotes(
     gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable
 ) -> bool:
-    """Keep, in both trees, quote marks that one tree's tag deletes and the other's does not; whether gold changed."""
+    """Keep, in both trees, quote marks that are deleted by only one tree's tag; returns whether gold changed."""
     changed = False
     for k in range(words):
         if gold.keep[k] != test.keep[k]:
@@ -223,10 +223,10 @@ def _equal_tags(gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence,
 
 @kernel
 def first_mismatch(gold: Trees, candidates: Trees, lists: np.ndarray, table: LabelTable) -> tuple[int, int, int, int]:
-    """First candidate whose words, empty nodes removed, are not its reference's.
+    """The first candidate whose words, empty nodes removed, are not those of its reference.
 
     Returns (candidate, word position, gold node there, candidate node there); a node is -1 past the last word, and
-    the candidate is -1 where all agree.
+    the candidate is -1 if all agree.
     """
     for i in range(lists.shape[0] - 1):
         for y in range(lists[i], lists[i + 1]):
@@ -250,7 +250,7 @@ def first_mismatch(gold: Trees, candidates: Trees, lists: np.ndarray, table: Lab
 def _prepare_gold(
     trees: Trees, t: int, table: LabelTable, words: int, gold: Sentence, index: GoldIndex
 ) -> tuple[int, int, int]:
-    """(kept words, brackets, mask of the hash table) of the reference t under the present ``gold.keep``."""
+    """(kept words, brackets, mask of the hash table) of the reference t under the current ``gold.keep``."""
     kept = count_kept(trees, t, table, gold)
     brackets = read_brackets(trees, t, table, gold)
     return kept, brackets, index_gold(gold, brackets, words, index)
@@ -296,7 +296,7 @@ def parseval_rows(
                 if test_kept != kept:
                     requoted = _keep_quotes(gold_trees, gold, trees, test, words, table)
                     count_kept(trees, y, table, test)
-                    if requoted:  # for this candidate the reference is another one
+                    if requoted:  # the reference was different for this candidate
                         kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
                 agree, tags = _same_kept_words(gold_trees, gold, trees, test, words, table)
             else:

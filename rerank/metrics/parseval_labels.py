@@ -1,4 +1,4 @@
-"""What labels, tags and words mean to PARSEVAL, looked up once a symbol and kept as arrays for the kernels."""
+"""What labels, tags and words mean to PARSEVAL, looked up once per symbol and kept as arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rerank.metrics.parseval_kernel import (
 )
 
 EMPTY_TAG = "-NONE-"
-QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes for quote marks or possessives
+QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes to be quote marks or possessives
 
 
 def cut_label(label: str) -> str:
@@ -33,7 +33,7 @@ def cut_label(label: str) -> str:
 
 
 def equivalents(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """text → the text that stands for its class, for the equivalence that the pairs span (transitive)."""
+    """text → the text that represents its class, for the (transitive) equivalence that the pairs span."""
     classes: dict[str, set[str]] = {}
     for a, b in pairs:
         joined = classes.get(a, {a}) | classes.get(b, {b})
@@ -64,7 +64,7 @@ class Labels:
         self._table = LabelTable(np.zeros(1 << 10, np.uint8), *(np.zeros(1 << 10, np.int32) for _ in range(3)))
 
     def table(self, symbols: SymbolTable) -> LabelTable:
-        """The table for all present ids of ``symbols``, which must be the same SymbolTable in every call."""
+        """The table for all current ids of ``symbols``, which must be the same SymbolTable in every call."""
         size = len(symbols)
         if size > self._table.flags.shape[0]:
             room = 1 << size.bit_length()

@@ -6,7 +6,7 @@ Three lines this reads::
     EQ_LABEL ADVP PRT
     CUTOFF_LEN 40
 
-Lines that start with '#' and empty lines say nothing. Keys that may come again add up; of the others the last counts.
+Lines that start with '#' and empty lines are ignored. Keys that may be repeated add up; of the others, the last counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERS = {"DEBUG": "debug", "MAX_ERROR": "max_error", "CUTOFF_LEN": "cutoff", 
 class Prm:
     """The settings of a parameter file; numbers that it does not set have EVALB's defaults.
 
-    ``debug`` chooses what EVALB prints and changes no number.
+    ``debug`` controls what EVALB prints and changes no result.
     """
 
     delete: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ def read_prm(path: Path | str) -> Prm:
 
     Raises
     ------
-    DataError: no such file, an unknown key, or a value that its key does not take; with the line.
+    DataError: no such file, an unknown key, or a value that its key does not accept; says the line.
     """
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
@@ -69,7 +69,7 @@ def read_prm(path: Path | str) -> Prm:
 
 
 def _set(found: dict[str, list[str] | list[Pair] | int], key: str, values: list[str]) -> None:
-    """Add one line to ``found``; ValueError says what is wrong with it."""
+    """Add one line to ``found``; a ValueError says what is wrong with it."""
     if key in _LABELS:
         _expect(key, values, 1, "one label")
         found.setdefault(_LABELS[key], []).append(values[0])  # type: ignore[union-attr,arg-type]

@@ -24,7 +24,7 @@ def begin(seed: np.uint64, counter: np.ndarray) -> None:
 def bootstrap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
     """Add to every row of ``sums`` (float64 [samples, W]) L of the ``rows`` (float64 [L, W]) drawn with replacement.
 
-    counter: uint64 [1], see ``begin``; it goes on, so that samples may be drawn in several calls.
+    counter: uint64 [1], see ``begin``; it advances, so that samples may be drawn in several calls.
     """
     L, W = rows.shape
     state, many = counter[0], np.uint64(L)
@@ -39,9 +39,9 @@ def bootstrap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> N
 
 @kernel
 def swap_sums(rows: np.ndarray, counter: np.ndarray, sums: np.ndarray) -> None:
-    """Add to every row of ``sums`` (float64 [samples, W]) those ``rows`` (float64 [L, W]) that a fair coin takes.
+    """Add to every row of ``sums`` (float64 [samples, W]) those ``rows`` (float64 [L, W]) that a fair coin selects.
 
-    counter: as that of ``bootstrap_sums``.
+    counter: as for ``bootstrap_sums``.
     """
     L, W = rows.shape
     state, bits = counter[0], np.uint64(0)

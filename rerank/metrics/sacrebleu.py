@@ -17,7 +17,7 @@ class SacrebleuMetric(TextMetric):
 
     @abstractmethod
     def make_scorer(self) -> Any:
-        """sacrebleu's metric with these settings; whoever calls it loads sacrebleu, which takes a while."""
+        """sacrebleu's metric with these settings; a call loads sacrebleu, which takes a while."""
 
     def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
         """See ``TextMetric.corpus``."""
@@ -27,7 +27,7 @@ class SacrebleuMetric(TextMetric):
         return self.figures(scorer(self).corpus_score(list(hypotheses), transposed(references)))
 
     def figures(self, score: Any) -> dict[str, float]:
-        """A score of sacrebleu's with the keys of ``report``."""
+        """A score from sacrebleu with the keys of ``report``."""
         return {self.primary: float(score.score)}
 
     def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:
@@ -37,21 +37,21 @@ class SacrebleuMetric(TextMetric):
 
     @property
     def signature(self) -> str:
-        """sacrebleu's signature but for the number of references, which is the data's."""
+        """sacrebleu's signature without the number of references, which depends on the data."""
         return f"{self.name}|{self.scorer_signature()}"
 
     def scorer_signature(self) -> str:
-        """sacrebleu's signature of these settings."""
+        """sacrebleu's signature for these settings."""
         own = scorer(self)
         return str(type(own)._SIGNATURE_TYPE({**own.__dict__, "num_refs": None}).format())
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        """Texts as sacrebleu prepares them: words lie between white space."""
+        """The texts as sacrebleu prepares them, with words separated by white space."""
         prepare = scorer(self)._preprocess_segment
         return [encoded(prepare(decoded(text))) for text in texts]
 
 
 @cache
 def scorer(metric: SacrebleuMetric) -> Any:
-    """sacrebleu's metric, made once for equal settings."""
+    """sacrebleu's metric, made only once for equal settings."""
     return metric.make_scorer()

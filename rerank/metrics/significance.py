@@ -1,7 +1,7 @@
 """Is the difference between two selections of candidates more than chance?
 
-All tests take the statistics that two systems' selections have on the same lists. The difference is score of A
-minus score of B. A sum of rows has a score, so that a resampled corpus costs a sum, not a new evaluation.
+All tests take the statistics of two systems' selections from the same lists. The difference is the score of A
+minus the score of B. Every sum of rows has a score, so a resampled corpus costs a sum, not a new evaluation.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rerank.metrics.base import Metric
 from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
 
 TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
-AT_ONCE = 10_000_000  # draws between two looks for a signal
-SLACK = 1e-12  # differences this much smaller than the observed one are rounding, and count as at least as large
+AT_ONCE = 10_000_000  # draws between two checks for a signal
+SLACK = 1e-12  # differences this little below the observed one are due to rounding, and count as at least as large
 
 
 @dataclass(frozen=True)
 class Significance:
     """Outcome of a test: ``difference`` is A − B, ``p`` two-sided, ``low``..``high`` an interval of the difference.
 
-    ``samples`` and ``seed`` are 0 where the test draws none.
+    ``samples`` and ``seed`` are 0 if the test draws no samples.
     """
 
     test: str
@@ -61,14 +61,14 @@ def compare(
     reference: float64 [L, R].
     test: approximate_randomization (Noreen 1989; Riezler & Maxwell 2005), paired_bootstrap (Koehn 2004), paired_t on
         the lists' gains, or mcnemar on the lists that are entirely right.
-    samples, seed: resampled corpora and the seed of their random numbers.
-    confidence: of the interval: percentiles of bootstrap samples for the first two tests, the t distribution's for
+    samples, seed: the number of resampled corpora, and the seed of their random numbers.
+    confidence: of the interval: percentiles of bootstrap samples for the first two tests, of the t distribution for
         paired_t, Wald's for mcnemar.
 
     Raises
     ------
     DataError: no lists, or arrays that do not belong together.
-    RecipeError: an unknown test, no samples, or a confidence outside of (0, 1).
+    RecipeError: an unknown test, no samples, or a confidence outside (0, 1).
     """
     a, b, reference = (np.ascontiguousarray(array, dtype=np.float64) for array in (a, b, reference))
     if a.shape != b.shape or a.ndim != 2 or reference.shape[:1] != a.shape[:1] or not a.size:
@@ -89,7 +89,7 @@ def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarra
 
 
 def _sums(draw: Callable[..., None], rows: np.ndarray, samples: int, seed: int) -> np.ndarray:
-    """What the kernel ``draw`` makes of ``rows`` (float64 [L, W]), in several calls: float64 [samples, W]."""
+    """What the kernel ``draw`` gives for ``rows`` (float64 [L, W]), in several calls: float64 [samples, W]."""
     sums, counter = np.zeros((samples, rows.shape[1])), np.zeros(1, np.uint64)
     begin(np.uint64(seed % (1 << 64)), counter)
     step = max(1, AT_ONCE // max(1, rows.shape[0]))
@@ -126,7 +126,7 @@ def _approximate_randomization(
 ) -> Significance:
     """Exchange A's and B's choice in every list by a fair coin; p is the share of |differences| that reach ours.
 
-    Lists on which the two agree in all statistics change nothing and are left out of the draw.
+    Lists on which the two agree in all statistics change nothing and are not drawn.
     """
     observed, total = _observed(metric, a, b, reference), reference.sum(axis=0)
     change = b - a
@@ -154,10 +154,10 @@ def _paired_t(
     del samples, seed
     gaps = metric.gain(a, reference) - metric.gain(b, reference)
     mean = float(gaps.mean())
-    if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, one constant gap all
+    if gaps.size < 2 or np.ptp(gaps) == 0:  # no spread, no t: equal gains say nothing, a constant gap says all
         certain = gaps.size > 1 and mean != 0
         return Significance("paired_t", mean, 0.0 if certain else 1.0, mean, mean)
-    from scipy.stats import ttest_1samp  # it takes a second to load, and most tests have no need of it
+    from scipy.stats import ttest_1samp  # it takes a second to load, and most tests do not need it
 
     result = ttest_1samp(gaps, 0.0)
     interval = result.confidence_interval(confidence)
@@ -167,7 +167,7 @@ def _paired_t(
 def _mcnemar(
     metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
 ) -> Significance:
-    """McNemar's exact test: of the lists that one system alone has right, are half A's?"""
+    """McNemar's exact test: of the lists that only one system has right, does A have half?"""
     del samples, seed
     right_a, right_b = metric.correct(a, reference), metric.correct(b, reference)
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))

@@ -1,4 +1,4 @@
-"""TER: edits and shifts of blocks that turn a text into its reference (Snover et al. 2006), per reference word."""
+"""TER: edits and block shifts that turn a text into its reference (Snover et al. 2006), per reference word."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from rerank.metrics.ter_kernel import ter_rows, ter_space
 from rerank.metrics.text import check_references, decoded, encoded
 from rerank.metrics.words import words
 
-LARGEST = 1 << 26  # words of a text times words of its reference: two tables of so many distances, of 4 bytes each
+LARGEST = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes
 
 
 @metrics.add("ter")
 @dataclass(frozen=True)
 class Ter(SacrebleuMetric):
-    """Translation edit rate on 0-100 (more where a text is longer than its reference), as sacrebleu computes it.
+    """Translation edit rate on 0-100 (more if a text is longer than its reference), as sacrebleu computes it.
 
     Parameters
     ----------
-    normalized: punctuation becomes words of its own, by tercom's rules.
+    normalized: punctuation marks become words of their own, by tercom's rules.
     no_punct: punctuation is removed.
-    asian_support: with the two above: the characters of Asian scripts too.
+    asian_support: the two above also apply to characters of Asian scripts.
     case_sensitive: whether case counts.
 
     ``stats``: how many more edits a text takes than an empty one; ``reference``: the edits of an empty text, and the
-    length in words. Of several references the one with the fewest edits counts, and the length is their mean. The gain
-    of a sentence is 1 - edits / length; 0, or 1 for an empty text, where the reference is empty.
+    length in words. Of several references, the one with the fewest edits counts, and the length is their mean. The gain
+    of a sentence is 1 - edits / length; if the reference is empty, it is 0, or 1 for an empty text.
     """
 
     name: ClassVar[str] = "ter"
@@ -68,7 +68,7 @@ class Ter(SacrebleuMetric):
         return reference, rows
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """TER on 0-100 of summed edits: float64 [..., K] and [..., R] → [...]; 100 for edits without a reference."""
+        """TER (0-100) of summed edits: float64 [..., K] and [..., R] → [...]; 100 for edits without a reference."""
         edits, length = stats[..., 0] + reference[..., 0], reference[..., 1]
         return np.asarray(100.0 * np.where(length > 0, edits / np.where(length > 0, length, 1.0), edits > 0))
 
@@ -90,7 +90,7 @@ class Ter(SacrebleuMetric):
         )  # fmt: skip
 
     def prepared(self, texts: Sequence[bytes]) -> list[bytes]:
-        """Texts whose words lie between white space."""
+        """The texts with words separated by white space."""
         if self.normalized or self.no_punct:
             return super().prepared(texts)
         return list(texts) if self.case_sensitive else [encoded(decoded(text).lower()) for text in texts]

@@ -1,7 +1,7 @@
 """Translation edit rate (Snover et al. 2006): the fewest edits that a greedy search over block shifts finds.
 
 An edit replaces, inserts or deletes a word, or moves a block of words to another place. Of the many ways to read the
-paper this is tercom's: limits on blocks, which blocks are tried, where they may go, and which of several wins.
+paper, this is tercom's: limits on blocks, which blocks are tried, where they may go, and which of several wins.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from rerank.kernels.compile import kernel
 
 MAX_BLOCK = 10  # words in a block
 MAX_DISTANCE = 50  # between a block and its match in the reference
-MAX_TRIED = 1000  # shifts tried in a sentence; with the round that reaches it the search ends
-BEAM = 25  # the edit distance looks at so many words on both sides of the diagonal
+MAX_TRIED = 1000  # shifts tried in a sentence; the search ends with the round that reaches this
+BEAM = 25  # the edit distance considers so many words on both sides of the diagonal
 FAR = 1 << 29  # a distance that is not reached
 
 
 class TerSpace(NamedTuple):
-    """Scratch for hypotheses of at most H words and references of at most R; W is the larger number."""
+    """Scratch for hypotheses of at most H words and references of at most R words; W is the larger number."""
 
-    words: np.ndarray  # uint64 [3, W]: the hypothesis as it is now, a shift that is tried, the best shift
+    words: np.ndarray  # uint64 [3, W]: the current hypothesis, with the shift being tried, with the best shift
     distances: np.ndarray  # int32 [2, H + 1, R + 1]: of the prefixes of words[0] and words[1] to those of the reference
-    aligned: np.ndarray  # int64 [W]: for a word of the reference, the last hypothesis word that goes with it, or -1
-    wrong: np.ndarray  # bool [2, W]: words of the hypothesis, of the reference, that take an edit
+    aligned: np.ndarray  # int64 [W]: for a word of the reference, the last hypothesis word aligned with it, or -1
+    wrong: np.ndarray  # bool [2, W]: words of the hypothesis, and of the reference, that take an edit
 
 
 def ter_space(longest: int, longest_reference: int) -> TerSpace:
-    """Scratch for texts and references of at most so many words."""
+    """Scratch for texts and references of at most these numbers of words."""
     words = max(longest, longest_reference)
     return TerSpace(
         np.empty((3, words), np.uint64),
@@ -41,17 +41,17 @@ def ter_space(longest: int, longest_reference: int) -> TerSpace:
 
 @kernel
 def _copy(source: np.ndarray, count: int, target: np.ndarray) -> None:
-    """Set the first ``count`` places of ``target``; a slice on both sides would allocate."""
+    """Copy the first ``count`` elements to ``target``; slices on both sides would allocate."""
     for i in range(count):
         target[i] = source[i]
 
 
 @kernel
 def extend_distances(table: np.ndarray, words: np.ndarray, n: int, reference: np.ndarray, begin: int, most: int) -> int:
-    """Rows begin + 1..n of the Levenshtein ``table`` of ``words[:n]`` and ``reference``: the distance.
+    """Fill rows begin + 1..n of the Levenshtein ``table`` of ``words[:n]`` and ``reference``; returns the distance.
 
-    Columns farther than a beam from the diagonal are out of reach. FAR is returned, with the table unfinished, once the
-    distance is known to be above ``most``.
+    Columns farther than a beam from the diagonal are out of reach. Once the distance is known to be above ``most``, FAR
+    is returned and the table is left unfinished.
     """
     m = reference.shape[0]
     slope = m / n if n > 0 else 1.0
@@ -82,9 +82,9 @@ def extend_distances(table: np.ndarray, words: np.ndarray, n: int, reference: np
 
 @kernel
 def align_words(space: TerSpace, n: int, reference: np.ndarray) -> None:
-    """Walk back through the table of ``words[0]``: which words go together, which are wrong.
+    """Walk back through the table of ``words[0]``: which words are aligned, which are wrong.
 
-    Of equally cheap steps: a pair of words before a hypothesis word alone before a reference word alone.
+    Among equally cheap steps, a pair of words precedes a hypothesis word alone, which precedes a reference word alone.
     """
     table, words = space.distances[0], space.words[0]
     i, j = n, reference.shape[0]
@@ -104,9 +104,9 @@ def align_words(space: TerSpace, n: int, reference: np.ndarray) -> None:
 
 @kernel
 def _move(words: np.ndarray, n: int, block: int, size: int, to: int, moved: np.ndarray) -> int:
-    """Write ``words[:n]`` to ``moved`` with the block behind the word ``to`` - 1; where the two first differ.
+    """Write ``words[:n]`` to ``moved`` with the block after the word ``to`` - 1; returns where the two first differ.
 
-    A place inside of the block means: as many words behind the block as ``to`` lies behind its beginning.
+    A place inside the block means as many words after the block as ``to`` is after its beginning.
     """
     if block <= to <= block + size:
         to += size
@@ -135,7 +135,7 @@ def _before(size: int, block: int, place: int, size2: int, block2: int, place2: 
 
 @kernel
 def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tuple[int, int]:
-    """Leave the best shift of ``words[0]`` in ``words[2]``: what it saves in edit distance, and all shifts tried."""
+    """Leave ``words[0]`` with its best shift in ``words[2]``; returns the distance saved, and all shifts tried."""
     m, now = reference.shape[0], int(space.distances[0, n, reference.shape[0]])
     words, shifted = space.words[0], space.words[1]
     gain, size_of, block_of, place_of = -FAR, 0, 0, 0
@@ -150,7 +150,7 @@ def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tu
                 wrong_there |= space.wrong[1, match + size]
                 size += 1
                 if not (wrong_here and wrong_there) or block <= space.aligned[match] < block + size:
-                    continue  # nothing to mend here or there, or the place lies in the block
+                    continue  # nothing to correct here or there, or the place is in the block
                 before = -1
                 for offset in range(-1, size):
                     place = space.aligned[match + offset] + 1 if match + offset >= 0 else 0
@@ -160,7 +160,7 @@ def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tu
                     tried += 1
                     same = _move(words, n, block, size, place, shifted)
                     _copy(space.distances[0, same], m + 1, space.distances[1, same])
-                    most = now - gain  # a longer or more leftward shift wins with the same distance
+                    most = now - gain  # with the same distance, a longer or more leftward shift wins
                     saved = now - extend_distances(space.distances[1], shifted, n, reference, same, most)
                     if saved > gain or (saved == gain and _before(size, block, place, size_of, block_of, place_of)):
                         gain, size_of, block_of, place_of = saved, size, block, place
@@ -194,10 +194,10 @@ def edits(hypothesis: np.ndarray, reference: np.ndarray, space: TerSpace) -> int
 def ter_rows(
     first: np.ndarray, hashes: np.ndarray, references: int, space: TerSpace, reference: np.ndarray, rows: np.ndarray
 ) -> None:
-    """Edits of the texts behind the first ``references`` ones, each to the reference with the fewest edits.
+    """Edits of the texts after the first ``references`` ones, each to the reference with the fewest edits.
 
     ``first``, ``hashes``: words of all texts (see tokens.Tokens). ``reference`` (float64 [2]) gets the edits of an
-    empty text and the references' mean length; ``rows`` (float64 [N, 1]) how many more edits a text takes.
+    empty text and the references' mean length; ``rows`` (float64 [N, 1]) gets how many more edits a text takes.
     """
     least, total = FAR, 0
     for r in range(references):

@@ -1,4 +1,4 @@
-"""Metrics of texts: a list's candidates against its references, as rows of statistics that add up."""
+"""Metrics for texts: a list's candidates against its references, as rows of statistics that add up."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rerank.readers.texts.text_list import TextList
 
 
 class TextMetric(Metric):
-    """A metric of candidates that are texts.
+    """A metric for candidates that are texts.
 
-    The reference row of a list is what an empty hypothesis has, and a candidate's row holds its difference from that
-    where the two share a quantity. A list without candidates, whose choice is a row of zeros, counts as an empty
-    hypothesis then, as it does for the tools that score files of texts.
+    The reference row of a list holds what an empty hypothesis has, and a candidate's row holds its difference from that
+    where the two share a quantity. A list without candidates, whose choice is a row of zeros, therefore counts as an
+    empty hypothesis, as it does for the tools that score files of texts.
     """
 
     @abstractmethod
@@ -44,7 +44,7 @@ class TextMetric(Metric):
     def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
         """Scores of L texts, each with its references: final figures; the keys are those of ``report``.
 
-        Where the field has a reference implementation (sacrebleu), it is what computes them.
+        If the field has a reference implementation (sacrebleu), that computes them.
 
         Raises
         ------
@@ -59,12 +59,12 @@ class TextMetric(Metric):
         return self.report(stats, reference)
 
     def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
-        """What goes with the figures of ``corpus``: by default the signature."""
+        """The signature for the figures of ``corpus``: by default ``signature``."""
         return self.signature
 
 
 def encoded(text: str) -> bytes:
-    """The bytes of a text that was read, those that are not UTF-8 included."""
+    """The bytes of a text that was read, including those that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -101,7 +101,7 @@ def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 
 
 def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """References by text → by number, as sacrebleu takes them; None where a text has fewer than others."""
+    """References by text → by number, as sacrebleu takes them; None if a text has fewer than others."""
     width = max(map(len, references), default=1)
     return [[texts[r] if r < len(texts) else None for texts in references] for r in range(width)]
 
@@ -109,7 +109,7 @@ def transposed(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
 def frozen_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
     """Statistics of any shape for a kernel: float64 [..., K] and [..., R] → read-only [M, K], [M, R] and the shape.
 
-    They are read-only whatever they come from, so that a kernel is compiled for one kind of array.
+    They are read-only whatever they come from, so that a kernel is compiled for only one kind of array.
     """
     shape = stats.shape[:-1]
     if reference.shape[:-1] != shape:
@@ -125,6 +125,6 @@ def _frozen(rows: np.ndarray) -> np.ndarray:
 
 
 def flat_rows(stats: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
-    """``frozen_rows`` with copies that may be written."""
+    """``frozen_rows`` as writable copies."""
     rows, reference_rows, shape = frozen_rows(stats, reference)
     return rows.copy(), reference_rows.copy(), shape

@@ -1,4 +1,4 @@
-"""Word and character error rate: the edits of the best alignment with a reference over the reference's length."""
+"""Word and character error rate: the edits of the best alignment with a reference, over the reference's length."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rerank.metrics.edit_kernel import DELETION_SHIFT, INSERTIONS, SUBSTITUTIONS
 from rerank.metrics.text import TextMetric, check_references, decoded, encoded
 from rerank.metrics.words import words
 
-VERSION = 1  # goes up whenever a number can change
+VERSION = 1  # increases whenever a result can change
 
 
 @dataclass(frozen=True)
 class EditRate(TextMetric):
     """(substitutions + insertions + deletions) / reference units (Levenshtein 1966), over any kind of unit.
 
-    With several references a candidate is measured by the one that takes the fewest edits; of several such, by the
-    longest. Where a list has no reference units, its rate is the number of insertions, as if the reference had one.
+    With several references, a candidate is measured by the one that takes the fewest edits; of several such, by the
+    longest. If a list has no reference units, its rate is the number of insertions, as if the reference had one.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class EditRate(TextMetric):
         "substitutions",
         "insertions",
         "deletion_shift",  # deletions minus those of an empty text: the shortest reference's length
-        "unit_shift",  # the length of the reference that counts minus the shortest one's
+        "unit_shift",  # the length of the reference used minus the shortest one's
     )
     reference_columns: ClassVar[tuple[str, ...]] = ("shortest",)
     lower_is_better: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class EditRate(TextMetric):
 
     @abstractmethod
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """What is compared: int64 [T + 1] and uint64; the units of text t are ``units[first[t]:first[t + 1]]``."""
+        """The units to compare: int64 [T + 1] and uint64; those of text t are ``units[first[t]:first[t + 1]]``."""
 
     def stats(self, texts: Sequence[bytes], references: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
         """Edits of N candidates of one list: (float64 [1], float64 [N, 4]).
@@ -92,20 +92,20 @@ class EditRate(TextMetric):
 @metrics.add("wer")
 @dataclass(frozen=True)
 class Wer(EditRate):
-    """Word error rate: units are what lies between white space."""
+    """Word error rate: units are words separated by white space."""
 
     name: ClassVar[str] = "wer"
     primary: ClassVar[str] = "wer"
 
     def units(self, texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """The words' hashes."""
+        """The hashes of the words."""
         return words(texts)
 
 
 @metrics.add("cer")
 @dataclass(frozen=True)
 class Cer(EditRate):
-    """Character error rate: units are Unicode's code points, blanks too but for those at the ends of a text."""
+    """Character error rate: units are Unicode code points, including blanks except for those at the ends of a text."""
 
     name: ClassVar[str] = "cer"
     primary: ClassVar[str] = "cer"

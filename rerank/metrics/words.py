@@ -1,4 +1,4 @@
-"""The words of texts as scorers see them: cut at all white space of Unicode, like ``str.split``."""
+"""The words of texts as scorers see them: cut at all Unicode white space, like ``str.split``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rerank.kernels.compile import kernel
 
 _ONE = np.uint64(1)
 _SPACE = np.array([byte in (0, *range(9, 14), *range(28, 33)) for byte in range(256)])  # with 0, which ends a text
-# A byte takes the hash h of what is before it to h·f + a, (f, a) = _STEP[byte]: a polynomial with random coefficients.
+# A byte turns the hash h of what precedes it into h·f + a, (f, a) = _STEP[byte]: a polynomial with random coefficients.
 _STEP = np.random.default_rng(8).integers(0, 2**63, (256, 2), np.uint64) * np.uint64(2) + _ONE
 _STEP[:, 0] = 0x9E3779B97F4A7C15
 _STEP[_SPACE] = 0
@@ -20,7 +20,7 @@ _STEP[_SPACE] = 0
 
 @kernel
 def blank_spaces(data: np.ndarray) -> None:
-    """Overwrite the white space of UTF-8 text (uint8) that is not ASCII's with blanks."""
+    """Overwrite the non-ASCII white space of UTF-8 text (uint8) with blanks."""
     last = data.shape[0] - 1
     for i in range(last):
         byte = data[i]
@@ -44,10 +44,10 @@ def blank_spaces(data: np.ndarray) -> None:
 
 @kernel
 def cut(data: np.ndarray, first: np.ndarray, hashes: np.ndarray) -> bool:
-    """Hash the words of texts that end in a NUL each (uint8; int64 [T + 1]; uint64, room for a word in two bytes).
+    """Hash the words of texts that each end in a NUL (uint8; int64 [T + 1]; uint64, room for a word per two bytes).
 
-    There is no branch on what a byte is, as where words end cannot be foreseen: every byte writes a hash, and those
-    that are not written over are the words'. Returns False, and nothing of use, where there are more NULs than texts.
+    There is no branch on what a byte is, as the ends of words cannot be predicted: every byte writes a hash, and those
+    that are not overwritten are the words'. Returns False, and nothing of use, if there are more NULs than texts.
     """
     first[0] = 0
     h, inside, count, text = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
@@ -70,13 +70,13 @@ def cut(data: np.ndarray, first: np.ndarray, hashes: np.ndarray) -> bool:
 
 
 def joined(texts: Sequence[bytes]) -> np.ndarray:
-    """The bytes of ``texts`` (uint8, read-only) for ``cut``: each with a NUL behind it, all white space ASCII's."""
+    """The bytes of ``texts`` (uint8, read-only) for ``cut``: each followed by a NUL, with only ASCII white space."""
     raw = b"\0".join([*texts, b""])
     data = np.frombuffer(raw, np.uint8)
     if not raw.isascii():
         data = data.copy()
         blank_spaces(data)
-        data.flags.writeable = False  # what the kernels are compiled for
+        data.flags.writeable = False  # as the kernels are compiled for
     return data
 
 
@@ -84,6 +84,6 @@ def words(texts: Sequence[bytes]) -> Tokens:
     """The words of T texts as hashes of their bytes (not those of ``tokens.tokenise``), never 0."""
     data = joined(texts)
     first, hashes = np.empty(len(texts) + 1, np.int64), np.empty(data.size // 2 + 1, np.uint64)
-    if not cut(data, first, hashes):  # a NUL is part of a word: let two bytes that are no UTF-8 stand for it
+    if not cut(data, first, hashes):  # a NUL is part of a word: replace it by two bytes that are not UTF-8
         return words([text.replace(b"\0", b"\xc0\x80") for text in texts])
     return Tokens(first, hashes[: first[-1]])

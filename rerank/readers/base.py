@@ -1,59 +1,59 @@
 """Lists of candidates as readers give them, and what happens to those that cannot be used.
 
-===============================================  ==========================================================
-what a file holds                                outcome
-===============================================  ==========================================================
-a list with no or one candidate                  valid
-the same candidate twice in a list               valid and counted; ``duplicates: drop`` keeps the first of them
-a header that is none                            bad list "header"
-fewer candidates than the header says            bad list "too few"
-more candidates than the header says             bad list "too many"
-lines between the fairseq records of a list      bad list "record"
-records of a candidate that do not fit together  bad candidate "record"
-another number of fields than the first lists    bad candidate "fields"
-a line of a candidate whose id is none           bad candidate "id"
-a list whose id is none                          bad list "id"
-a line that is no JSON object, or has keys twice bad list "json"
-a text that is none                              bad candidate "text"
-no list of texts where one is expected           bad list "text"
-a score line that is not numbers                 bad candidate "score"
-no score in the whole list                       bad list "score"
-NaN or an infinite score                         bad candidate "infinite score"
-not the same scores as most, or as the columns   bad candidate "columns"
-no score column that the training lists have     bad list "columns"; see ``rerank.extraction.content.columns``
-not as many scores as texts                      bad list "columns"
-spans of phrases that are none, or leave texts   bad candidate "segmentation"
-the same of a word alignment                     bad candidate "alignment"
-text that is no tree where one is expected       bad candidate "tree"
-unbalanced brackets, a word without preterminal  bad candidate "brackets"
-a NUL byte                                       bad candidate "nul"; bad list where it is not in one's line or text
-all candidates of a list bad                     bad list, for the reason of the first
-an id used before                                bad list "duplicate id"; ``ids: ordinal`` numbers lists instead
-whole numbers as ids, one left out               an empty list
-such ids that do not rise, or leave out 10^6     error: sources and references can no longer be told apart
-a list without references, where they are needed bad list "no reference"
-a list without a source, where it is needed      bad list "no source"
-sources or references after the last list        bad list "missing" each; skipped, they are empty lists
-candidates with different words                  bad list "words" (words of traces, ``-NONE-``, aside)
-a gold tree with other words than the list       bad list "gold words"
-a balanced gold tree that is malformed           bad list "gold tree"
-unbalanced brackets or text outside gold trees   error: the trees that follow can no longer be told apart
-another number of gold trees than of lists       error, with both counts
-fewer sources or references than lists           error, with both counts
-joined scores behind a list of unknown length    error: whose they are can no longer be told
-a truncated or damaged archive, UTF-16           error
-a line or tree of more than 16 MiB               error
-an empty file                                    no lists; what needs some says so
-CRLF line ends, a UTF-8 byte order mark          accepted
-bytes that are not UTF-8                         kept as they are
-trees of any depth                               read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels
-===============================================  ==========================================================
+==================================================  ==========================================================
+what a file holds                                   outcome
+==================================================  ==========================================================
+a list with no or one candidate                     valid
+the same candidate twice in a list                  valid and counted; ``duplicates: drop`` keeps the first
+a line that is not a header where one is expected   bad list "header"
+fewer candidates than the header says               bad list "too few"
+more candidates than the header says                bad list "too many"
+lines between the fairseq records of a list         bad list "record"
+records of a candidate that do not fit together     bad candidate "record"
+more or fewer fields than in the first lists        bad candidate "fields"
+a candidate's line whose id is not a whole number   bad candidate "id"
+a list whose id is neither text nor a whole number  bad list "id"
+a line that is not a JSON object, or repeats a key  bad list "json"
+no text where one is expected                       bad candidate "text"
+no list of texts where one is expected              bad list "text"
+a score line that does not consist of numbers       bad candidate "score"
+no score in the whole list                          bad list "score"
+NaN or an infinite score                            bad candidate "infinite score"
+not the same scores as most, or as the columns      bad candidate "columns"
+a score column of the training lists is missing     bad list "columns"; see ``rerank.extraction.content.columns``
+not as many scores as texts                         bad list "columns"
+phrase spans that are malformed or leave the texts  bad candidate "segmentation"
+the same for a word alignment                       bad candidate "alignment"
+text that is not a tree where one is expected       bad candidate "tree"
+unbalanced brackets, a word without preterminal     bad candidate "brackets"
+a NUL byte                                          bad candidate "nul"; bad list if in no candidate's line or text
+all candidates of a list bad                        bad list, for the reason of the first
+an id used before                                   bad list "duplicate id"; ``ids: ordinal`` numbers lists instead
+whole numbers as ids, with a number left out        an empty list
+such ids that do not increase, or leave out 10^6    error: sources and references can no longer be told apart
+a list without references, where they are needed    bad list "no reference"
+a list without a source, where it is needed         bad list "no source"
+sources or references after the last list           bad list "missing" for each; if skipped, an empty list
+candidates with different words                     bad list "words" (not counting words of traces, ``-NONE-``)
+a gold tree with other words than the list          bad list "gold words"
+a balanced gold tree that is malformed              bad list "gold tree"
+unbalanced brackets or text outside gold trees      error: the trees that follow can no longer be told apart
+more or fewer gold trees than lists                 error, with both counts
+fewer sources or references than lists              error, with both counts
+joined scores after a list of unknown length        error: nothing tells whose they are
+a truncated or damaged archive, UTF-16              error
+a line or tree of more than 16 MiB                  error
+an empty file                                       no lists; whatever needs some says so
+CRLF line ends, a UTF-8 byte order mark             accepted
+bytes that are not UTF-8                            kept as they are
+trees of any depth                                  read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels
+==================================================  ==========================================================
 
-A bad list is an error, or with ``on_bad_list="skip"`` it is counted by reason and reading goes on at the next list.
-A bad candidate is an error too, or it is left out of its list and counted, and the scores joined to it go with it.
-What is an error by itself is so under both policies. A skipped list uses up its gold tree (its source, its
+A bad list is an error or, with ``on_bad_list="skip"``, is counted by reason, and reading continues at the next list.
+A bad candidate is an error too, or is left out of its list and counted, together with the scores joined to it.
+What the table calls an error is one under both policies. A skipped list uses up its gold tree (its source, its
 references), so these stay aligned; if damage has merged two lists into one, the counts differ at the end and that is
-an error. Where lists are written, one without candidates stands in the place of a bad one: see ``Reader.write_bad``.
+an error. Where lists are written, a list without candidates takes the place of a bad one: see ``Reader.write_bad``.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ OnBadList = Literal["error", "skip"]
 
 @dataclass
 class SkipCount:
-    """The policy for bad lists and candidates, and the count of what it met.
+    """The policy for bad lists and candidates, and counts of those that were found.
 
-    ``reasons`` counts bad lists by reason; ``first`` has the first message of each reason, with its place.
-    ``candidate_reasons`` and ``first_candidates`` are the same of candidates that were left out of good lists.
-    ``scores`` is what there is to say about scores.
+    ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
+    ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
+    ``scores`` counts oddities of scores.
     """
 
     on_bad_list: OnBadList = "error"
@@ -118,7 +118,7 @@ class SkipCount:
         return self.candidate_reasons.total()
 
     def good(self, nbest: NBestList) -> None:
-        """Count a list that is used, and the candidates that were left out of it.
+        """Count a usable list, and the candidates that were left out of it.
 
         Raises
         ------
@@ -133,7 +133,7 @@ class SkipCount:
             self.scores.look(nbest.base, getattr(nbest, "absent", {}))
 
     def bad(self, bad: BadList) -> None:
-        """Count a list that is not.
+        """Count a bad list.
 
         Raises
         ------
@@ -184,13 +184,13 @@ class SkipCount:
 class Reader(ABC):
     """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
 
-    ``known`` are the score columns that its lists should have, where that is known before a file is looked at.
+    ``known`` are the score columns that its lists should have, if that is known before a file is read.
     """
 
-    known: ClassVar[ScoreColumns | None] = None  # the class's; ``knowing`` gives a reader its own
+    known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
 
     def knowing(self, columns: ScoreColumns | None) -> Self:
-        """This reader, told which score columns to look for; its options go first."""
+        """This reader, told which score columns to look for; its own options take precedence."""
         told = copy(self)
         object.__setattr__(told, "known", columns)
         return told
@@ -212,12 +212,13 @@ class Reader(ABC):
 
         Parameters
         ----------
-        order: which candidates, best first; all in their own order by default.
-        scores: float64 [N], new scores of the list's candidates (not of ``order``); they precede the old ones.
+        order: which candidates, best first; by default all, in their own order.
+        scores: float64 [N], new scores of the list's candidates (indexed like the list, not like ``order``); they
+            precede the old ones.
         """
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """Write a list without candidates in the place of a bad one, so that those after it keep their places.
+        """Write a list without candidates in place of a bad one, so that those after it keep their places.
 
         like: a good list of the same file, which shows the variant of the format; None if there is none.
         """
@@ -233,7 +234,7 @@ def read_lists(
 ) -> Iterator[NBestList]:
     """The usable lists of ``path``; bad ones are errors, or skipped and counted in ``count``.
 
-    ``count``, where given, holds the policy too and ``on_bad_list`` is not looked at.
+    ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
 
     Raises
     ------
@@ -253,7 +254,7 @@ def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
 
     Raises
     ------
-    RecipeError: says the key, the value and the choices.
+    RecipeError: names the key, the value and the choices.
     """
     if value not in choices:
         raise RecipeError(f"found {value!r}; expected {' or '.join(map(repr, choices))}", key=key)

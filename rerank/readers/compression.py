@@ -1,4 +1,4 @@
-"""gzip, bzip2, xz and zstd: told apart by the first bytes, written by the ending of the name."""
+"""gzip, bzip2, xz and zstd: recognised by the first bytes when read, chosen by the file extension when written."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import zstandard
 
 from rerank.base.errors import DataError
 
-HEAD = 10  # bytes that tell the compression
+HEAD = 10  # bytes that identify the compression
 
 # What the libraries raise for damaged data; bz2 raises an OSError without a number.
 DAMAGE = (zlib.error, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile)
 
-_ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB a piece
+_ZSTD_PIECE = 1 << 10  # compressed bytes at a time: even the densest zstd data gives at most 32 MiB per piece
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAGIC = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 _BZIP2_BLOCK, _BZIP2_END = b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90"
@@ -27,7 +27,7 @@ _FOREIGN = {b"PK\x03\x04": "a zip", b"\x1f\x9d": "a compress (.Z)", b"7z\xbc\xaf
 
 
 def compression_of_name(path: str) -> str:
-    """The compression that the ending of ``path`` asks for, or "plain"."""
+    """The compression that the extension of ``path`` asks for, or "plain"."""
     return _SUFFIXES.get(os.path.splitext(path)[1].lower(), "plain")
 
 
@@ -36,7 +36,7 @@ def recognise(head: bytes, path: str) -> str:
 
     Raises
     ------
-    DataError: an archive of another kind, or one that ends before its kind can be told.
+    DataError: an archive of another kind, or one that ends before its kind can be recognised.
     """
     for magic, kind in _FOREIGN.items():
         if head.startswith(magic):
@@ -46,7 +46,7 @@ def recognise(head: bytes, path: str) -> str:
         raise DataError(f"the {named} data ends within its first bytes; copy or download the file again", path=path)
     if head.startswith(_MAGIC["gzip"]):
         return "gzip"
-    # "BZh" may start a text too; the number that follows it cannot.
+    # "BZh" may start a text too; the magic number that follows it cannot.
     if head.startswith(_MAGIC["bzip2"]) and any(mark.startswith(head[4:]) for mark in (_BZIP2_BLOCK, _BZIP2_END)):
         return "bzip2"
     if head.startswith(_MAGIC["xz"]):
@@ -56,7 +56,7 @@ def recognise(head: bytes, path: str) -> str:
 
 
 def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
-    """``source`` read through the named decompression; a source that is cut short raises EOFError."""
+    """``source`` decompressed; one that is cut short raises EOFError."""
     match compression:
         case "gzip":
             return cast(IO[bytes], gzip.GzipFile(fileobj=source, mode="rb"))
@@ -70,7 +70,7 @@ def decompressed(compression: str, source: IO[bytes]) -> IO[bytes]:
 
 
 def compressed(path: str, raw: IO[bytes]) -> Any:
-    """``raw`` written through the compression that the name ``path`` asks for; closing it leaves ``raw`` open.
+    """A file that compresses into ``raw`` as the name ``path`` asks for; closing it leaves ``raw`` open.
 
     gzip headers carry no time and no name, so the same data gives the same bytes.
     """
@@ -87,7 +87,7 @@ def compressed(path: str, raw: IO[bytes]) -> Any:
 
 
 class _ZstdFile(io.RawIOBase):
-    """All frames of a zstd file; unlike the library's own reader it notices a file that is cut short."""
+    """All frames of a zstd file; unlike the library's own reader, it notices a file that is cut short."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Lists whose base scores are costs: the lower, the better."""
+"""Lists whose base scores are costs: lower is better."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rerank.readers.streams import PathLike, Writable
 
 @dataclass(frozen=True)
 class CostReader(Reader):
-    """Lists of another reader, their base scores negated, so that higher is better; written with the file's own sign.
+    """Lists of another reader with their base scores negated, so that higher is better; written with their own sign.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class CostReader(Reader):
 
     @property
     def files(self) -> int | None:
-        """How many files a path of this reader names; None: any number."""
+        """How many files a path names for this reader; None: any number."""
         found: int | None = getattr(self.inner, "files", 1)
         return found
 
@@ -35,7 +35,7 @@ class CostReader(Reader):
 
     @property
     def order(self) -> str | None:
-        """The order of lists, where the reader can choose it."""
+        """The order of lists, if the reader can choose it."""
         found: str | None = getattr(self.inner, "order", None)
         return found
 
@@ -56,7 +56,7 @@ class CostReader(Reader):
 
 
 def _negated(nbest: NBestList) -> NBestList:
-    """A list with the other sign of its base scores; 0 stays 0."""
+    """A list with its base scores negated; 0 stays 0."""
     scores = nbest.scores.copy()
     scores[:, nbest.column] = 0.0 - scores[:, nbest.column]
     return replace(nbest, scores=scores)

@@ -1,4 +1,4 @@
-"""Decimal numbers in bytes, rounded to single precision as if by way of double precision."""
+"""Decimal numbers in bytes, rounded to single precision as if through double precision."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
-# A number is read; or there is none, or it is infinite in single precision, or slower arithmetic must decide.
+# A number was read; there is none; it is infinite in single precision; slower arithmetic must decide.
 DECIMAL, NO_DECIMAL, TOO_LARGE, UNDECIDED = range(4)
 
-DIGITS = 18  # of a mantissa that are kept: all its values are int64
+DIGITS = 18  # digits of a mantissa that are kept: any 18 fit an int64
 POWER = 70  # 10^POWER is the highest in the table; beyond it everything is 0 or infinite
 POWERS = np.array([float(f"1e{k}") for k in range(POWER + 1)])
 POWERS.flags.writeable = False
-EXACT_MANTISSA, EXACT_POWER = 1 << 53, 22  # doubles without rounding
-SLACK = 2.0**-50  # relative; above the error of the approximation and of the correctly rounded double together
+EXACT_MANTISSA, EXACT_POWER = 1 << 53, 22  # up to these, doubles are exact
+SLACK = 2.0**-50  # relative; exceeds the errors of the approximation and of the correctly rounded double together
 LARGEST = float(np.finfo(np.float32).max)
 
 
 @kernel
 def is_blank(c: Any) -> Any:
-    """White space within a line, or its end."""
+    """Is this white space within a line, or a line end?"""
     return c == 32 or (9 <= c <= 13)
 
 
 @kernel
 def number(data: np.ndarray, p: int, powers: np.ndarray) -> tuple[Any, Any, Any]:
-    """(DECIMAL, value, end) of the number at p, which a blank or a comment ends; else (why not, 0, where).
+    """(DECIMAL, value, end) of the number at p, which ends at a blank or a comment; else (why not, 0, where).
 
     The value is what rounding the nearest double to float32 gives. A mantissa below 2^53 and a power of ten up to
-    10^22 make one correctly rounded operation (Clinger 1990). For others the double is off by a few units in its last
+    10^22 take one correctly rounded operation (Clinger 1990). For others the double is off by a few units in its last
     place, which matters only where two float32 numbers are about equally near.
     """
     c: Any = np.int64(data[p])

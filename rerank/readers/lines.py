@@ -1,4 +1,4 @@
-"""Lines of a byte stream, with a look at those to come and the number of the current one."""
+"""Lines of a byte stream, with lookahead and line numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class LineReader:
     """Lines of ``stream`` without their ends (LF or CRLF); the last one needs none.
 
     ``number`` is the 1-based number of the line taken last, 0 before the first. ``nul`` says whether a NUL byte
-    has been met so far, so that nobody needs to look for one in every line.
+    has been found so far, so that nobody needs to look for one in every line.
     """
 
     def __init__(self, stream: InputStream, *, chunk: int = 1 << 20) -> None:
@@ -34,12 +34,12 @@ class LineReader:
         return self._lines[self._at : self._at + count]
 
     def take(self, count: int) -> None:
-        """Go past ``count`` lines that ``ahead`` has shown."""
+        """Advance past ``count`` lines that ``ahead`` has shown."""
         self._at += count
         self.number += count
 
     def skip_blank(self) -> bool:
-        """Go past empty lines; whether anything follows."""
+        """Advance past empty lines; returns whether anything follows."""
         while line := self.ahead(1):
             if line[0] and not line[0].isspace():
                 return True

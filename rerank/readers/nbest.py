@@ -1,4 +1,4 @@
-"""A list of candidates as its reader gives it, and what stands for a list or a candidate that cannot be used."""
+"""A list of candidates as its reader gives it, and the stand-ins for lists and candidates that cannot be used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
-TRACE = "-NONE-"  # the tag of words that are not in the sentence
+TRACE = "-NONE-"  # the tag of traces, words that are not in the sentence
 
 _PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 
@@ -34,7 +34,7 @@ class Bad:
     what: ClassVar[str] = "list"
 
     def error(self) -> DataError:
-        """It as an error that also says how to go on without it."""
+        """It as an error that also says how to continue without it."""
         advice = f"leave out such {self.what}s with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
         message = f"{self.message}; mend or remove the {self.what}, or {advice}"
         return DataError(message, path=self.path, line=self.line, list_id=self.id)
@@ -45,7 +45,7 @@ class Bad:
 
 @dataclass(frozen=True)
 class BadCandidate(Bad):
-    """A candidate that was left out of its list; ``place`` is where it stood among the list's candidates, from 0."""
+    """A candidate that was left out of its list; ``place`` is its place among the list's candidates, from 0."""
 
     place: int
 
@@ -54,24 +54,24 @@ class BadCandidate(Bad):
 
 @dataclass(frozen=True)
 class BadList(Bad):
-    """Stands in its place for a list that cannot be used; ``size`` is the number of its candidates, where known."""
+    """Takes the place of a list that cannot be used; ``size`` is the number of its candidates, if known."""
 
     size: int | None = None
 
     @staticmethod
     def of(bad: Sequence[BadCandidate]) -> BadList:
-        """A list of which no candidate can be used: those that were found ``bad``, the first of which is its reason."""
+        """A list without a usable candidate; the first of those found ``bad`` gives the reason."""
         first = bad[0]
         return BadList(first.id, first.path, first.line, first.reason, first.message, len(bad))
 
     @property
     def name(self) -> str:
-        """An id for a list in its place, which no other list of the file has."""
+        """An id for a list that takes its place, different from all others in the file."""
         return nameless(self.line) if self.reason in ("header", "duplicate id") else self.id
 
 
 def nameless(line: int) -> str:
-    """Stands for the id of a list whose own cannot be told."""
+    """A substitute for the id of a list whose own is unknown."""
     return f"line-{line}"
 
 
@@ -90,12 +90,12 @@ class Candidate:
 
     @property
     def scores(self) -> np.ndarray:
-        """float64 [K]: all scores the file gives."""
+        """float64 [K]: all scores that the file gives."""
         return np.asarray(self._list.scores[self.index])
 
     @property
     def tokens(self) -> list[str]:
-        """The words, without those of traces."""
+        """The words, without traces."""
         return [word for tag, word in _PRETERMINAL.findall(self.text) if tag != TRACE]
 
     @property
@@ -104,7 +104,7 @@ class Candidate:
 
         Raises
         ------
-        DataError: the text is no tree, or one too deep for nltk.
+        DataError: the text is not a tree, or the tree is too deep for nltk.
         """
         nbest, symbols = self._list, SymbolTable()
         where: Any = {"path": nbest.path, "lines": [nbest.lines[self.index]], "list_id": nbest.id}
@@ -117,7 +117,7 @@ class Candidate:
 
 
 class Candidates(Sequence[Candidate]):
-    """The candidates of a list as a sequence; none exists before it is asked for."""
+    """The candidates of a list as a sequence; each is made when asked for."""
 
     def __init__(self, nbest: NBestList) -> None:
         self._list = nbest
@@ -148,10 +148,10 @@ class NBestList:
     | column     | int              | which of the K is the base score |
     | duplicates | int              | candidates that repeat an earlier one (or did, where the reader drops them) |
     | form       | str              | the variant of the format, for writing it back |
-    | bad        | BadCandidates    | those that were left out |
+    | bad        | BadCandidates    | candidates that were left out |
     """
 
-    kind: ClassVar[type[Candidate]] = Candidate  # what the candidates are as objects
+    kind: ClassVar[type[Candidate]] = Candidate  # the class of the candidates as objects
 
     id: str
     path: str
@@ -188,14 +188,15 @@ class NBestList:
 
     @property
     def places(self) -> list[int]:
-        """The place of every candidate among those of the file, bad ones included (unless duplicates are dropped)."""
+        """The place of every candidate among all of the list in the file, bad ones included (unless duplicates are
+        dropped)."""
         left = {one.place for one in self.bad}
         return [place for place in range(len(self) + len(left)) if place not in left]
 
     def without(self, bad: Sequence[BadCandidate]) -> Self | BadList:
-        """The list without some of its candidates, a bad list without all of them.
+        """The list without some of its candidates, or a bad list if none is left.
 
-        bad: those to leave out; their places are those in this list.
+        bad: those to leave out; their places are places in this list.
         """
         places, left = self.places, {one.place for one in bad}
         every = (*self.bad, *(replace(one, place=places[one.place]) for one in bad))
@@ -204,10 +205,10 @@ class NBestList:
         return replace(self.some([i for i in range(len(self)) if i not in left]), bad=every)
 
     def trees(self, symbols: SymbolTable) -> Trees:
-        """All candidates parsed; new labels and words enter ``symbols``.
+        """All candidates parsed; new labels and words are added to ``symbols``.
 
         Raises
         ------
-        DataError: a candidate is no well-formed tree; says path, line and list.
+        DataError: a candidate is not a well-formed tree; says path, line and list.
         """
         return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)

@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_KEYS = "scores", "base_score", "score_sources"  # what a table says of its columns
+_KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
 
 
 @dataclass(frozen=True)
 class ScoreColumns:
     """Columns by name, and where they come from.
 
-    names: in the order of the first training list; base: that of the base score, None where it is not known; sources:
-    the columns that each source brings, a format, the file of joined scores or a system.
+    names: in the order of the first training list; base: the name of the base score's column, None if unknown; sources:
+    the columns that each source provides; a source is a format, the file of joined scores or a system.
     """
 
     names: tuple[str, ...]
@@ -23,23 +23,23 @@ class ScoreColumns:
 
     @staticmethod
     def of_table(about: Mapping[str, Any]) -> ScoreColumns | None:
-        """Those that ``as_dict`` has left in what a table says of itself; None where there are none."""
+        """The columns that ``as_dict`` has stored in what a table says about itself; None if there are none."""
         names, base, sources = (about.get(key) for key in _KEYS)
         if not names or base is None:
             return None
         return ScoreColumns(tuple(names), base, {source: tuple(own) for source, own in (sources or {}).items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """What a table says of them."""
+        """What a table says about them."""
         sources = {source: list(names) for source, names in self.sources.items()}
         return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
 
     def of_source(self, source: str) -> ScoreColumns | None:
-        """Those that a source brings, None where it is not known."""
+        """The columns that a source provides, None if the source is unknown."""
         return ScoreColumns(self.sources[source]) if source in self.sources else None
 
     def without(self, names: Collection[str]) -> ScoreColumns:
-        """Those with other names."""
+        """The columns except for those with these names."""
         sources = {source: _left(own, names) for source, own in self.sources.items()}
         return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)
 

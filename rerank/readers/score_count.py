@@ -1,4 +1,4 @@
-"""What is odd about the scores of the lists that are used: nothing that keeps them from it, but worth a word."""
+"""Oddities in the scores of usable lists: no reason to reject them, but worth a message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-NEARLY, FEWEST = 0.9, 10  # share of the lists that tells costs from scores, and lists that it takes
+NEARLY, FEWEST = 0.9, 10  # the share of lists that tells costs from scores, and the least number of lists
 
 
 @dataclass
@@ -18,7 +18,7 @@ class ScoreCount:
 
     absent: candidates that lack the value of a score column, which is 0 then, by column; unknown: lists that have a
     score column which the model does not know, by column; compared: lists in which base scores differ; lowest_first:
-    those of them whose first candidate has the lowest.
+    those among them whose first candidate has the lowest.
     """
 
     absent: Counter[str] = field(default_factory=Counter)
@@ -30,7 +30,7 @@ class ScoreCount:
         self.absent, self.unknown = Counter(self.absent), Counter(self.unknown)
 
     def look(self, base: np.ndarray, absent: Mapping[str, int]) -> None:
-        """Count a list by its base scores (float64 [N]) and its values that are missing, by column."""
+        """Count a list, given its base scores (float64 [N]) and its numbers of missing values by column."""
         self.absent.update(absent)
         if base.size > 1 and (lowest := base.min()) < base.max():
             self.compared += 1
@@ -49,7 +49,7 @@ class ScoreCount:
         return self.compared >= FEWEST and self.lowest_first >= NEARLY * self.compared
 
     def as_dict(self) -> dict[str, Any]:
-        """What there is to say, for reports and provenance."""
+        """The counts worth mentioning, for reports and provenance."""
         said = {"absent": dict(sorted(self.absent.items())), "unknown_columns": dict(sorted(self.unknown.items()))}
         costs = {"lowest_first": {"lists": self.lowest_first, "of": self.compared}} if self.like_costs else {}
         return {key: counts for key, counts in said.items() if counts} | costs

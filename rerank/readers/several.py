@@ -1,4 +1,4 @@
-"""Readers that read through other readers, or from several files: the path names these, separated by commas."""
+"""Readers that read through other readers, or from several files, which the path names separated by commas."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rerank.storage.bounded_yaml import read_yaml
 
 
 def make_reader(spec: Any, key: str) -> Reader:
-    """The reader that a name, or a mapping of a name and options (or its YAML), describes.
+    """The reader described by a name, or by a mapping of a name and options (or its YAML).
 
-    The option ``scores`` is for all: "score", higher is better, or "cost". A reader may have its own.
+    All readers have the option ``scores``: "score" (higher is better) or "cost". A reader may define its own.
 
     Raises
     ------
-    RecipeError: no such reader or option.
+    RecipeError: there is no such reader or option.
     """
     if isinstance(spec, Reader):
         return spec
@@ -43,19 +43,19 @@ def make_reader(spec: Any, key: str) -> Reader:
 
 
 def file_count(reader: Reader) -> int | None:
-    """How many files a path of ``reader`` names; None: any number, separated by commas."""
+    """How many files a path names for ``reader``; None: any number, separated by commas."""
     return getattr(reader, "files", 1)
 
 
 def drops_duplicates(reader: Reader) -> bool:
-    """Whether a reader, or one that it reads through, leaves out candidates of the file."""
+    """Whether a reader, or one that it reads through, drops duplicates."""
     inner = getattr(reader, "inner", [])
     within = inner if isinstance(inner, list) else [inner]
     return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, within))
 
 
 def format_of(reader: Reader) -> Reader:
-    """The reader that knows the format, where one reads through another."""
+    """The reader that knows the format: ``reader``, or the one that it reads through."""
     inner = getattr(reader, "inner", None)
     inner = inner[0] if isinstance(inner, list) else inner
     return reader if inner is None else format_of(inner)

@@ -1,7 +1,7 @@
 """Byte streams in and out: plain or compressed files, standard input and output.
 
 Input is read in bounded memory. A file that is missing, cut short or damaged is a ``DataError`` at the point
-where it is met; no data after the damage is made up. Output appears under its name only when it is complete.
+where this is noticed; no data after the damage is made up. Output appears under its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class InputStream:
 
         Raises
         ------
-        DataError: the file is cut short, damaged or cannot be read, or it is UTF-16.
+        DataError: the file is cut short, damaged, unreadable, or UTF-16.
         """
         if self._pending is None:
             self._pending = self._first()
@@ -101,11 +101,11 @@ class InputStream:
 def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     """Open ``path`` for reading; "-" is standard input. Compression is recognised by the first bytes.
 
-    others: names of files that hold something else: the message about a missing file does not suggest them.
+    others: names of files that hold something else, and that the message about a missing file does not suggest.
 
     Raises
     ------
-    DataError: no such file, a directory, no permission, or an archive of a kind that is not read.
+    DataError: no such file, a directory, no permission, or an unsupported kind of archive.
     """
     name = os.fspath(path)
     if name == "-":
@@ -128,7 +128,7 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
 
 
 def stream_name(path: PathLike) -> str:
-    """How messages call ``path``."""
+    """What messages call ``path``."""
     return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
 
 
@@ -157,7 +157,7 @@ class _Prefixed:
 
 
 def _near(name: str, others: Collection[str]) -> str:
-    """What to say of a missing file: the nearest name in its directory that is not among ``others``."""
+    """What to say about a missing file: the nearest name in its directory that is not among ``others``."""
     directory, base = os.path.split(name)
     try:
         names = [found for found in os.listdir(directory or ".") if found not in others]
@@ -172,7 +172,7 @@ def _reason(error: Exception) -> str:
 
 
 class OutputStream:
-    """A file being written: under a temporary name beside its own, renamed when closed without an error."""
+    """A file being written under a temporary name next to its own, and renamed when closed without an error."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
@@ -194,7 +194,7 @@ class OutputStream:
         try:
             self._file.write(data)
         except BrokenPipeError:
-            raise  # the reader of a pipe has had enough: no failure of the output
+            raise  # whoever reads the pipe has stopped: not a failure of the output
         except OSError as error:
             raise self._failure(error) from None
 
@@ -220,7 +220,7 @@ class OutputStream:
         """Give up: nothing appears under the file's name, and what was there stays."""
         if self._temporary is not None:
             for file in (self._file, self._raw):
-                with contextlib.suppress(OSError, ValueError):  # a full disk, met again
+                with contextlib.suppress(OSError, ValueError):  # a full disk, once more
                     file.close()
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
@@ -256,7 +256,7 @@ class OutputStream:
 
 
 def open_output(path: PathLike) -> OutputStream:
-    """Open ``path`` for writing; "-" is standard output. A name in .gz, .bz2, .xz or .zst is compressed.
+    """Open ``path`` for writing; "-" is standard output. If it ends in .gz, .bz2, .xz or .zst, it is compressed.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-# What looking into a damaged file may raise: not there, cut short, no such key, of another type, out of range.
+# What reading a damaged file may raise: not there, cut short, a missing key, a wrong type, out of range.
 DAMAGE = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError,
 )  # fmt: skip
@@ -32,7 +32,7 @@ _HEADER = re.compile(
     rb"\{'descr': '([|<][biuf][1248])', 'fortran_order': (True|False), "
     rb"'shape': \(((?:\d{1,18}, ?){0,9}\d{0,18})\), \} *\n"
 )
-_MOST_RATIO = 1032  # deflate makes nothing smaller than this: 258 bytes from 2 bits
+_MOST_RATIO = 1032  # deflate compresses no better than this: 258 bytes into 2 bits
 _MOST_HEADER = len(_MAGIC) + 2 + 0xFFFF
 # What zipfile raises on damaged archives: OSError where an offset lies before the file, UnicodeError in names.
 _FAULTS = (
@@ -42,7 +42,7 @@ _FAULTS = (
 
 
 class Header(NamedTuple):
-    """What an array file says of itself, and where its numbers begin."""
+    """What the header of an array file says, and where its numbers begin."""
 
     dtype: np.dtype
     fortran: bool
@@ -51,7 +51,7 @@ class Header(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of its numbers."""
+        """Size of the numbers in bytes."""
         return math.prod(self.shape) * int(self.dtype.itemsize)
 
 
@@ -64,7 +64,7 @@ def read_header(stream: _Readable, name: str, room: int) -> Header:
 
     Raises
     ------
-    ValueError: no such header, or the numbers behind it are not as many bytes as it says.
+    ValueError: there is no such header, or the numbers after it are not as many bytes as it says.
     """
     start = stream.read(len(_MAGIC) + 2)
     if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + 2:
@@ -87,11 +87,11 @@ def read_array(
 ) -> np.ndarray:
     """The array in an .npy file, memory-mapped (read-only) or in memory.
 
-    dtype, ndim: what it must be, where given.
+    dtype, ndim: what they must be, if given.
 
     Raises
     ------
-    ValueError: no array file, or another type or number of axes than expected; begins with the file's name.
+    ValueError: not an array file, or not of the expected type or number of axes; begins with the file's name.
     OSError: it cannot be read.
     """
     with open_plain(path) as stream:
@@ -110,7 +110,7 @@ def open_plain(path: Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    ValueError: it is no regular file.
+    ValueError: it is not a regular file.
     OSError: it cannot be opened.
     """
     if not stat.S_ISREG(path.stat().st_mode):
@@ -129,7 +129,7 @@ class ArrayArchive:
             raise ValueError(f"{name}: it holds two arrays of one name")
 
     def read(self, name: str, dtype: DTypeLike, shape: tuple[int | None, ...], most: int = 1 << 31) -> np.ndarray:
-        """The array ``name``, of this ``dtype`` and ``shape`` (None: any length) and of at most so many bytes.
+        """The array ``name``, of this ``dtype`` and ``shape`` (None: any length) and of at most ``most`` bytes.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class ArrayArchive:
             member = self._archive.getinfo(f"{name}.npy")
         except KeyError:
             raise ValueError(f"{place} is missing") from None
-        # What a member says of its size is checked against what it takes in the file, and then by its header.
+        # The size that a member claims is checked against the bytes that it takes in the file, and then by its header.
         if member.file_size > min(most + _MOST_HEADER, _MOST_RATIO * (member.compress_size + 1)):
             raise ValueError(f"{place}: {member.file_size:,} bytes are more than it can have")
         try:
@@ -165,7 +165,7 @@ def open_archive(path: Path) -> Iterator[ArrayArchive]:
 
     Raises
     ------
-    ValueError: no such archive; begins with the file's name.
+    ValueError: it is not such an archive; begins with the file's name.
     OSError: it cannot be read.
     """
     with open_plain(path) as stream:

@@ -1,4 +1,4 @@
-"""YAML as recipes are written in it: read strictly, written so that reading gives the same."""
+"""YAML for recipes: read strictly, and written so that reading it gives the same settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 from rerank.base.errors import RecipeError
 
-MOST_VALUES = 100_000  # of a recipe, aliases written out
+MOST_VALUES = 100_000  # in a recipe, with aliases expanded
 DEEPEST = 100  # collections within one another
 TAGS = {
     f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "seq", "map", "merge")
@@ -18,16 +18,16 @@ TAGS = {
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a number, as everywhere else, and a key that stands twice is an error.
+    """YAML in which 1e-3 is a number, as everywhere else, and a repeated key is an error.
 
-    Size, depth and tags are looked at while the text is composed: a few lines of aliases can stand for gigabytes, and
-    merge keys (<<) and some tags (!!pairs) write them out when values are made of them.
+    Size, depth and tags are checked while the text is composed: a few lines of aliases can expand to gigabytes, and
+    merge keys (<<) and some tags (!!pairs) do expand them when values are constructed.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._depth = self._values = 0
-        self._sizes: dict[int, int] = {}  # values in a node, aliases written out, by its identity
+        self._sizes: dict[int, int] = {}  # number of values in a node, with aliases expanded, by its identity
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """See ``yaml.composer.Composer``."""
@@ -71,7 +71,7 @@ class _Dumper(yaml.SafeDumper):
     """Writes what ``_Loader`` reads: a text that looks like such a number is quoted, rare line ends are escaped."""
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """See ``yaml.SafeDumper``; quoted otherwise, these line ends would be read as plain ones."""
+        """See ``yaml.SafeDumper``; in other quotes, these line ends would be read as ordinary ones."""
         style = '"' if any(end in data for end in "\x85\u2028\u2029") else None
         return self.represent_scalar("tag:yaml.org,2002:str", data, style)
 
@@ -85,7 +85,7 @@ for _class in (_Loader, _Dumper):
 
 
 def read_yaml(text: str) -> Any:
-    """The content of ``text``; a ValueError says what is wrong with it."""
+    """The content of ``text``; if it is not valid, a ValueError says what is wrong."""
     try:
         return yaml.load(text, _Loader)
     except yaml.YAMLError as error:

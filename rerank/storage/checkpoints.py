@@ -1,4 +1,4 @@
-"""Checkpoints: where training or voting stands, on disk: what was done before an interruption is not done again."""
+"""Checkpoints: the state of training or voting on disk, so that work done before an interruption is not repeated."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 FORMAT_VERSION = 2
-SHARE = 20.0  # the time between two checkpoints is at least so many times what the last one took to write
+SHARE = 20.0  # the time between two checkpoints is at least this many times what the last one took to write
 
 
 class Checkpoint:
-    """A directory that holds where one piece of work stands; absent until the first ``save``.
+    """A directory that holds the state of one piece of work; absent until the first ``save``.
 
     Parameters
     ----------
     directory: it appears, and is replaced, as a whole.
-    key: what the work is of (digests of data and settings); a checkpoint of something else is not gone on from.
-    seconds: how long to work between two checkpoints, at least; 0: save at every opportunity.
+    key: identifies the work (digests of data and settings); a checkpoint of other work is not continued.
+    seconds: the least time between two checkpoints; 0: save at every opportunity.
     """
 
     def __init__(self, directory: Path, key: str, seconds: float) -> None:
@@ -48,7 +48,7 @@ class Checkpoint:
 
         Raises
         ------
-        RunError: it cannot be written; the one before stays.
+        RunError: it cannot be written; the previous checkpoint stays.
         """
         start = time.monotonic()
         with new_directory(self._directory) as new:
@@ -61,7 +61,7 @@ class Checkpoint:
         self._took = self._last - start
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """What was saved last; None where there is nothing of this work, or nothing that can be read."""
+        """What was saved last; None if nothing of this work is there, or it cannot be read."""
         if not self._directory.exists():
             return None
         try:
@@ -76,5 +76,5 @@ class Checkpoint:
             return None
 
     def remove(self) -> None:
-        """Forget it: the work is done."""
+        """Remove it: the work is done."""
         remove(self._directory)

@@ -1,6 +1,6 @@
-"""Checksums of the files in a directory, written with them: what a disk, a copy or a hand has changed is noticed.
+"""Checksums of the files in a directory, written with them: changes by a disk, a copy or a hand are noticed.
 
-They are CRC-32 of zlib: gigabytes a second, and what they find is damage, not malice.
+They are CRC-32 (zlib), computed at gigabytes per second; they detect damage, not malice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def checksum(path: Path) -> str:
 
     Raises
     ------
-    OSError, ValueError: it cannot be read, or is no plain file.
+    OSError, ValueError: it cannot be read, or is not a plain file.
     """
     found, buffer = 0, bytearray(_CHUNK)
     with open_plain(path) as stream:
@@ -30,7 +30,7 @@ def checksum(path: Path) -> str:
 
 
 def seal(directory: Path) -> None:
-    """Write the checksums of all files in a directory (not below it) beside them.
+    """Write the checksums of all files in a directory (not below it) next to them.
 
     Raises
     ------
@@ -41,8 +41,8 @@ def seal(directory: Path) -> None:
 
 
 def listed(directory: Path) -> set[str]:
-    """The names of the files that this program has written into a directory as a whole: those that it has checksums of,
-    in ``checksums.json`` or the header of a model, and that file itself. Empty for any other directory."""
+    """The names of the files in a directory that this program has written as a whole: those listed with checksums in
+    ``checksums.json`` or in the header of a model, and that file itself. Empty for any other directory."""
     for name in (NAME, "model.json"):
         try:
             return {name, *dict(read_object(directory / name)["files"])}
@@ -52,11 +52,11 @@ def listed(directory: Path) -> set[str]:
 
 
 def verify(directory: Path) -> None:
-    """Hold that the files in a directory are those that ``seal`` saw.
+    """Check that the files in a directory are those that ``seal`` saw.
 
     Raises
     ------
-    ValueError: one is another; begins with its name.
+    ValueError: one has changed; begins with its name.
     OSError: one is missing, or cannot be read.
     """
     for name, expected in read_object(directory / NAME)["files"].items():

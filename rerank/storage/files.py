@@ -1,8 +1,8 @@
 """Files and directories that appear under their names only when they are complete.
 
-What is being written has a temporary name beside its own, ``.NAME.XXXXXXXXXXXXXXXX.partial``, which its writer holds a
-lock on: what has such a name and no lock was left by a process that was killed. The last eight hexadecimal digits
-follow from the rest of the name, so that no file of somebody else's has one.
+While it is being written, a file has a temporary name next to its own, ``.NAME.XXXXXXXXXXXXXXXX.partial``, and its
+writer holds a lock on it: one with such a name and no lock was left by a process that was killed. The last eight
+hexadecimal digits follow from the rest of the name, so that no file of somebody else's has such a name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{8})([0-9a-f]{8})\.(partial|replaced)")
 
 
 def temporary_path(target: Path) -> Path:
-    """A free name beside ``target`` for what will become it."""
+    """A free name next to ``target`` for what will become it."""
     name, token = target.name[:100], secrets.token_hex(4)
     return target.with_name(f".{name}.{token}{_proof(name, token)}.partial")
 
@@ -36,13 +36,13 @@ def _proof(name: str, token: str) -> str:
 
 
 def _temporary(name: str) -> re.Match[str] | None:
-    """The parts of a name that this program has made for what is being written or replaced; None for any other."""
+    """The parts of a temporary name that this program has made; None for any other name."""
     match = _PARTIAL.fullmatch(name)
     return match if match is not None and match[3] == _proof(match[1], match[2]) else None
 
 
 def temporary_file(target: Path) -> tuple[Path, Lock]:
-    """A new empty file beside ``target``, locked; release the lock when it is renamed or removed.
+    """A new empty file next to ``target``, locked; release the lock when it is renamed or removed.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def temporary_file(target: Path) -> tuple[Path, Lock]:
 
 
 def temporary_directory(target: Path) -> tuple[Path, Lock]:
-    """A new empty directory beside ``target``, locked; release the lock when it is renamed or removed.
+    """A new empty directory next to ``target``, locked; release the lock when it is renamed or removed.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def _owned(path: Path) -> Lock | None:
 
 @contextmanager
 def scratch_directory(beside: Path | str) -> Iterator[Path]:
-    """A directory beside ``beside`` (which need not exist) for the time of the block.
+    """A directory next to ``beside`` (which need not exist) for the duration of the block.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def new_directory(target: Path | str, *, keep: bool = False) -> Iterator[Path]:
     """A directory to write into; it is renamed to ``target`` (and replaces it) when the block ends without an error.
 
     What is replaced is a directory that this program has written (see ``foreign``), or an empty one. With ``keep``, a
-    ``target`` that is there by then stays, and the new one is dropped: for what several processes may make at once, and
-    make alike.
+    ``target`` that exists by then stays, and the new one is dropped: for directories that several processes may make at
+    the same time, all with the same content.
 
     Raises
     ------
-    RunError: something cannot be written, or somebody else's file is in the way; what was written is removed.
+    RunError: something cannot be written, or a file of somebody else's is in the way; what was written is removed.
     """
     path = Path(target)
     with _reported(path):
@@ -126,19 +126,19 @@ def new_directory(target: Path | str, *, keep: bool = False) -> Iterator[Path]:
 
 
 def _discard(temporary: Path, lock: Lock) -> None:
-    """Remove what is left of a temporary directory, and let it go."""
+    """Remove what is left of a temporary directory, and release its lock."""
     with deferred():
         shutil.rmtree(temporary, ignore_errors=True)
         lock.release()
 
 
 def _within_partial(path: Path) -> bool:
-    """Is this a part of something that is being written itself? That is synchronised as a whole."""
+    """Is this inside a directory that is still being written? That one is synchronised as a whole."""
     return any(_temporary(part) for part in path.absolute().parts)
 
 
 def _put(temporary: Path, path: Path, *, keep: bool) -> None:
-    """Rename a complete directory to its name; at no time is half of it there."""
+    """Give a complete directory its name; at no time is half of it there."""
     with deferred():
         old: Path | None = None
         if path.is_dir():
@@ -183,7 +183,7 @@ def new_file(target: Path | str) -> Iterator[Path]:
 
 
 def put_file(temporary: Path, target: Path) -> None:
-    """Give a complete file its name, not before its data are on disk.
+    """Give a complete file its name, but not before its data are on disk.
 
     Raises
     ------
@@ -209,11 +209,11 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or directory; a directory loses its name before its content, so that no half of it is found.
+    """Remove a file or directory; a directory loses its name before its content, so that nobody finds half of it.
 
     Raises
     ------
-    OSError: it cannot be removed. Nothing there is no error.
+    OSError: it cannot be removed. It is no error if nothing is there.
     """
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
@@ -227,7 +227,7 @@ def remove(path: Path) -> None:
 def foreign(path: Path) -> Path | None:
     """A file in a directory, or below it, that this program has not written there; None if there is none.
 
-    What it writes as a whole names its files (``checksums.listed``); temporary names are its own too.
+    A directory that it writes as a whole lists its files (``checksums.listed``); temporary names are its own too.
     """
     if not path.is_dir() or path.is_symlink():
         return None
@@ -243,16 +243,16 @@ def foreign(path: Path) -> Path | None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what killed processes left half-written in ``directory`` (not below it); the living keep theirs.
+    """Remove what killed processes left half-written in ``directory`` (not below it); running ones keep theirs.
 
-    A directory that was being replaced comes back if its successor did not get its name.
+    A directory that was being replaced is restored if its successor did not get its name.
     """
     try:
         found = [path for path in directory.iterdir() if _temporary(path.name)]
     except OSError:
         return  # not there, or not ours to look into
     for path in sorted(found):
-        with suppress(OSError):  # removed by another meanwhile, or not ours to remove
+        with suppress(OSError):  # removed by another process meanwhile, or not ours to remove
             lock = Lock.take(path)
             if lock is None:
                 continue
@@ -277,7 +277,7 @@ def _remove_leftover(path: Path) -> None:
 
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
-    """An error of the system as one that names what was to be written."""
+    """Turn an error of the system into one that names what was to be written."""
     try:
         yield
     except BrokenPipeError:
@@ -287,7 +287,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, in words; numpy does not say it of a write that fell short."""
+    """What went wrong, in words; numpy gives no reason for a write that fell short."""
     if error.strerror is None and "requested and" in str(error):
         return f"the disk is full, or files may not be so large ({error})"
     return str(error.strerror or error)
@@ -301,7 +301,7 @@ def _sync_tree(directory: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the data are on disk: a rename may otherwise outlive them when the power fails."""
+    """Wait until the data are on disk: otherwise, when the power fails, the rename may survive without them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""The spool of an extraction, which outlives a process that is killed: the next one finds the blocks that are done."""
+"""The spool of an extraction, which survives a process that is killed: the next one finds the finished blocks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rerank.storage.files import reason, scratch_directory
 from rerank.storage.locks import Lock
 
 log = logging.getLogger("rerank")
-MADE = "made"  # a file in a spool: that it is one, and since when the system that it was made on has been up
+MADE = "made"  # a file that marks a spool, with the boot time of the system that it was made on
 OWN = "rerank spool "
 
 
 @contextmanager
 def kept_spool(entry: Path) -> Iterator[Path]:
-    """The directory where the blocks of what will become ``entry`` are left, and may have been left before.
+    """The directory for the blocks of what will become ``entry``; it may hold blocks from before.
 
     An interrupt leaves it; the end of the block or another error removes it. Blocks are not synchronised with the disk,
-    so those from before the system was started are not trusted. Where another process is at work on the same entry,
-    something else has its name, or the file system has no locks, it is an empty directory that goes in any case.
+    so those from before the system was started are not trusted. If another process is working on the same entry,
+    something else has its name, or the file system has no locks, it is an empty directory that is removed in any case.
 
     Raises
     ------
@@ -54,9 +54,9 @@ def kept_spool(entry: Path) -> Iterator[Path]:
 
 
 def drop_spool(entry: Path) -> None:
-    """Remove the spool of an ``entry`` that is there: its process was killed before it could do so itself."""
+    """Remove the spool of an ``entry`` that exists: its process was killed before it could do so itself."""
     place = _place(entry)
-    with suppress(OSError):  # mostly there is none
+    with suppress(OSError):  # usually there is none
         lock = Lock.take(place)
         if lock is not None:
             if lock.known and _own(place):
@@ -69,7 +69,7 @@ def _place(entry: Path) -> Path:
 
 
 def _own(place: Path) -> bool:
-    """Has this program made the directory, if it did not get further than that?"""
+    """Has this program made the directory? An empty one counts: it may have got no further than that."""
     try:
         return (place / MADE).read_text(encoding="utf-8", errors="replace").startswith(OWN)
     except FileNotFoundError:
@@ -77,7 +77,7 @@ def _own(place: Path) -> bool:
 
 
 def _taken(place: Path) -> Lock | None:
-    """The lock of the spool, which is made if needed; None where it is not to be had."""
+    """The lock of the spool, which is made if needed; None if it cannot be had."""
     while True:
         place.mkdir(parents=True, exist_ok=True)
         try:

@@ -1,4 +1,4 @@
-"""Locks that a process holds on a file or directory, and that end with it, however it ends."""
+"""Locks that a process holds on a file or directory, and that end with the process, however it ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ except ImportError:  # not a POSIX system: nothing is locked there
 class Lock:
     """A lock (``flock``) on an existing file or directory, released by ``release`` or the process's end.
 
-    Where the system or the file system has no such locks, none is held and ``known`` is False: nobody can tell then
-    whether the owner lives.
+    Where the system or the file system has no such locks, none is held and ``known`` is False: then nobody can tell
+    whether the owner is still running.
     """
 
     def __init__(self, descriptor: int, known: bool) -> None:
@@ -26,7 +26,7 @@ class Lock:
     def take(path: Path, *, wait: bool = False, shared: bool = False) -> Lock | None:
         """Lock ``path``; None if another holds it (also another ``Lock`` of this process), unless told to wait.
 
-        Several may hold a shared lock, and no other one beside them.
+        Several may hold a shared lock, and while they do nobody can hold an exclusive one.
 
         Raises
         ------
@@ -49,14 +49,14 @@ class Lock:
         return Lock(descriptor, True)
 
     def still_at(self, path: Path) -> bool:
-        """Is what is locked still what ``path`` names? Another may have removed or replaced it before."""
+        """Is what is locked still what ``path`` names? Another process may have removed or replaced it before."""
         try:
             return os.path.samestat(os.fstat(self.descriptor), os.stat(path))
         except FileNotFoundError:
             return False
 
     def release(self) -> None:
-        """Give the lock back; once is enough."""
+        """Give up the lock; once is enough."""
         if self.descriptor >= 0:
             with suppress(OSError):
                 os.close(self.descriptor)

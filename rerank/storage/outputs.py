@@ -1,4 +1,4 @@
-"""The directory that a run leaves its results in: held by one run at a time, made ready, and logged to."""
+"""The directory that a run writes its results to: held by one run at a time, prepared, and logged to."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rerank.storage.locks import Lock
 from rerank.storage.written import check_removable, claim, remove_written, written
 
 log = logging.getLogger("rerank")
-STARTING = ".starting"  # there while the results of a run before are removed
+STARTING = ".starting"  # exists while the results of an earlier run are removed
 LOCK = ".rerank.lock"
-HELD = (".runs", "predictions", "figures")  # directories that hold files of a run, each noted
+HELD = (".runs", "predictions", "figures")  # directories whose files are noted one by one
 FILES = ("recipe.yaml", "log.txt", "model", STARTING)  # what every run writes
 
 
@@ -29,14 +29,14 @@ FILES = ("recipe.yaml", "log.txt", "model", STARTING)  # what every run writes
 def output_directory(
     directory: Path, resolved: str, results: Sequence[str], *, resume: bool, inputs: Iterable[str] = ()
 ) -> Iterator[None]:
-    """The block is the only run in ``directory``, which has its recipe, is ready for it, and is logged to.
+    """Within the block, this is the only run in ``directory``, which holds its recipe and is prepared and logged to.
 
-    results: the names below the directory that a new run starts without; inputs: the files that the run reads.
+    results: names below the directory that a new run starts without; inputs: the files that the run reads.
 
     Raises
     ------
     RecipeError: the directory holds something else, or an input, or is to be resumed with other settings.
-    RunError: another run is at work there, or it cannot be written.
+    RunError: another run is working there, or it cannot be written.
     """
     check_apart([directory / name for name in (*results, *HELD, *FILES)], inputs)
     with sole_run(directory):
@@ -87,7 +87,7 @@ def _lock(path: Path) -> Lock:
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:
-    """Write the resolved recipe; without ``resume``, remove the ``results`` of a run before, and nothing else.
+    """Write the resolved recipe; without ``resume``, remove the ``results`` of an earlier run, and nothing else.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
         message = f"the directory holds {held[0]!r}, but no run; use another --output, or move it"
         raise RecipeError(message, path=str(directory))
     stored, starting = directory / "recipe.yaml", directory / STARTING
-    # A run that was killed while it removed the results before it has left nothing to go on from.
+    # A run that was killed while it removed earlier results has left nothing to continue from.
     fresh = not resume or starting.exists() or not stored.exists()
     if not fresh and _text(stored) != resolved:
         message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
@@ -121,7 +121,7 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
 
 
 def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> None:
-    """Hold that nothing is written to where something is read from; "-" is the standard input or output, never a file.
+    """Check that nothing is written where something is read; "-" is the standard input or output, never a file.
 
     Raises
     ------
@@ -157,8 +157,8 @@ def finished(directory: Path, stages: set[str]) -> dict[str, Any] | None:
 
 
 def say_finished(directory: Path, metrics: dict[str, Any], code: str) -> None:
-    """Say that the run in ``directory`` need not be done again, and whether ``code``, the digest of what trains, is
-    still that of its ``metrics``."""
+    """Say that the run in ``directory`` is finished already, and whether ``code``, the digest of the training code, is
+    still the one in its ``metrics``."""
     if metrics.get("code") == code:
         log.info("%s: finished already; run it without --resume to do it again", directory)
         return
@@ -168,11 +168,11 @@ def say_finished(directory: Path, metrics: dict[str, Any], code: str) -> None:
 
 @contextmanager
 def log_file(directory: Path) -> Iterator[None]:
-    """Everything that is logged goes to log.txt in ``directory`` too.
+    """Within the block, everything that is logged also goes to log.txt in ``directory``.
 
     Raises
     ------
-    RunError: it cannot be opened. If it cannot be written later, one warning says so and the run goes on.
+    RunError: it cannot be opened. If it cannot be written later, one warning says so and the run continues.
     """
     try:
         handler = _LogFile(directory / "log.txt", mode="a", encoding="utf-8")
@@ -189,9 +189,9 @@ def log_file(directory: Path) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """A log whose failure is no reason to stop, nor to hide what else is wrong."""
+    """A log file whose failure neither stops the run nor hides other errors."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - as the base class has it
-        """Say once that nothing more goes into the file."""
+        """Say once that nothing more is written to the file."""
         log.removeHandler(self)
         log.warning("%s cannot be written any more", self.baseFilename)

@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, read and written: no NaN, no key twice, no nesting without end."""
+"""Reading and writing JSON as RFC 8259 defines it: no NaN, no repeated key, no endless nesting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def as_json(
     default: Callable[[Any], Any] | None = None,
     allow_nan: bool = False,
 ) -> str:
-    """``value`` as JSON; parameters as those of ``json.dumps``. ``allow_nan`` is for what the user's own files hold.
+    """``value`` as JSON; parameters as in ``json.dumps``. ``allow_nan`` is for values of the user's own files.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def as_json(
 
 
 def _infinite(value: Any, place: str) -> Iterator[tuple[str, float]]:
-    """The numbers in ``value`` that are not finite, with their dotted places."""
+    """The numbers in ``value`` that are not finite, each with its dotted path."""
     if isinstance(value, float) and not math.isfinite(value):
         yield place, value
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
@@ -51,7 +51,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError: damaged, or no object; begins with the file's name.
+    ValueError: damaged, or not an object; begins with the file's name.
     OSError: it cannot be read.
     """
     with open_plain(path) as stream:

@@ -1,7 +1,7 @@
 """What a run has written into its output directory: noted there before it is written, so that nothing else is removed.
 
-The note is a file that this program alone writes: a line that says so, and the names of files and directories, a line
-each. What is there and not noted is somebody else's: it is neither replaced nor removed.
+The note is a file that only this program writes: a line that says so, then the names of files and directories, one per
+line. Whatever is there without being noted is somebody else's: it is neither replaced nor removed.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ HEAD = "rerank keeps the results of a run here; these are what it has written:"
 
 
 def claim(directory: Path, *names: str) -> Path:
-    """Where a run writes ``directory``/``names``, which is noted as its own from now on.
+    """The path ``directory``/``names`` for a run to write, which is noted as its own from here on.
 
     Raises
     ------
-    RecipeError: a name that leads elsewhere; or something else has that name, and was not written by a run.
+    RecipeError: a name leads elsewhere, or is taken by something that no run has written.
     RunError: the note cannot be written.
     """
     for name in names:
@@ -48,7 +48,7 @@ def claim(directory: Path, *names: str) -> Path:
 
 
 def written(directory: Path) -> list[str]:
-    """The names of what runs have written in ``directory``; empty where there was none.
+    """The names of what runs have written in ``directory``; empty if there was no run.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def written(directory: Path) -> list[str]:
 
 
 def has_written(directory: Path, name: str) -> bool:
-    """Is there such a file of a run's own?"""
+    """Is ``name`` a file that a run has written?"""
     try:
         return name in written(directory) and (directory / name).is_file()
     except RerankError:
@@ -76,11 +76,11 @@ def has_written(directory: Path, name: str) -> bool:
 
 
 def check_removable(directory: Path, below: Iterable[str]) -> None:
-    """Hold that ``remove_written`` has nothing in its way.
+    """Check that nothing is in the way of ``remove_written``.
 
     Raises
     ------
-    RecipeError: in a directory that a run has written there is a file of somebody else's.
+    RecipeError: a directory that a run has written holds a file of somebody else's.
     """
     for path in _found(directory, below):
         if (other := foreign(path)) is not None:
@@ -89,7 +89,7 @@ def check_removable(directory: Path, below: Iterable[str]) -> None:
 
 
 def remove_written(directory: Path, below: Iterable[str]) -> None:
-    """Remove what runs have written at the names ``below`` and below them, and directories that are empty then.
+    """Remove what runs have written at the names ``below`` and below them, and directories left empty by that.
 
     Raises
     ------
@@ -106,6 +106,6 @@ def remove_written(directory: Path, below: Iterable[str]) -> None:
 
 
 def _found(directory: Path, below: Iterable[str]) -> list[Path]:
-    """What runs have written there."""
+    """The paths of what runs have written at the names ``below`` and below them."""
     chosen = set(below)
     return [directory / name for name in written(directory) if name.split("/")[0] in chosen]

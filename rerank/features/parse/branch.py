@@ -1,4 +1,4 @@
-"""Templates of a whole tree's shape: RightBranch, LeftBranchLength and RightBranchLength."""
+"""Templates for the shape of a whole tree: RightBranch, LeftBranchLength and RightBranchLength."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _fire_right_branch(
 @templates.add("RightBranch")
 @dataclass(frozen=True)
 class RightBranch(_Shape):
-    """How many nonterminals lie on the path from the root to the rightmost word that is no punctuation, and how many
-    do not. Where all words are punctuation, the path leads to the first."""
+    """How many nonterminals lie on the path from the root to the rightmost word that is not punctuation, and how many
+    do not. If all words are punctuation, the path leads to the first."""
 
     kind: ClassVar[str] = "RightBranch"
 

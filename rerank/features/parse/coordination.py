@@ -18,7 +18,7 @@ from rerank.kernels.compile import kernel
 
 @kernel
 def _next_conjunct(f: Forest, i: int, child: int) -> int:
-    """First conjunct of coordination i from ``child`` on; the end of i's nodes where there is none."""
+    """First conjunct of coordination i from ``child`` on; the end of i's nodes if there is none."""
     stop = i + f.size[i]
     while child < stop and f.classes[f.label[child]] & (CONJUNCTION | PUNCTUATION):
         child += f.size[child]
@@ -36,7 +36,7 @@ def _steps_up(f: Forest, i: int, top: int) -> int:
 
 @kernel
 def _same_to_depth(f: Forest, a: int, b: int, depth: int, ignore_preterminals: int) -> bool:
-    """Have the subtrees a and b the same shape and labels in their upper ``depth`` levels?"""
+    """Do the subtrees a and b have the same shape and labels in their upper ``depth`` levels?"""
     i, j = a, b
     while i < a + f.size[a] and j < b + f.size[b]:
         level = _steps_up(f, i, a)

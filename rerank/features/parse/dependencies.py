@@ -32,7 +32,7 @@ def _is_head(f: Forest, i: int, semantic: int) -> bool:
 
 @kernel
 def _carries_head(f: Forest, i: int, semantic: int) -> bool:
-    """Does i hold a head of its parent: the head child, or each conjunct of a coordination?"""
+    """Does i hold a head of its parent, being its head child or a conjunct of a coordination?"""
     if f.flags[f.parent[i]] & COORDINATION:
         return _is_conjunct(f, i)
     return _is_head(f, i, semantic)
@@ -64,7 +64,7 @@ def _emit_chain(
     places: Places,
     p: int,
 ) -> None:
-    """Write dependent < governor [< second governor]; -1 for no second."""
+    """Write dependent < governor [< second governor]; -1: there is no second."""
     h = _put_head(sink, begin(sink, template, seed), f, dependent, options[v, 2])
     h = _put_head(sink, put(sink, h, LEFT), f, governor, options[v, 1])
     if second >= 0:
@@ -85,7 +85,7 @@ def _emit_dependents(
     places: Places,
     p: int,
 ) -> None:
-    """Chains dependent < head of ``top`` < ``last`` for all dependents of ``top``."""
+    """Write the chains dependent < head of ``top`` < ``last`` for all dependents of ``top``."""
     semantic = options[v, 3]
     governor = f.sem_leaf[top] if semantic else f.syn_leaf[top]
     child = top + 1
@@ -130,9 +130,9 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
 @templates.add("Heads")
 @dataclass(frozen=True)
 class Heads(Template):
-    """Chains of ``n`` heads, from a dependent to its governors, with tags and, where "word" is asked for, words.
+    """Chains of ``n`` heads, from a dependent to its governors, with tags and, if "word" is chosen, words.
 
-    Heads of conjuncts depend on the governor of their coordination, not on one another.
+    Heads of conjuncts depend on the governor of their coordination, not on each other.
     """
 
     kind: ClassVar[str] = "Heads"
@@ -243,8 +243,8 @@ def _fire_agreement(
 class SubjVerbAgr(Template):
     """The tag of a clause's subject with the tag of its verb.
 
-    The verb is the syntactic head of the clause's first verbal child with a nominal one before it, the subject the
-    semantic head of the last nominal child before that.
+    The verb is the syntactic head of the clause's first verbal child that has a nominal one before it; the subject is
+    the semantic head of the last nominal child before that.
     """
 
     kind: ClassVar[str] = "SubjVerbAgr"

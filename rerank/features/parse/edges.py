@@ -70,7 +70,7 @@ def _fire_edges(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
 @dataclass(frozen=True)
 class Edges(_Edges):
     """A label with the tags of ``lp`` words before and ``ls`` after its left edge, ``rp`` before and ``rs`` after its
-    right edge, and, where ``binned``, its length (1, 2, 3-4 as 4, 5+)."""
+    right edge, and, if ``binned``, its length (1, 2, 3-4 as 4, 5+)."""
 
     kind: ClassVar[str] = "Edges"
 
@@ -80,7 +80,7 @@ class Edges(_Edges):
 @templates.add("WordEdges")
 @dataclass(frozen=True)
 class WordEdges(_Edges):
-    """The same as Edges with words instead of tags."""
+    """The same as Edges, with words instead of tags."""
 
     kind: ClassVar[str] = "WordEdges"
     of_words: ClassVar[bool] = True

@@ -19,7 +19,7 @@ from rerank.kernels.compile import kernel
 
 @kernel
 def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) -> np.uint64:
-    """``/ word`` of a preterminal where ``words`` (see WORDS) asks for it."""
+    """Write ``/ word`` of a preterminal if ``words`` (see WORDS) asks for it."""
     if words == 2 or (words == 1 and f.classes[f.label[leaf]] & FUNCTION):
         return put(sink, put(sink, h, SLASH), f.symbol[f.word[leaf]])
     return h
@@ -27,7 +27,7 @@ def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) ->
 
 @kernel
 def _put_fragment(sink: Sink, h: np.uint64, f: Forest, top: int, first: int, last: int, words: int) -> np.uint64:
-    """The nodes under ``top`` that dominate leaf positions first..last - 1, bracketed."""
+    """Write the nodes under ``top`` that dominate leaf positions first..last - 1, bracketed."""
     h = put(sink, h, f.symbol[f.label[top]])
     i, before = top + 1, top
     while i < top + f.size[top]:
@@ -62,7 +62,7 @@ def _fire_window(
             n = options[v, 0]
             after = f.start[i]  # windows that start before it are written already
             child = i + 1 + f.size[i + 1]
-            while child < i + f.size[i]:  # every border between children, once a window across it
+            while child < i + f.size[i]:  # every border between children, once per window across it
                 border = f.start[child]
                 for first in range(max(after, border - n + 1), min(border, f.end[i] - n + 1)):
                     h = begin(sink, ids[v], seeds[v])
@@ -75,7 +75,7 @@ def _fire_window(
 @templates.add("NGramTree")
 @dataclass(frozen=True)
 class NGramTree(Template):
-    """The smallest tree fragment over ``n`` adjacent words, branches beside it cut; ``words``: none, function, all."""
+    """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all."""
 
     kind: ClassVar[str] = "NGramTree"
     n: int = 2
@@ -127,8 +127,8 @@ def _fire_projection(
 class HeadTree(Template):
     """The whole projection of a word: its local trees up to the maximal projection, the head child starred.
 
-    ``words``: write the head word too ("all"), if its tag is a function tag ("function"), or not ("none");
-    ``ancestors``: labels of so many ancestors above the projection.
+    ``words``: write the head word too: always ("all"), if its tag is a function tag ("function"), or never ("none");
+    ``ancestors``: add the labels of so many ancestors above the projection.
     """
 
     kind: ClassVar[str] = "HeadTree"

@@ -25,9 +25,9 @@ ANCESTORS, ROOT, CONJ, MARK_HEAD, WORD, HEAD, NONHEAD, SEMANTIC, LENGTH = range(
 class LocalTree(Template):
     """Options of templates over a node and its children.
 
-    ancestors: labels of so many ancestors; root: mark nodes outside of the root clause; conj: mark children of a
+    ancestors: add the labels of so many ancestors; root: mark nodes outside the root clause; conj: mark children of a
     coordination; mark_head: mark the head child; words: add the word of preterminal children ("none", those with a
-    "function" tag, "all"); head, nonhead: annotate the head child and the other children, where their word is not
+    "function" tag, "all"); head, nonhead: annotate the head child and the other children, if their word is not
     added, with the "pos" or "word" of their head; heads: which heads ("syntactic" or "semantic").
     """
 
@@ -62,7 +62,7 @@ class LocalTree(Template):
 
 @kernel
 def put_ancestors(sink: Sink, h: np.uint64, f: Forest, i: int, ancestors: int) -> np.uint64:
-    """``^ label`` for each of the lowest ``ancestors`` ancestors of i."""
+    """Write ``^ label`` for each of the lowest ``ancestors`` ancestors of i."""
     for _ in range(ancestors):
         i = f.parent[i]
         if i < 0:
@@ -73,7 +73,7 @@ def put_ancestors(sink: Sink, h: np.uint64, f: Forest, i: int, ancestors: int) -
 
 @kernel
 def put_context(sink: Sink, h: np.uint64, f: Forest, i: int, options: np.ndarray, v: int) -> np.uint64:
-    """Ancestors and marks of node i as the options ask."""
+    """Write the ancestors and marks of node i that the options ask for."""
     h = put_ancestors(sink, h, f, i, options[v, ANCESTORS])
     if options[v, ROOT] and not f.flags[i] & ROOT_CLAUSE:
         h = put(sink, h, NESTED)
@@ -84,7 +84,7 @@ def put_context(sink: Sink, h: np.uint64, f: Forest, i: int, options: np.ndarray
 
 @kernel
 def put_child(sink: Sink, h: np.uint64, f: Forest, i: int, child: int, options: np.ndarray, v: int) -> np.uint64:
-    """The label of a child of i, with its word or the annotation of its head."""
+    """Write the label of a child of i, with its word or the annotation of its head."""
     is_head = child == (f.sem[i] if options[v, SEMANTIC] else f.syn[i])
     if is_head and options[v, MARK_HEAD]:
         h = put(sink, h, STAR)

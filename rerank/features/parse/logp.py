@@ -1,4 +1,4 @@
-"""Templates of the base score: LogP, LogCondP and their bins.
+"""Templates for the base score: LogP, LogCondP and their bins.
 
 A model always holds the base score as an unregularised weight of its own; these templates add it as ordinary columns.
 """
@@ -17,7 +17,7 @@ from rerank.features.sink import Places, Sink, begin, emit_value, put
 from rerank.features.template import Template, check_choice, templates
 from rerank.kernels.compile import kernel
 
-LARGEST = float(np.finfo(np.float32).max)  # of a value that is stored
+LARGEST = float(np.finfo(np.float32).max)  # the largest value that can be stored
 NORMS = {"none": 0, "best": 1, "sum": 2}
 
 

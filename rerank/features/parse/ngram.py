@@ -55,9 +55,9 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
 @templates.add("NGram")
 @dataclass(frozen=True)
 class NGram(LocalTree, Template):
-    """``n`` adjacent children, ``(end)`` for either end, and their side of the head (< left, * with it, > right).
+    """``n`` adjacent children, with ``(end)`` at either end, and their side of the head (< left, * with it, > right).
 
-    See LocalTree for the other options. A window of end marks alone does not fire.
+    See LocalTree for the other options. A window that consists only of end marks does not fire.
     """
 
     kind: ClassVar[str] = "NGram"

@@ -1,4 +1,4 @@
-"""Word and WProj: words with what stands above them."""
+"""Word and WProj: words with the labels above them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
 @templates.add("Word")
 @dataclass(frozen=True)
 class Word(Template):
-    """A word with the labels of its ``k`` lowest ancestors, its tag being the first."""
+    """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag."""
 
     kind: ClassVar[str] = "Word"
     k: int = 1

@@ -58,7 +58,7 @@ def _fire_ratio(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 @templates.add("LengthRatio")
 @dataclass(frozen=True)
 class LengthRatio(TextTemplate):
-    """The length of the candidate over that of the source, in words, cut to tenths; 3.0 is the highest."""
+    """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest."""
 
     kind: ClassVar[str] = "LengthRatio"
     needs: ClassVar[str] = "source"
@@ -122,9 +122,9 @@ def _fire_copy(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 @templates.add("Copy")
 @dataclass(frozen=True)
 class Copy(TextTemplate):
-    """How many words of the candidate stand in the source (``copied``), and what share of them (``rate``).
+    """How many words of the candidate occur in the source (``copied``), and what share of them (``rate``).
 
-    Of words with digits: how many stand in the source (``digits``), and how many do not (``new-digits``).
+    For words with digits: how many occur in the source (``digits``), and how many do not (``new-digits``).
     """
 
     kind: ClassVar[str] = "Copy"
@@ -143,7 +143,7 @@ def _marks(kinds: np.ndarray, first: int, last: int) -> int:
 
 @kernel
 def _final(words: np.ndarray, kinds: np.ndarray, first: int, last: int) -> np.uint64:
-    """The last word, where it is punctuation; else 0."""
+    """The last word, if it is punctuation; else 0."""
     return words[last - 1] if last > first and kinds[last - 1] == PUNCTUATION else np.uint64(0)
 
 
@@ -166,9 +166,9 @@ def _fire_punctuation(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.nda
 @templates.add("Punctuation")
 @dataclass(frozen=True)
 class Punctuation(TextTemplate):
-    """Does the candidate end in the same punctuation as the source (``final same``: also where neither has any)?
+    """Does the candidate end in the same punctuation as the source (``final same``: also if neither has any)?
 
-    And how many more tokens of punctuation it has (``count -1``); differences above ``most`` count as ``most``.
+    And how many more punctuation tokens does it have (``count -1``)? Differences above ``most`` count as ``most``.
     """
 
     kind: ClassVar[str] = "Punctuation"

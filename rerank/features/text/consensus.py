@@ -41,9 +41,10 @@ def _gram(view: TextView, i: int, n: int) -> np.uint64:
 def _number_grams(
     view: TextView, n: int, keys: np.ndarray, last: np.ndarray, times: np.ndarray, at: np.ndarray
 ) -> None:
-    """A slot of ``keys`` for every n-gram of the list that begins at word i, and for its being the k-th of its kind.
+    """Find a slot of ``keys`` for every pair (n-gram, k): the k-th occurrence of an n-gram in a candidate.
 
-    ``at[i]`` (int64 [W]) is the slot of (n-gram, k); ``last`` and ``times`` (int64 [slots]) count within a candidate.
+    ``at[i]`` (int64 [W]) is the slot for the n-gram at word i; ``last`` and ``times`` (int64 [slots]) count within a
+    candidate.
     """
     keys[:] = 0
     last[:] = -1
@@ -78,10 +79,10 @@ def expected_matches(
     """Expected clipped n-gram precision of every candidate against the others (``out`` float64 [N]).
 
     With P(z) ∝ exp(scale · b(z)) over z ≠ y: Σ_z P(z) Σ_g min(c_y(g), c_z(g)) / Σ_g c_y(g). The k-th occurrence of g
-    in y matches all z that have g at least k times, so one sum of P a pair (g, k) serves all y. The best candidate
-    by base score is kept apart (``top``), for its share may leave too little of the others to subtract from.
-    Scratch: keys uint64, last and times int64, mass and top float64, a power of two, more than the words twice;
-    at int64 [W].
+    in y matches all z that have g at least k times, so one sum of P per pair (g, k) serves all y. The best candidate
+    by base score is kept apart (``top``), as its share may be so large that subtracting it leaves too little precision.
+    Scratch: keys uint64, last and times int64, mass and top float64, all of size a power of two, more than twice the
+    number of words; at int64 [W].
     """
     _number_grams(view, n, keys, last, times, at)
     mass[:] = 0
@@ -133,7 +134,7 @@ def _fire_orders(
 def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
     """Get scratch space, then run the kernel."""
     if view.base.size < 2:
-        return  # no others
+        return  # there are no other candidates
     slots = 1 << int(2 * view.words.size + 1).bit_length()
     keys, (last, times) = np.empty(slots, np.uint64), np.empty((2, slots), np.int64)
     at, (mass, top) = np.empty(view.words.size, np.int64), np.empty((2, slots))
@@ -145,7 +146,7 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
 class ConsensusNGram(TextTemplate):
     """The expected precision of the candidate's n-grams against the other candidates, for n = 1 to ``n``.
 
-    Counts are clipped as in BLEU. Candidates weigh exp(``scale``/10 · base score); scale 0: all the same.
+    Counts are clipped as in BLEU. Candidates have the weight exp(``scale``/10 · base score); scale 0: all the same.
     """
 
     kind: ClassVar[str] = "ConsensusNGram"

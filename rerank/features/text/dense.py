@@ -1,4 +1,4 @@
-"""Dense, BaseScore and Given: the scores and sparse features that a list brings."""
+"""Dense, BaseScore and Given: the scores and sparse features that come with a list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _fire_dense(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 @templates.add("Dense")
 @dataclass(frozen=True)
 class Dense(TextTemplate):
-    """Every named score of the list but the base score, as a column of its own; the value is the score."""
+    """Every named score of the list except the base score, as a column of its own; the value is the score."""
 
     kind: ClassVar[str] = "Dense"
     free: ClassVar[bool] = True
@@ -67,7 +67,7 @@ def _fire_given(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 @templates.add("Given")
 @dataclass(frozen=True)
 class Given(TextTemplate):
-    """The sparse features that stand in the list itself, with their values."""
+    """The sparse features in the list itself, with their values."""
 
     kind: ClassVar[str] = "Given"
 

@@ -1,4 +1,4 @@
-"""Segmentations and word alignments of candidates, from the texts that decoders write to spans and points."""
+"""Segmentations and word alignments of candidates: from the texts that decoders write to spans and points."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import numpy as np
 from rerank.kernels.compile import kernel
 
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
-MOST = 1 << 30  # numbers are cut there
+MOST = 1 << 30  # larger numbers are cut to this
 
 
 @kernel
 def is_blank(c: int) -> bool:
-    """White space of ASCII."""
+    """Is this ASCII white space?"""
     return c == 32 or 9 <= c <= 13
 
 
 @kernel
 def _number(data: np.ndarray, p: int) -> tuple[int, int]:
-    """(number, end) of the digits at p; (-1, p) where there are none."""
+    """(number, end) of the digits at p; (-1, p) if there are none."""
     begin, value = p, 0
     while p < data.shape[0] and 48 <= data[p] <= 57:
         value = min(10 * value + data[p] - 48, MOST)
@@ -28,7 +28,7 @@ def _number(data: np.ndarray, p: int) -> tuple[int, int]:
 
 @kernel
 def _span(data: np.ndarray, p: int) -> tuple[int, int, int]:
-    """(first, last, end) of ``5`` or ``5-7`` at p; first is -1 where neither stands there."""
+    """(first, last, end) of ``5`` or ``5-7`` at p; first is -1 if neither is there."""
     first, p = _number(data, p)
     last = first
     if first >= 0 and p < data.shape[0] and data[p] == 45:
@@ -46,12 +46,12 @@ def _fail(problem: np.ndarray, why: int, y: int, at: int) -> int:
 def read_spans(
     data: np.ndarray, source: int, lengths: np.ndarray, first: np.ndarray, spans: np.ndarray, problem: np.ndarray
 ) -> int:
-    """Parse segmentations, a line a candidate: ``5-7=5`` says that source words 5 to 7 gave target word 5.
+    """Parse segmentations, one line per candidate: ``5-7=5`` says that source words 5 to 7 gave target word 5.
 
     Spans go to ``spans`` (int32 [:, 4]: source first, last + 1, target first, last + 1), offsets to ``first``. A
-    phrase whose one target word the next phrase begins with too, or that would lie just behind the candidate, is a
-    word that was dropped: its target span is empty, as Moses means it. Returns the number of phrases; -1 where one is
-    malformed or points outside, and ``problem`` gets (why, candidate, place in ``data``).
+    phrase whose one target word is also the first of the next phrase, or would lie just after the candidate's end, is a
+    word that was dropped: its target span is empty, as Moses means it. Returns the number of phrases; -1 if one is
+    malformed or points outside the texts, and then ``problem`` gets (why, candidate, place in ``data``).
     """
     n, p = 0, 0
     for y in range(lengths.shape[0]):
@@ -87,7 +87,7 @@ def read_spans(
 def read_points(
     data: np.ndarray, source: int, lengths: np.ndarray, first: np.ndarray, points: np.ndarray, problem: np.ndarray
 ) -> int:
-    """Parse word alignments, a line a candidate: ``2-3`` aligns source word 2 with target word 3.
+    """Parse word alignments, one line per candidate: ``2-3`` aligns source word 2 with target word 3.
 
     Points go to ``points`` (int32 [:, 2]); the rest is as in ``read_spans``.
     """

@@ -19,9 +19,9 @@ from rerank.kernels.compile import kernel
 
 @kernel
 def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    """How many words a and b share at their starts, and at their ends beyond that.
+    """How many words a and b share at their starts, and how many of the rest at their ends.
 
-    Some alignment with the fewest edits, and of these with the most substitutions, matches all of them.
+    Among the alignments with the fewest edits and, of these, the most substitutions, some match all of these words.
     """
     shorter, start, end = min(a.shape[0], b.shape[0]), 0, 0
     while start < shorter and a[start] == b[start]:
@@ -33,9 +33,9 @@ def common_ends(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
 
 @kernel
 def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray, row: np.ndarray) -> None:
-    """Row i of the costs that turn a[:i] into b[:j], from row i − 1.
+    """Row i of the costs of turning a[:i] into b[:j], from row i − 1.
 
-    An edit costs ``unit``, a substitution one less: the least cost has the fewest edits and then the most
+    An edit costs ``unit``, a substitution one less: the least cost has the fewest edits and, of these, the most
     substitutions, as long as ``unit`` exceeds their number.
     """
     row[0] = i * unit
@@ -46,9 +46,9 @@ def fill_row(a: np.ndarray, b: np.ndarray, i: int, unit: int, above: np.ndarray,
 
 @kernel
 def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray) -> tuple[int, int, int]:
-    """(substitutions, insertions, deletions) that turn a into b: the fewest edits, of these the most substitutions.
+    """(substitutions, insertions, deletions) that turn a into b: fewest edits and, of these, most substitutions.
 
-    ``above`` and ``row`` (int64, more than the words of b) are scratch.
+    ``above`` and ``row`` (int64, longer than b) are scratch.
     """
     start, end = common_ends(a, b)
     a, b = a[start : a.shape[0] - end], b[start : b.shape[0] - end]
@@ -72,8 +72,7 @@ def expected_edits(
 ) -> None:
     """Expected edits that turn another candidate into y (``out`` float64 [N, 3]), over the candidates ``others``.
 
-    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: above and row, int64, more than the words of the longest
-    candidate.
+    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: above and row, int64, longer than the longest candidate.
     """
     for y in range(view.base.shape[0]):
         out[y, :] = 0
@@ -112,7 +111,7 @@ def _longest(view: TextView) -> int:
 def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
     """Get scratch space, then run the kernels."""
     if view.base.size < 2:
-        return  # no others
+        return  # there are no other candidates
     ranks, out = ranks_of(view), np.empty((view.base.size, 3))
     above, row = np.empty((2, _longest(view) + 1), np.int64)
     for v in range(ids.size):
@@ -126,8 +125,8 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 class ConsensusEdits(TextTemplate):
     """Expected substitutions, insertions and deletions that turn another candidate into this one.
 
-    The others are those among the ``top`` best by base score; they weigh exp(``scale``/10 · base score). The time
-    grows with ``top`` and with the square of the words in which candidates differ.
+    The others are those among the ``top`` best by base score, with weights exp(``scale``/10 · base score). The time
+    grows with ``top`` and with the square of the number of words in which candidates differ.
     """
 
     kind: ClassVar[str] = "ConsensusEdits"
@@ -155,7 +154,7 @@ def _emit_operation(sink: Sink, template: int, seed: np.uint64, old: np.uint64, 
 def _fire_to_best(
     view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, costs: np.ndarray, width: int
 ) -> None:
-    """Align every candidate with the best by base score; ``costs`` (int64) has room for both lengths + 1."""
+    """Align every candidate with the best one by base score; ``costs`` (int64) has room for both lengths + 1."""
     best = best_base(view)
     whole = view.words[view.first[best] : view.first[best + 1]]
     for y in range(view.base.shape[0]):
@@ -168,7 +167,7 @@ def _fire_to_best(
         for i in range(1, a.shape[0] + 1):
             fill_row(a, b, i, unit, costs[(i - 1) * width : i * width], costs[i * width : (i + 1) * width])
         i, j = a.shape[0], b.shape[0]
-        while i > 0 or j > 0:  # from the end: a match or substitution where the cost allows, else a deletion
+        while i > 0 or j > 0:  # from the end: a match or substitution if the cost allows it, else a deletion
             here, old, new = costs[i * width + j], NOTHING, NOTHING
             if i > 0 and j > 0 and here == costs[(i - 1) * width + j - 1] + (0 if a[i - 1] == b[j - 1] else unit - 1):
                 i, j = i - 1, j - 1
@@ -197,10 +196,10 @@ def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
 @templates.add("EditOps")
 @dataclass(frozen=True)
 class EditOps(TextTemplate):
-    """The words that differ from the candidate with the highest base score: ``old → new``, ``(nothing)`` where none.
+    """The words that differ from the candidate with the highest base score: ``old → new``, ``(nothing)`` for no word.
 
-    The alignment has the fewest edits and of these the most substitutions; words shared at either end are matched
-    first, the rest is settled from the end, deletions before insertions.
+    The alignment has the fewest edits and, of these, the most substitutions; words shared at either end are matched
+    first, the rest is aligned from the end, deletions before insertions.
     """
 
     kind: ClassVar[str] = "EditOps"

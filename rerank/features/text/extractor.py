@@ -19,8 +19,8 @@ log = logging.getLogger("rerank")
 class TextExtractor(FeatureExtractor):
     """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
 
-    ``lacking`` says what was missing ("source", "segmentation", "alignment") where templates that need it gave nothing;
-    the first such list is logged.
+    ``lacking`` holds what was missing ("source", "segmentation", "alignment") for templates that need it, which then
+    gave nothing; the first such list is logged.
     """
 
     content = "texts"
@@ -42,14 +42,14 @@ class TextExtractor(FeatureExtractor):
         self.lacking: dict[str, object] = {}
 
     def features(self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True) -> ListFeatures:
-        """The features of one list; ``candidates`` are needed for users' templates only.
+        """The features of one list; ``candidates`` are needed only for users' templates.
 
-        names: enter those of users' features in the table of symbols.
+        names: add the names of users' features to the table of symbols.
 
         Raises
         ------
-        RecipeError: a user's template failed, or gave something that is no finite number.
-        ValueError: (for users' templates) not one candidate a text.
+        RecipeError: a user's template failed, or gave something that is not a finite number.
+        ValueError: (for users' templates) not one candidate per text.
         """
         total = view.first.size - 1
         if self.user and len(candidates) != total:
@@ -67,5 +67,5 @@ class TextExtractor(FeatureExtractor):
         for need, names in self._needs.items():
             if total and view.words.size and not has[need]:
                 own = object()
-                if self.lacking.setdefault(need, own) is own:  # of several threads one is the first
+                if self.lacking.setdefault(need, own) is own:  # only one of several threads is the first
                     log.warning("a list has no %s: %s give nothing there", need, ", ".join(names))

@@ -32,7 +32,7 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
 @templates.add("TargetNGram")
 @dataclass(frozen=True)
 class TargetNGram(TextTemplate):
-    """``n`` adjacent words of the candidate; with n > 1 a mark stands before the first and after the last word."""
+    """``n`` adjacent words of the candidate; with n > 1, there is a mark before the first and after the last word."""
 
     kind: ClassVar[str] = "TargetNGram"
     n: int = 1

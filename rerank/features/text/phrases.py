@@ -1,6 +1,6 @@
 """Templates over the phrases of a derivation: PhrasePair and its parts, PhraseLengths, PhraseBoundary, Jump.
 
-PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He: one indicator a phrase pair.
+PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He: one indicator per phrase pair.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     for y in range(view.base.shape[0]):
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
             at, end = view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
-            if at == view.first[y] or at == end:  # nothing before, or a dropped word
+            if at == view.first[y] or at == end:  # nothing precedes it, or the word was dropped
                 continue
             for v in range(ids.shape[0]):
                 h = put(sink, begin(sink, ids[v], seeds[v]), view.words[at - 1])
@@ -127,7 +127,7 @@ def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 @templates.add("PhraseBoundary")
 @dataclass(frozen=True)
 class PhraseBoundary(TextTemplate):
-    """The last word before a target phrase with its first word."""
+    """The last word before a target phrase with the first word of the phrase."""
 
     kind: ClassVar[str] = "PhraseBoundary"
     needs: ClassVar[str] = "segmentation"
@@ -151,9 +151,9 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
 @templates.add("Jump")
 @dataclass(frozen=True)
 class Jump(TextTemplate):
-    """How many source words are leapt over from one phrase to the next in target order, backwards below 0.
+    """How many source words are skipped from one phrase to the next in target order; backward jumps are below 0.
 
-    The first phrase leaps from the start of the source. Distances above ``most`` count as ``most``.
+    The first phrase jumps from the start of the source. Distances above ``most`` count as ``most``.
     """
 
     kind: ClassVar[str] = "Jump"

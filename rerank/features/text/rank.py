@@ -1,4 +1,4 @@
-"""Templates of the base score: Rank and BaseGap."""
+"""Templates for the base score: Rank and BaseGap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rerank.kernels.compile import kernel
 
 @kernel
 def best_base(view: TextView) -> int:
-    """The candidate with the highest base score, the first of several; 0 where there is none."""
+    """The candidate with the highest base score, the first of several; 0 if there is none."""
     best = 0
     for y in range(1, view.base.shape[0]):
         if view.base[y] > view.base[best]:
@@ -27,7 +27,7 @@ def best_base(view: TextView) -> int:
 
 
 def ranks_of(view: TextView) -> np.ndarray:
-    """int64 [N]: 1 + the number of candidates before each by base score; of equal ones the first comes first."""
+    """int64 [N]: 1 + the number of candidates ahead of each by base score; among equals, the first comes first."""
     ranks = np.empty(view.base.size, np.int64)
     ranks[np.argsort(-view.base, kind="stable")] = np.arange(1, view.base.size + 1)
     return ranks

@@ -1,4 +1,4 @@
-"""Templates of texts: like those of trees, with a view of the list in place of places."""
+"""Templates over texts: like those over trees, with a view of the list instead of places."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TextTemplate(Template):
     """A template over lists of texts: ``fire(view, sink, ids, seeds, options)`` sees all candidates of a list."""
 
     content: ClassVar[str] = "texts"
-    needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without
+    needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
 
     @property
     def scope(self) -> int:

@@ -30,7 +30,7 @@ _FORMS = {
 
 
 class ViewError(DataError):
-    """A list whose derivations or scores cannot be used; ``reason`` is what counts of bad lists call it."""
+    """A list's derivations or scores cannot be used; ``reason`` is the name under which bad lists are counted."""
 
     def __init__(self, reason: str, message: str, nbest: TextList, y: int) -> None:
         line = nbest.lines[y] if len(nbest.lines) else nbest.line
@@ -55,15 +55,15 @@ class TextView(NamedTuple):
     points: np.ndarray  # int32 [A, 2]: source word, target word
     base: np.ndarray  # float64 [N]
     scores: np.ndarray  # float64 [N, K]
-    names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score, empty where scores have no names
+    names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
     given_first: np.ndarray  # int64 [N + 1]
-    given_names: np.ndarray  # uint64 [G]: sparse features that the list brings
+    given_names: np.ndarray  # uint64 [G]: names of the sparse features in the list
     given: np.ndarray  # float64 [G]
 
 
 @kernel
 def _mark_bytes(data: np.ndarray, i: int, end: int) -> int:
-    """Bytes of the punctuation mark at i: ASCII's, the common ones of other scripts (UTF-8); 0 where it is none."""
+    """Bytes of the punctuation mark at i: ASCII's, or a common one of other scripts (UTF-8); 0 if it is not a mark."""
     c = data[i]
     if c < 128:
         letter = 65 <= c <= 90 or 97 <= c <= 122 or 48 <= c <= 57
@@ -71,15 +71,15 @@ def _mark_bytes(data: np.ndarray, i: int, end: int) -> int:
     if c == 0xC2 and i + 1 < end and (data[i + 1] in (0xA1, 0xAB, 0xB7, 0xBB, 0xBF)):
         return 2  # inverted marks, guillemets, middle dot
     if i + 2 < end and ((c == 0xE2 and data[i + 1] == 0x80) or (c == 0xE3 and data[i + 1] == 0x80)):
-        return 3  # general punctuation, that of Chinese and Japanese
+        return 3  # general punctuation, and that of Chinese and Japanese
     if c == 0xEF and i + 2 < end and data[i + 1] == 0xBC and not 0x90 <= data[i + 2] <= 0x99 and data[i + 2] < 0xA1:
-        return 3  # full width forms
+        return 3  # full-width forms
     return 0
 
 
 @kernel
 def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
-    """DIGIT (of ASCII), PUNCTUATION or 0 for the words in ``data`` (uint8, cut at white space of ASCII)."""
+    """DIGIT (ASCII), PUNCTUATION or 0 for the words in ``data`` (uint8, cut at ASCII white space)."""
     word, i, size = 0, 0, data.shape[0]
     while i < size:
         if is_blank(data[i]):
@@ -102,7 +102,7 @@ def word_kinds(data: np.ndarray, kinds: np.ndarray) -> None:
 
 @kernel
 def first_unfit(numbers: np.ndarray, largest: float) -> int:
-    """Row of the first number that is not finite or exceeds ``largest`` in size; -1 where there is none."""
+    """Row of the first number that is not finite or exceeds ``largest`` in absolute value; -1 if there is none."""
     for y in range(numbers.shape[0]):
         for k in range(numbers.shape[1]):
             if not abs(numbers[y, k]) <= largest:
@@ -111,14 +111,14 @@ def first_unfit(numbers: np.ndarray, largest: float) -> int:
 
 
 def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> TextView:
-    """The arrays of a list. Its words and names enter ``symbols``, where one is given, so that features can be shown.
+    """The arrays of a list. Its words and names are added to ``symbols``, if given, so that features can be shown.
 
-    ``source`` is the input of the list; where there is none it is empty, and ``nbest`` must bring no derivations.
+    ``source`` is the input of the list; it is empty if there is none, and then ``nbest`` must have no derivations.
 
     Raises
     ------
-    ViewError: a segmentation or alignment that is malformed or points outside of source or candidate (reason
-        "segmentation" or "alignment"), or a score that features cannot hold (reason "infinite score").
+    ViewError: a segmentation or alignment is malformed or points outside source or candidate (reason
+        "segmentation" or "alignment"), or features cannot hold a score (reason "infinite score").
     """
     N = len(nbest)
     texts = [source, *nbest.texts]
@@ -170,7 +170,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
 def _derivation(
     nbest: TextList, field: str, texts: Sequence[bytes], source: int, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets int64 [N + 1], rows) of the segmentations or alignments ``texts``."""
+    """(offsets int64 [N + 1], rows) for the segmentations or alignments ``texts``."""
     raw = b"\n".join(texts)
     read, width = (read_spans, 4) if field == "segmentation" else (read_points, 2)
     first, problem = np.zeros(len(texts) + 1, np.int64), np.zeros(3, np.int64)

@@ -66,7 +66,7 @@ def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarr
 @templates.add("Unaligned")
 @dataclass(frozen=True)
 class Unaligned(TextTemplate):
-    """A word of the source, or of the target, that the word alignment links to none."""
+    """A word of the source, or of the target, that the word alignment links to no other."""
 
     kind: ClassVar[str] = "Unaligned"
     needs: ClassVar[str] = "alignment"
@@ -100,8 +100,8 @@ def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 class CoOccurrence(TextTemplate):
     """A source word with a target word, without any alignment.
 
-    Only the first ``words`` words of either text take part, so that long texts do not make millions of pairs. With
-    ``band`` > 0 the target word must stand in about the same place: at most ``band`` source words off the diagonal.
+    Only the first ``words`` words of either text are used, so that long texts do not make millions of pairs. With
+    ``band`` > 0 the target word must be in about the same place: at most ``band`` source words off the diagonal.
     """
 
     kind: ClassVar[str] = "CoOccurrence"

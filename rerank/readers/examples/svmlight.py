@@ -1,8 +1,8 @@
-"""The svmlight format: an example a line, its label, its features as id:value.
+"""The svmlight format: one example per line, its label, then its features as id:value.
 
     +1 qid:3 2:0.5 17:1 # a comment
     -1 qid:3 1:1 2:0.25
-    # blank lines and lines of comment are no examples
+    # blank lines and comment lines are ignored
 
 Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters write.
 """
@@ -26,9 +26,9 @@ from rerank.readers.moses.label_table import LabelTable
 from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
 
 CHUNK = 1 << 20  # bytes that are read at a time
-LONGEST = 1 << 20  # bytes of a label or a feature; more than that is no svmlight file
+LONGEST = 1 << 20  # bytes of a label or a feature; a file with more is not an svmlight file
 SHOWN = 40  # characters of what was found in a message
-_MARGIN = 8  # bytes behind the text that the kernel may look at
+_MARGIN = 8  # bytes after the text that the kernel may look at
 _NAMED = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ def read_svmlight(
 ) -> Labelled:
     """Read a plain or compressed file or, as "-", standard input, in one pass.
 
-    Memory is that of the arrays returned; values take none while all of them are equal.
+    It takes the memory of the arrays that it returns; values take none as long as all of them are equal.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def read_svmlight(
 
     Raises
     ------
-    DataError: the file cannot be read, has no example or has a line that is no example, with path and line.
+    DataError: the file cannot be read, has no example or has a malformed line; says path and line.
     """
     if index_base not in ("auto", 0, 1):
         raise DataError(f"found index base {index_base!r}; expected auto, 0 or 1")
@@ -58,11 +58,11 @@ def read_svmlight(
 
 
 def read_folds(path: PathLike, n: int) -> np.ndarray:
-    """The fold numbers of ``n`` examples, one a line: int64 [n].
+    """The fold numbers of ``n`` examples, one per line: int64 [n].
 
     Raises
     ------
-    DataError: a line that is no number from 0, or another number of lines than ``n``.
+    DataError: a line is not a whole number from 0, or there are not ``n`` lines.
     """
     folds = np.empty(n, np.int64)
     with open_stream(path) as stream:
@@ -82,9 +82,9 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
 
 
 def write_svmlight(examples: Labelled, path: PathLike, *, index_base: Literal[0, 1] = 1) -> None:
-    """Write ``examples``; what is read back has the same arrays, and the width of the highest column used.
+    """Write ``examples``; reading the file gives the same arrays, with a width just enough for the highest column used.
 
-    A class 1 beside a class -1 is written +1. Values have the fewest digits that give the same float32.
+    A class 1 is written +1 if there is a class -1. Values have the fewest digits that give the same float32.
 
     Raises
     ------
@@ -124,13 +124,13 @@ def _shortest(value: np.float32) -> str:
 
 
 def _shown(text: str) -> str:
-    """What a message quotes: the beginning, without characters that a terminal would obey."""
+    """The beginning of a text for a message, without characters that a terminal would obey."""
     start = plain(text[:SHOWN])
     return start if len(text) <= SHOWN else f"{start}..."
 
 
 def _label_fault(label: str) -> str:
-    """What is expected instead of this label, or nothing."""
+    """What is expected instead of this label; empty if it is fine."""
     if "," in label:
         return "one label; files with several labels an example are not read"
     if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
@@ -143,19 +143,19 @@ def _label_fault(label: str) -> str:
 class _Growing:
     """A one-dimensional array that grows in place.
 
-    ``resize`` moves memory by the page where the system can, so that old and new array do not exist side by side; it
-    clears what it adds, so that room for later is not free and is kept small.
+    ``resize`` moves memory by pages where the system can, so that the old and the new array do not exist at the same
+    time; it clears what it adds, so spare room has a cost and is kept small.
     """
 
     def __init__(self, dtype: type, size: int) -> None:
         self.array: np.ndarray = np.zeros(size, dtype)
 
     def grow(self) -> None:
-        """Room for an eighth more."""
+        """Make room for an eighth more."""
         self.resize(self.array.size + self.array.size // 8 + (1 << 16))
 
     def resize(self, size: int) -> None:
-        """Exactly ``size`` entries; nobody else may hold the array."""
+        """Give it exactly ``size`` entries; nobody else may hold the array."""
         self.array.resize(size, refcheck=False)
 
 
@@ -209,7 +209,7 @@ class _Reading:
                 )
 
     def _parse(self, end: int, final: bool) -> None:
-        """All of data[:end] but a token that may be cut."""
+        """Parse data[:end], except for a last token that may be incomplete."""
         while True:
             names = self.names
             reason = parse(
@@ -222,7 +222,7 @@ class _Reading:
             self._provide(reason)
 
     def _provide(self, reason: int) -> None:
-        """What the kernel stopped for; a DataError where that is not to be had."""
+        """Provide what the kernel stopped for; a DataError if that is impossible."""
         if reason == stop.GROW_ROWS:
             self.rows.grow()
             self.labels.resize(self.rows.array.size)

@@ -1,8 +1,8 @@
 """The svmlight format, token by token: bytes in, arrays out.
 
 The kernel takes a piece of the text at a time and stops where it needs something: more bytes, room, a label it does
-not know, a number that only slower arithmetic can round. It goes on at the same token. ``data[end]`` is a line feed
-that the caller put there, so no loop has to look for the end.
+not know, a number that only slower arithmetic can round. It continues at the same token. ``data[end]`` is a line feed
+that the caller put there, so no loop has to check for the end.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rerank.readers.moses.label_table import label_slot
 
 # Where the kernel is and what it has found so far, in an int64 array.
 (
-    POSITION,  # in the piece: the next byte or, at a stop, the first of the token concerned
+    POSITION,  # in the piece: the next byte or, at a stop, the first byte of the token concerned
     LINE,  # 1-based
     ROWS,  # examples that are complete
     NONZEROS,
-    IN_ROW,  # 0 before the label, 1 right behind it, 2 among the features
+    IN_ROW,  # 0 before the label, 1 right after it, 2 among the features
     IN_COMMENT,
     PREVIOUS,  # the highest id of this row so far
     UNSORTED,  # whether an id of this row was lower than that
@@ -30,10 +30,10 @@ from rerank.readers.moses.label_table import label_slot
     UNIFORM,  # whether all values so far are equal, and so not stored
     LOWEST,  # id
     HIGHEST,  # id
-    HIGHEST_LINE,  # where it stands first
-    FOUND,  # the id an error is about, or the end of a new label
+    HIGHEST_LINE,  # where it first occurs
+    FOUND,  # the id that an error is about, or the end of a new label
     GIVEN,  # position of the token whose value is ``given``
-    STATE,  # how many these are
+    STATE,  # how many entries the state has
 ) = range(17)
 
 # Why it stops.
@@ -42,9 +42,9 @@ from rerank.readers.moses.label_table import label_slot
     GROW_ROWS,
     GROW_GROUPS,
     GROW_NONZEROS,
-    NOT_UNIFORM,  # values must be stored from now on
+    NOT_UNIFORM,  # values must be stored from here on
     NEW_LABEL,  # from POSITION to FOUND
-    ROUND,  # the value's digits lie next to the middle of two float32 numbers
+    ROUND,  # the value is too close to the midpoint of two float32 numbers
     BAD_LABEL,
     BAD_FEATURE,
     BAD_VALUE,
@@ -74,12 +74,12 @@ def integer(data: np.ndarray, p: int) -> tuple[Any, Any]:
 
 @kernel
 def sort_row(columns: np.ndarray, values: np.ndarray, first: int, last: int, with_values: bool) -> None:
-    """Heapsort of columns[first:last] in place, the values with them."""
+    """Heapsort of columns[first:last] in place; the values move with them."""
     n = last - first
     for step in range(n // 2 + n - 1):
-        if step < n // 2:  # build the heap from its last parent up
+        if step < n // 2:  # build the heap, from its last parent up
             root, size = n // 2 - 1 - step, n
-        else:  # the largest goes behind the rest
+        else:  # the largest goes to the end
             root, size = 0, n - 1 - (step - n // 2)
             columns[first], columns[first + size] = columns[first + size], columns[first]
             if with_values:
@@ -98,7 +98,7 @@ def sort_row(columns: np.ndarray, values: np.ndarray, first: int, last: int, wit
 
 @kernel
 def repeated(columns: np.ndarray, first: int, last: int) -> Any:
-    """An id that stands twice in the sorted columns[first:last], or -1."""
+    """An id that occurs twice in the sorted columns[first:last], or -1."""
     for p in range(first + 1, last):
         if columns[p] == columns[p - 1]:
             return np.int64(columns[p])
@@ -126,10 +126,10 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
     values: np.ndarray,
     powers: np.ndarray,
 ) -> int:
-    """Parse data[:end] from where ``state`` is, as far as possible; the reason why it stopped.
+    """Parse data[:end] from where ``state`` is, as far as possible; returns the reason why it stopped.
 
-    ``final`` says that no bytes follow. ``columns`` get the ids as they are written; ``constant`` [1] is the value that
-    all have while they are equal; ``given`` [1] the value for the token at state[GIVEN].
+    ``final`` says that no bytes follow. ``columns`` get the ids as they are written; ``constant`` [1] is the common
+    value as long as all are equal; ``given`` [1] is the value for the token at state[GIVEN].
     """
     p, line, n, k = state[POSITION], state[LINE], state[ROWS], state[NONZEROS]
     in_row, in_comment, previous, unsorted = state[IN_ROW], state[IN_COMMENT], state[PREVIOUS], state[UNSORTED]
@@ -251,7 +251,7 @@ def parse(  # noqa: PLR0915 - one automaton; its states share all variables
             columns[k] = feature
             k += 1
             in_row, p = 2, q
-    if not final and code >= ROUND:  # what looks wrong may only be cut
+    if not final and code >= ROUND:  # what looks wrong may just be incomplete
         q = p
         while q < end and not is_blank(data[q]) and data[q] != HASH:
             q += 1

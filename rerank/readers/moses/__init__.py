@@ -1,1 +1,1 @@
-"""Moses-style lists: a candidate a line, its fields between ``|||``."""
+"""Moses-style lists: one candidate per line, its fields separated by ``|||``."""

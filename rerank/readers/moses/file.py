@@ -40,13 +40,13 @@ class _Parsed(NamedTuple):
 
     block: Block
     values: Values
-    owners: np.ndarray  # int32, one an entry: its column, or -1
+    owners: np.ndarray  # int32, one per entry: its column, or -1
     scores: np.ndarray  # float64 [n, K + 1]
     columns: np.ndarray  # int64 [n]: 0, or k + 1 if column k is missing, or -k - 1 if it is there twice
     bad: np.ndarray  # bool [n]
     filled: np.ndarray | None  # bool [n, K]: where a value is 0 because it is missing, if that is so anywhere
-    fields: dict[str, list[bytes]]  # by what they are; one a line
-    numbers: list[int]  # of the lines in the file
+    fields: dict[str, list[bytes]]  # by role; one value per line
+    numbers: list[int]  # the line numbers in the file
 
 
 class File:
@@ -101,7 +101,7 @@ class File:
         return _Parsed(block, values, owners, scores, missing, bad, filled, fields, lines)
 
     def _fill(self, scores: np.ndarray, missing: np.ndarray, readable: np.ndarray) -> np.ndarray | None:
-        """Fill in what is not there (NaN, of ``readable`` lines), or note that it is ``missing``."""
+        """Set values that are not there (NaN, on ``readable`` lines) to 0, or note that they are ``missing``."""
         holes = np.isnan(scores) & readable[:, None]
         if not holes.any():
             return None
@@ -112,10 +112,10 @@ class File:
         return np.asarray(holes & self.columns.optional)
 
     def _name_columns(self, block: Block, values: Values, usable: np.ndarray) -> None:
-        """Decide on the first lists, or if these are damaged on the first that is not, what the columns are."""
+        """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
         if not usable.any():
             return
-        found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # lists up to that one
+        found = int(np.searchsorted(block.starts, np.argmax(usable), side="right"))  # number of lists up to that one
         first = usable.copy()
         first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
         labels, asked = find_labels(block, values.entries, first), self.reader.asked
@@ -134,7 +134,7 @@ class File:
         self.base = self.names.index(self.reader.base)
 
     def _fields(self, block: Block, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
-        """Texts and derivations; of lines that do not have the layout, empty ones."""
+        """Texts and derivations; empty ones for lines that do not have the layout."""
         rows = block.rows
         if not right.all():
             rows = rows.copy()
@@ -151,7 +151,7 @@ class File:
         return found
 
     def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
-        """Empty lists for the ids before this list's."""
+        """Empty lists for ids that are left out before this list."""
         ids = parsed.block.ids[begin:end]
         number, line = int(ids[np.argmax(ids >= 0)]), parsed.numbers[begin]
         if number < 0:  # no line has an id: the list is bad, and takes the next place
@@ -222,7 +222,7 @@ class File:
         return replace(found, duplicates=repeated) if repeated else found
 
     def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
-        """How many values of the columns of a list are 0 because they are missing."""
+        """How many values in a list are 0 because they are missing, by column."""
         if parsed.filled is None:
             return {}
         counts = parsed.filled[begin:end].sum(axis=0).tolist()
@@ -235,18 +235,18 @@ class File:
 
 
 def _is_marker(block: Block, line: int) -> bool:
-    """Is it a line that has an id, an empty text, and nothing else?"""
+    """Does the line consist of an id and an empty text?"""
     return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
 
 
 def _unmarked(nbest: TextList) -> TextList:
-    """A list whose texts may have marks of phrases, without them."""
+    """A list whose texts may contain phrase marks, without these."""
     texts, marks = unmark(nbest.texts)
     return replace(nbest, texts=texts, segmentation=marks if nbest.segmentation is None else nbest.segmentation)
 
 
 def _sparse(parsed: _Parsed, begin: int, end: int) -> SparseScores | None:
-    """The values of a list that are in no column."""
+    """The values of a list that belong to no column."""
     entries = parsed.values.entries
     first = entries.first[begin : end + 1]
     places = np.flatnonzero(parsed.owners[first[0] : first[-1]] < 0)

@@ -1,4 +1,4 @@
-"""Labels by their bytes, in a hash table that a kernel can look into."""
+"""Labels by their bytes, in a hash table that kernels can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def label_slot(
 ) -> Any:
     """Where in ``slots`` the label data[first:last] is, or belongs.
 
-    ``slots`` (int64, a power of two) holds entry numbers or -1; entry e has the text pool[offsets[e]:offsets[e + 1]].
+    ``slots`` (int64, size a power of two) holds entry numbers or -1; the text of entry e is
+    pool[offsets[e]:offsets[e + 1]].
     """
     h = np.int64(1469598103934665603)
     for p in range(first, last):  # FNV-1a
@@ -36,7 +37,7 @@ def label_slot(
 
 
 class LabelTable:
-    """The labels met so far and the numbers of their classes, as the table in which the kernel looks."""
+    """The labels found so far and the numbers of their classes, as the table that the kernel reads."""
 
     def __init__(self) -> None:
         self.classes: dict[str, int] = {}
@@ -47,7 +48,7 @@ class LabelTable:
         self.count = 0
 
     def add(self, token: np.ndarray, label: str) -> None:
-        """A label by its bytes (uint8) and its text."""
+        """Add a label, given its bytes (uint8) and its text."""
         if self.count == self.entry_class.size:
             self._double()
         first = self.offsets[self.count]

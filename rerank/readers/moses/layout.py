@@ -1,4 +1,4 @@
-"""What the fields and columns of a Moses-style file are, decided on its first lists."""
+"""What the fields and columns of a Moses-style file are, decided by its first lists."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
 ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
 TOTAL = "score"  # the column of totals
 
-_LINES, _VALUES = 1000, 100  # looked at for the layout, and for what else there is
+_LINES, _VALUES = 1000, 100  # looked at to decide on the layout, and on the roles of further fields
 _MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 
 
 class Options(Protocol):
-    """What a reader of such files lets its user choose."""
+    """The options of a reader of such files."""
 
     @property
     def base(self) -> str: ...
@@ -40,7 +40,7 @@ class Options(Protocol):
 
 
 class Layout(NamedTuple):
-    """Which of a line's fields, counted from the id's, is what; -1: there is none."""
+    """The number of a line's fields, and the places of features and score, counted from the id; -1: there are none."""
 
     fields: int
     features: int
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 
     @property
     def extra(self) -> range:
-        """The fields behind features and score."""
+        """The fields after features and score."""
         return range(max(self.features, self.score) + 1, self.fields)
 
 
@@ -56,13 +56,13 @@ class Columns(NamedTuple):
     """The labelled values that all candidates of a file have, or nearly all."""
 
     names: tuple[str, ...]
-    hashes: np.ndarray  # uint64 [K]: see Entries; 0 where no candidate has shown the label yet
-    optional: np.ndarray  # bool [K]: written label=value, as only programs do that may leave out a 0
-    others: tuple[str, ...] = ()  # labels that all have, though they are none of the columns that were asked for
+    hashes: np.ndarray  # uint64 [K]: see Entries; 0 if no candidate has had the label yet
+    optional: np.ndarray  # bool [K]: written label=value, as by programs that may leave out a 0
+    others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
 
 
 def find_layout(block: Block) -> Layout | None:
-    """The layout of most lines of the first lists; None if there is no line with three fields at least."""
+    """The layout of most lines of the first lists; None if no line has at least three fields."""
     found: Counter[Layout] = Counter()
     for line in range(min(int(block.starts[: FIRST_LISTS + 1][-1]), _LINES)):
         count = int(block.rows[line, COUNT])
@@ -72,9 +72,9 @@ def find_layout(block: Block) -> Layout | None:
 
 
 def layout_of(fields: list[bytes]) -> Layout:
-    """The layout of one line, given its fields without the white space around them, at least three.
+    """The layout of one line, given its fields (at least three) without the white space around them.
 
-    The score is behind the features, before them (Travatar), or missing.
+    The score is after the features, before them (Travatar), or missing.
     """
     one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
     if count > 3 and _is_number(two):
@@ -93,7 +93,7 @@ def _is_derivation(text: bytes) -> bool:
 
 
 def as_number(text: bytes) -> float | None:
-    """The number that ``text`` is, or None."""
+    """The number that ``text`` denotes, or None."""
     try:
         return float(text) if b"_" not in text else None  # Python reads 1_000 as a number
     except ValueError:
@@ -101,27 +101,27 @@ def as_number(text: bytes) -> float | None:
 
 
 def entry_name(data: bytes, entries: Entries, entry: int) -> bytes:
-    """The label of an entry, with the place of the value where the label has several, or none is written."""
+    """The label of an entry, followed by the place of the value if the label has several, or there is no label."""
     begin, end = entries.labels[entry].tolist()
     place = int(entries.places[entry])
     return data[begin:end] + (b"" if place < 0 else b"_" * (end > begin) + str(place).encode())
 
 
 class Labels(NamedTuple):
-    """The labels of some candidates, in the order of the first that has them; arrays have an entry each."""
+    """The labels of some candidates, in order of first appearance; arrays have one entry per label."""
 
     names: list[str]
-    places: dict[str, int]  # the first of a name: with another number of values a label has other columns
+    places: dict[str, int]  # the first with a name: a label with another number of values has other columns
     hashes: np.ndarray  # uint64
     inline: np.ndarray  # bool: written label=value
-    plain: np.ndarray  # bool: of several values, or without "_"; sparse features do not look like that
+    plain: np.ndarray  # bool: has several values, or no "_"; sparse features do not look like that
     shared: np.ndarray  # bool: all candidates have it
-    usual: np.ndarray  # bool: nine in ten have it
+    usual: np.ndarray  # bool: at least nine in ten have it
     once: np.ndarray  # bool: none has it twice
 
 
 def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
-    """The labels of the lines that are ``usable`` (bool [n])."""
+    """The labels on the lines that are ``usable`` (bool [n])."""
     rows = np.repeat(np.arange(len(usable)), np.diff(entries.first))
     taken = np.flatnonzero(usable[rows])
     hashes, at, which, counts = np.unique(
@@ -146,11 +146,11 @@ def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
 
 
 def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -> Columns:
-    """The columns of a file by its first candidates, in the order of the first of them.
+    """The columns of a file, decided by its first candidates, in order of first appearance.
 
-    features: "auto", label by label: what nine candidates in ten have. Where labels stand before their values, what is
-    written label=value is sparse, and what looks so is no column unless all have it. "dense": all that occurs.
-    "sparse": nothing.
+    features: "auto" decides label by label: columns are labels that nine candidates in ten have. If some labels precede
+    their values, those written label=value are sparse, and those that look sparse are columns only if all candidates
+    have them. "dense": all labels are columns. "sparse": none is.
     """
     kept = _look_dense(labels)
     if features != "auto":
@@ -160,14 +160,14 @@ def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -
 
 
 def _look_dense(labels: Labels) -> np.ndarray:
-    """bool: which labels look like columns."""
+    """bool: whether each label looks like a column."""
     if labels.inline.all():
         return np.asarray(labels.usual & labels.once)
     return np.asarray(~labels.inline & (labels.shared | (labels.plain & labels.usual)))
 
 
 def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
-    """The columns ``names``, as the first candidates of a file show them."""
+    """The columns ``names``, with what the first candidates of a file show of them."""
     found = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
     at = [labels.places.get(name, -1) for name in names]
     optional = np.array([k >= 0 and labels.inline[k] for k in at], np.bool_)
@@ -178,7 +178,7 @@ def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
 
 
 def look_again(columns: Columns, labels: Labels) -> Columns:
-    """``columns`` that were asked for, with what further candidates show of them."""
+    """The requested ``columns``, completed by what further candidates show of them."""
     hashes = columns.hashes.copy()
     for k in np.flatnonzero(hashes == 0).tolist():
         place = labels.places.get(columns.names[k])
@@ -187,7 +187,7 @@ def look_again(columns: Columns, labels: Labels) -> Columns:
 
 
 def find_role(column: list[bytes]) -> str:
-    """What a field behind features and score is: "segmentation", "alignment", "other"; "" if it is always empty."""
+    """The role of a field after features and score: "segmentation", "alignment", "other"; "" if it is always empty."""
     shown = list(islice(filter(None, column), _VALUES))
     if any(map(SEGMENTATION.fullmatch, shown)):
         return "segmentation"
@@ -195,9 +195,9 @@ def find_role(column: list[bytes]) -> str:
 
 
 def unmark(texts: list[bytes]) -> tuple[list[bytes], list[bytes] | None]:
-    """Texts without Moses' marks of phrases, ``das haus |0-1| regnet |2-2|``, and the segmentations these give.
+    """Texts without Moses' phrase marks, as in ``das haus |0-1| regnet |2-2|``, and the segmentations that these give.
 
-    Texts come back as they are, and None, unless every text that is not empty consists of marked phrases.
+    Unless every nonempty text consists of marked phrases, the texts are returned as they are, with None.
     """
     plain, segmentations = [], []
     for text in texts:

@@ -1,4 +1,4 @@
-"""Moses-style files as blocks of whole lists, with the places of all lines and fields."""
+"""Moses-style files as blocks of whole lists, with the positions of all lines and fields."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from rerank.readers.moses.kernel import BEGIN, COUNT, END, FIRST, NUMBER, WIDTH,
 from rerank.readers.streams import InputStream
 
 CHUNK = 1 << 20  # bytes read at a time
-FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has so many lists, unless the lists are this large
-STRAYS = 1 << 16  # lines in a row that belong to no list; more is not a damaged list but another kind of file
+FIRST_LISTS, FIRST_BYTES = 20, 1 << 24  # the first block has at least this many lists, unless they are this large
+STRAYS = 1 << 16  # lines in a row without an id; more are not a damaged list but another kind of file
 LARGEST = 1 << 30  # bytes of a list
-MOST = 1 << 20  # candidates of a list: each takes half a kilobyte of memory
+MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
 
 
 class Block(NamedTuple):
     """Some whole lists of a file."""
 
     data: bytes
-    rows: np.ndarray  # int64 [n, WIDTH]: the lines, see index_lines
+    rows: np.ndarray  # int64 [n, WIDTH]: the lines, see ``index_lines``
     ids: np.ndarray  # int64 [n]: their whole-number ids, or -1
     starts: np.ndarray  # int64 [lists + 1]: the lines of list i are starts[i]..starts[i + 1]
-    line: int  # lines of the file before the block
-    pieces: int  # at least the number of labels and values
+    line: int  # number of lines before the block
+    pieces: int  # an upper bound of the number of labels and values
     marked: bool  # whether there may be |0-1| marks
 
     def field(self, line: int, field: int) -> bytes:
-        """A field of a line; ``field`` is below its number of fields, and one whose place is kept."""
+        """A field of a line; ``field`` must be less than the line's number of fields, and than FIELDS."""
         begin, end = self.rows[line, FIRST + 2 * field : FIRST + 2 * field + 2].tolist()
         return self.data[begin:end]
 
     def line_text(self, line: int) -> bytes:
-        """A line without its end."""
+        """A line without its line end."""
         begin, end = self.rows[line, [BEGIN, END]].tolist()
         return self.data[begin:end]
 
     def column(self, field: int) -> list[bytes]:
-        """A field of every line; all must have it."""
+        """A field of every line, which all lines must have."""
         return self.texts(slice(None), FIRST + 2 * field)
 
     def texts(self, lines: slice, place: int) -> list[bytes]:
-        """What begins and ends at ``rows[:, place]`` and ``rows[:, place + 1]``."""
+        """The bytes from ``rows[:, place]`` to ``rows[:, place + 1]`` of some lines."""
         begins, ends = self.rows[lines, place].tolist(), self.rows[lines, place + 1].tolist()
         return [self.data[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
@@ -56,13 +56,13 @@ class Block(NamedTuple):
 
 
 def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
-    """The lists of ``stream``, whole ones together; ``numbered``: their ids are whole numbers.
+    """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.
 
-    Memory is that of a chunk and the longest list.
+    Memory holds a chunk and the longest list.
 
     Raises
     ------
-    DataError: a line or a list is too long, or the file is no list at all; or see ``InputStream.read``.
+    DataError: a line or a list is too long, or the file does not hold lists; or see ``InputStream.read``.
     """
     data, line, wanted, ended = b"", 0, FIRST_LISTS, False
     while not ended:
@@ -95,7 +95,7 @@ def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
 
 
 def _check_lengths(path: str, rows: np.ndarray, line: int, number: int, rest: int) -> None:
-    """Refuse lines that are too long; ``rest`` is the length of the one that is not yet whole, line ``number``."""
+    """Refuse lines that are too long; ``rest`` is the length so far of the incomplete one, line ``number``."""
     lengths = rows[:, END] - rows[:, BEGIN]
     at = int(rows[np.argmax(lengths), NUMBER]) if len(rows) and lengths.max() > LONGEST else None
     if at is not None or rest > LONGEST:
@@ -104,7 +104,7 @@ def _check_lengths(path: str, rows: np.ndarray, line: int, number: int, rest: in
 
 
 def _check_sizes(path: str, rows: np.ndarray, line: int, starts: np.ndarray) -> None:
-    """Refuse lists of too many candidates."""
+    """Refuse lists with too many candidates."""
     sizes = np.diff(starts)
     if sizes.max(initial=0) > MOST:
         at = line + int(rows[starts[np.argmax(sizes)], NUMBER]) + 1

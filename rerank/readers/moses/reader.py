@@ -1,4 +1,4 @@
-"""Moses-style lists: a candidate a line, its fields between ``|||``, as many programs write them.
+"""Moses-style lists: one candidate per line, its fields separated by ``|||``, as many programs write them.
 
 Three lines this reads::
 
@@ -6,14 +6,14 @@ Three lines this reads::
     0 ||| a house ||| LM0= -3.9 TM0= -1.5 -1 ||| -8.25 ||| 0=0 1=1 ||| 0-0 1-1
     1 ||| it rains ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1
 
-The fields are the id, the text, labelled values, the total and, where they are given, segmentation and word
-alignment; Travatar's total stands before the values, cdec's may be missing. Which it is, the first lists decide.
-Moses' marks of phrases in the text, ``the house |0-1|``, are turned into a segmentation.
+The fields are the id, the text, labelled values, the total and optionally segmentation and word alignment; Travatar's
+total precedes the values, cdec's may be missing. The first lists decide which variant it is. Moses' phrase marks in the
+text, ``the house |0-1|``, are turned into a segmentation.
 
-Labelled values that all candidates have are columns of scores, ``LM0`` or, where a label has several, ``TM0_0`` and
+Labelled values that all candidates have are score columns, ``LM0`` or, if a label has several values, ``TM0_0`` and
 ``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
-0 where there is none. Blank lines mean nothing. A line without an id is a bad candidate of the list before it. A line
-of an id and an empty text, ``7 |||``, is a list without candidates.
+0 if there is none. Blank lines are ignored. A line without an id is a bad candidate of the list before it. A line
+with an id and an empty text, ``7 |||``, is a list without candidates.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Moses(Reader):
     Parameters
     ----------
     base: the name of the column that is the base score.
-    duplicates: "keep" candidates that repeat an earlier one's text in their list, or "drop" them; both count them.
-    ids: "file": whole numbers that rise; one that is left out is a list without candidates. "ordinal": of any kind,
-        and lists are numbered from ``first_id``.
+    duplicates: "keep" candidates that repeat an earlier text of their list, or "drop" them; both count them.
+    ids: "file": increasing whole numbers; a number that is left out is a list without candidates. "ordinal": ids of any
+        kind; lists are numbered from ``first_id``.
     first_id: the number of the first list.
     features: "auto": labelled values that all candidates of the first lists have are columns, and those written
         ``name=value`` that nine in ten have; "dense": all are columns; "sparse": none is.
-    columns: the names of the columns, if they are not to be found out.
+    columns: the names of the columns, instead of letting the file decide.
     """
 
     base: str = TOTAL
@@ -73,7 +73,7 @@ class Moses(Reader):
 
     @property
     def asked(self) -> tuple[str, ...] | None:
-        """The labels that are columns, if they are not to be found out."""
+        """The labels that are columns, unless the file decides."""
         if self.columns or self.known is None:
             return self.columns or None
         return tuple(name for name in dict.fromkeys((*self.known.names, self.base)) if name != TOTAL)
@@ -83,8 +83,8 @@ class Moses(Reader):
 
         Raises
         ------
-        DataError: ids that do not rise, or leave out more than a million; no column has the name ``base``; a line or
-            list without end; or the stream cannot be read.
+        DataError: ids do not increase, or leave out more than a million; no column has the name ``base``; a line or
+            list does not end; or the stream cannot be read.
         """
         with open_stream(path) as stream:
             file = File(self, stream.path)
@@ -94,15 +94,14 @@ class Moses(Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; lines are those that were read but for the total.
+        """See ``Reader.write``; lines are written as they were read, except for the total.
 
-        The total is replaced, and the first one kept among the features as ``BaseScore``. A list without candidates
-        is left out, as Moses does, unless lists are numbered by their order. Lists of other formats are written as
-        Moses' too.
+        The total is replaced, and the first one is kept among the features as ``BaseScore``. A list without candidates
+        is left out, as by Moses, unless lists are numbered by their order. Lists of other formats can be written too.
 
         Raises
         ------
-        DataError: a text of another format has a line break or ``|||`` in it.
+        DataError: a text of another format contains a line break or ``|||``.
         """
         chosen = range(len(nbest)) if order is None else order
         if not len(nbest) and self.ids == "ordinal":
@@ -113,10 +112,10 @@ class Moses(Reader):
         out.write(b"".join([line + b"\n" for line in lines]))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``; a line with an id, an empty text, and nothing else."""
+        """See ``Reader.write_bad``; writes a line with an id, an empty text, and nothing else."""
         out.write(_marker(bad.id if self.ids == "file" else f"list-{bad.id}"))
 
 
 def _marker(name: str) -> bytes:
-    """The line of a list without candidates."""
+    """The line that stands for a list without candidates."""
     return f"{name} |||\n".encode("utf-8", "surrogateescape")

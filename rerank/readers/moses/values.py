@@ -1,4 +1,8 @@
-"""The numbers of a block of a Moses-style file."""
+"""The numbers of a block of a Moses-style file.
+
+Kernels read most of them; they leave aside what one floating-point operation cannot give, and this module reads it or
+says what is wrong with it.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,24 @@ class Values(NamedTuple):
 
     entries: Entries
     length: int  # number of entries
-    totals: np.ndarray  # float64 [n]: 0 where there is none
-    faults: dict[int, Fault]  # the lines with something that is no number
+    totals: np.ndarray  # float64 [n]: 0 if there is none
+    faults: dict[int, Fault]  # the lines with something that is not a number
 
 
 def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
     n, data = len(block.rows), np.frombuffer(block.data, np.uint8)
+    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the fault.
     features, scores = (_spans(block, field, right) for field in (layout.features, layout.score))
+    # Kernels cannot allocate, so the arrays have room for as many entries as the bytes may hold.
     room = _room(features, block.pieces)
     entries = Entries(
         np.empty(n + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
         np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
     )  # fmt: skip
     totals, slow, faults = np.zeros(n), np.empty((room, 4), np.int64), dict[int, Fault]()
+    # ``slow`` serves twice, so the first rows are decided before the totals overwrite them. The first fault of a line
+    # stays.
     count, undecided = parse_entries(data, features, POWERS, entries, slow)
     _decide(block, slow[:undecided], entries.values, faults, "a number")
     if layout.score >= 0:
@@ -42,7 +50,7 @@ def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
 
 
 def _spans(block: Block, field: int, right: np.ndarray) -> np.ndarray:
-    """int64 [n, 2]: where a field is in every line, empty where it is not."""
+    """int64 [n, 2]: the bounds of a field in every line; empty for lines that do not have the layout."""
     spans = np.zeros((len(right), 2), np.int64)
     if field >= 0:
         spans[right] = block.rows[right, FIRST + 2 * field : FIRST + 2 * field + 2]
@@ -50,15 +58,16 @@ def _spans(block: Block, field: int, right: np.ndarray) -> np.ndarray:
 
 
 def _room(spans: np.ndarray, pieces: int) -> int:
-    """At least the number of pieces in ``spans`` (there is a character between two), and as many as there are spans.
+    """At least the number of pieces in ``spans``, plus one per span, as ``parse_totals`` needs.
 
-    ``pieces``: in the whole lines.
+    ``pieces``: an upper bound for the whole lines.
     """
+    # A piece takes a byte at least, and another separates two. ``pieces`` is the lower bound where labels are long.
     return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
 
 
 def _decide(block: Block, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:
-    """Read the numbers that the kernels leave, or note that they are none."""
+    """Read the numbers that the kernels left aside, or note that they are not numbers."""
     for entry, line, begin, end in slow.tolist():
         text = block.data[begin:end]
         value = as_number(text) if entry >= 0 else None

@@ -1,4 +1,4 @@
-"""Lines of Moses-style lists, as they were read, with another score, or put together."""
+"""Lines of Moses-style lists: as they were read, with another score, or composed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OLD_LABEL = re.compile(rb"(?:^|[\s;])BaseScore[=:]")
 
 
 def line_of(nbest: NBestList, i: int) -> bytes:
-    """Candidate i as its line was read or, of a list of another format, put together."""
+    """The line of candidate i: as it was read or, for a list of another format, composed."""
     raw = nbest.raw if isinstance(nbest, TextList) else None
     if isinstance(raw, Pieces) and isinstance(raw.head, Layout):
         line: bytes = raw.candidates[i]
@@ -26,7 +26,7 @@ def line_of(nbest: NBestList, i: int) -> bytes:
 
 
 def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
-    """``line`` with another total; the old one goes to the features, unless one from before is there."""
+    """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
     parts = _BAR.split(line)
     layout = _layout(nbest, parts)
     new = repr(score).encode()
@@ -47,7 +47,7 @@ def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
 
 
 def _layout(nbest: NBestList, parts: list[bytes]) -> Layout:
-    """The layout of the file the line is from; lists of several files may have more than one."""
+    """The layout of the file that the line is from; lists of several files may have several layouts."""
     fields = [part.strip() for part in parts]
     raw = nbest.raw if isinstance(nbest, TextList) else None
     known = raw.head if isinstance(raw, Pieces) and isinstance(raw.head, Layout) else None
@@ -67,21 +67,21 @@ def _padded(part: bytes, text: bytes, last: bool) -> bytes:
 
 
 def _separator(features: bytes) -> bytes:
-    """What stands between labelled values: a blank or, as cdec writes them, a semicolon."""
+    """What separates labelled values: a blank or, as cdec writes them, a semicolon."""
     if not features:
         return b""
     return b";" if b";" in features and len(features.split()) == 1 else b" "
 
 
 def _mark(features: bytes) -> bytes:
-    """What stands between a label and its value."""
+    """What separates a label from its value."""
     mark = b":" if b":" in features and b"=" not in features else b"="
     joined = mark in features and not any(word.endswith(mark) for word in features.split())
     return mark if joined else mark + b" "
 
 
 def _composed(nbest: NBestList, i: int) -> bytes:
-    """The line of a candidate that no Moses-style file holds: all scores but the base score are labelled values."""
+    """A line for a candidate of another format: all scores except the base score become labelled values."""
     names = nbest.names if isinstance(nbest, TextList) else ()
     names = names or tuple(map(str, range(nbest.scores.shape[1])))
     values = [

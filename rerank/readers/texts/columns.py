@@ -1,4 +1,4 @@
-"""Scores of other models, from files with a line a candidate, joined to lists of texts.
+"""Scores of other models, from files with one line per candidate, joined to lists of texts.
 
 Three lines of such a file, the first of which may name the columns::
 
@@ -7,7 +7,7 @@ Three lines of such a file, the first of which may name the columns::
     -13 -29.5
 
 The path names the lists and the scores, separated by a comma: ``test.nbest.gz,test.scores.gz``. The n-th line belongs
-to the n-th candidate of the file, whichever list that is in.
+to the n-th candidate of the file, whichever list it is in.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from rerank.readers.texts.pieces import ListError, each, left_out
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.parses import numbers
 
-_SOURCE = "joined"  # what the columns come from
+_SOURCE = "joined"  # the source of the columns
 _ONE_EACH = "the file of scores needs one line for every candidate, in the same order"
 
 
 @readers.add("joined")
 @dataclass(frozen=True)
 class JoinedReader(Reader):
-    """Lists with columns of scores from another file, the last that the path names.
+    """Lists with score columns from another file, the last that the path names.
 
     Parameters
     ----------
@@ -63,16 +63,16 @@ class JoinedReader(Reader):
 
     @property
     def files(self) -> int | None:
-        """How many files a path of this reader names; None: any number."""
+        """How many files a path names for this reader; None: any number."""
         lists = file_count(self.inner)
         return None if lists is None else lists + 1
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``; after a list of nobody knows how many candidates the scores have lost their places.
+        """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates.
 
         Raises
         ------
-        DataError: there is such a list; more or fewer scores than candidates.
+        DataError: there is such a list, or there are more or fewer scores than candidates.
         """
         names = split_paths(path)
         expected = self.files
@@ -96,7 +96,7 @@ class JoinedReader(Reader):
             table.finish(candidates, names[0])
 
     def _told(self, joined: tuple[str, ...]) -> Reader:
-        """The reader of the lists; the columns ``joined`` come from elsewhere, as some in training may have."""
+        """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
         if self.known is None:
             return self.inner
         return self.inner.knowing(self.known.without({*joined, *self.known.sources.get(_SOURCE, ())}))
@@ -104,7 +104,7 @@ class JoinedReader(Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; as the reader of the lists writes them, without the joined columns."""
+        """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
         assert isinstance(nbest, TextList), "lists that scores were joined to"
         self.inner.write(out, nbest, order, scores)
 
@@ -157,14 +157,14 @@ class _Table:
         return row
 
     def finish(self, candidates: int, lists: str) -> None:
-        """Nothing may be left over."""
+        """Check that no scores are left over."""
         if self.lines.ahead(1):
             message = f"more lines of scores than the {candidates} candidates of {stream_name(lists)}; {_ONE_EACH}"
             raise DataError(message, path=self.lines.path, line=self.lines.number + 1)
 
 
 def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> TextList | BadList:
-    """A list with the scores in ``lines``, one for every candidate that the file has of it, bad ones included."""
+    """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included."""
     if clash := set(nbest.names) & set(table.names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)

@@ -8,12 +8,12 @@ A list as this reads it (\\t is a tab), with one hypothesis::
     D-7\\t-0.35\\tIt rains.
     P-7\\t-0.2 -0.5 -0.35
 
-A list is the records in a row that have the same number; an ``H`` starts a hypothesis, and ``D``, ``P``, ``A`` and
-``I`` below it belong to it. Lists stand in the order of fairseq's batches, not of their numbers; T is missing where
-fairseq has no target, D and P in old versions. Lines that are no records are the log: before the first and after the
-last list anything, between them empty lines and those that look like fairseq's.
+A list is a run of records with the same number; an ``H`` starts a hypothesis, and the ``D``, ``P``, ``A`` and ``I``
+that follow belong to it. Lists are in the order of fairseq's batches, not of their numbers; T is missing if fairseq has
+no target, D and P in old versions. Other lines are the log: anything before the first and after the last list; between
+lists, empty lines and those that look like fairseq's.
 
-The scores are those of H ("score", the base score: log probability to base 2, divided by a power of the length) and,
+The scores are that of H ("score", the base score: log probability to base 2, divided by a power of the length) and,
 with P, the sum, mean and minimum of the words' scores and their number.
 """
 
@@ -35,7 +35,7 @@ from rerank.readers.texts.pieces import ListError, Pieces, each, first_places, l
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.parses import numbers
 
-LARGEST_GAP = 1_000_000  # lists missing in a row; more are no gap but another kind of number
+LARGEST_GAP = 1_000_000  # lists missing in a row; more are not a gap but another kind of number
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -76,8 +76,8 @@ class FairseqReader(Reader):
     Parameters
     ----------
     text: "H", the hypotheses as they were generated, or "D", detokenised.
-    order: "file", or "id" for lists by rising number from 0, with lists without candidates for those that are missing;
-        that keeps all lists of the file in memory.
+    order: "file", or "id" for lists by increasing number from 0, with empty lists for missing ones; that keeps all
+        lists of the file in memory.
     duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
     """
 
@@ -100,7 +100,7 @@ class FairseqReader(Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; new scores take the place of the old ones in H and D, all else stays as it is."""
+        """See ``Reader.write``; new scores replace the old ones in H and D, everything else stays as it is."""
         assert isinstance(nbest, TextList), "lists of fairseq's records"
         found = list(nbest.raw.head)
         for i in range(len(nbest)) if order is None else order:
@@ -113,7 +113,7 @@ class FairseqReader(Reader):
         out.write(b"".join(record + b"\n" for record in found))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``; an empty source and no hypothesis."""
+        """See ``Reader.write_bad``; writes an empty source and no hypothesis."""
         out.write(f"S-{bad.id}\t\n".encode())
 
     def _lists(self, lines: LineReader) -> Iterator[TextList | BadList]:
@@ -134,7 +134,7 @@ class FairseqReader(Reader):
                 yield BadList(str(block.number), lines.path, where_line, fault.reason, fault.message)
 
     def _build(self, block: _Block, path: str, names: tuple[str, ...] | None) -> TextList | BadList:
-        """The list of a block; ``names`` are the columns of the lists before. Raises ListError."""
+        """The list of a block; ``names`` are the columns of earlier lists. Raises ListError."""
         if block.stray is not None:
             line, text = block.stray
             raise ListError("record", f"found {excerpt(text)}; expected a record of fairseq, 'H-...'", line)
@@ -172,7 +172,7 @@ class FairseqReader(Reader):
 
 
 def _blocks(lines: LineReader) -> Iterator[_Block]:
-    """The records of one list after the other; a stray line counts if records follow it."""
+    """The records of one list after the other; a stray line counts only if records follow it."""
     block: _Block | None = None
     stray: tuple[int, bytes] | None = None
     for line, text in lines:
@@ -195,7 +195,7 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
 
 
 def _by_number(lists: Iterator[TextList | BadList], path: str) -> Iterator[TextList | BadList]:
-    """All lists by rising number from 0, bad ones too; lists without candidates for those that are missing."""
+    """All lists by increasing number from 0, bad ones too; missing ones become lists without candidates."""
     found = sorted(lists, key=lambda one: int(one.id))
     names = next((one.names for one in found if isinstance(one, TextList) and len(one)), ("score",))
     following = 0
@@ -245,7 +245,7 @@ def _text(fields: dict[bytes, bytes], kind: str, line: int) -> bytes:
 
 
 def _scores(fields: dict[bytes, bytes], line: int) -> list[float]:
-    """The score of a hypothesis and, with P, those of its words summed up."""
+    """The score of a hypothesis and, with P, statistics of the scores of its words."""
     total = fields[b"H"].partition(b"\t")[0]
     values = numbers(total)
     if values is None or len(values) != 1:

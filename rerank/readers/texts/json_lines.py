@@ -1,4 +1,4 @@
-"""Lists as JSON objects, one a line: what the formats of this kind share."""
+"""Lists as JSON objects, one per line: what the formats of this kind share."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from rerank.readers.texts.pieces import ListError, Pieces
 from rerank.readers.texts.text_list import TextList
 from rerank.storage.strict_json import as_json
 
-_HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that are no escapes
+_HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte
 
 Build = Callable[
     [dict[str, Any], str, str, int], TextList | BadList
-]  # of an object, an id, path and line; raises ListError
+]  # takes an object, an id, path and line; raises ListError
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class JsonReader(Reader):
     Parameters
     ----------
     duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
-    ids: the "file"'s own, which must be unique, or the "ordinal" of the list, from 0, as in files without ids.
+    ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0, as in files without ids.
     """
 
     duplicates: Literal["keep", "drop"] = "keep"
@@ -42,7 +42,7 @@ class JsonReader(Reader):
         check_choice("ids", self.ids, ("file", "ordinal"))
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``; empty lines are no lists."""
+        """See ``Reader.read``; empty lines are ignored."""
         with open_stream(path) as stream:
             lines, ordinal = LineReader(stream), 0
             seen: dict[str, int] = {}
@@ -75,7 +75,7 @@ class JsonReader(Reader):
                     yield BadList(name, lines.path, number, fault.reason, fault.message)
 
     def _empty_item(self, bad: BadList, like: NBestList | None) -> dict[str, Any]:
-        """The start of an object in the place of a bad list: its id, where those of the file have one."""
+        """The start of an object in place of a bad list: its id, if the lists of the file have ids."""
         head = like.raw.head if isinstance(like, TextList) and isinstance(like.raw, Pieces) else None
         named = not isinstance(head, dict) or self._id_key() in head
         return {self._id_key(): bad.name} if named else {}
@@ -86,7 +86,7 @@ class JsonReader(Reader):
 
     @abstractmethod
     def _builder(self) -> Build:
-        """What makes lists of the objects of one file."""
+        """The function that turns the objects of one file into lists."""
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
         item = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_unique)
     except RecursionError:
         raise ListError("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
-    except ValueError as error:  # a number of thousands of digits too
+    except ValueError as error:  # also raised for a number of thousands of digits
         raise ListError("json", f"found {excerpt(line)}; expected a JSON object on one line: {error}") from None
     if not isinstance(item, dict):
         raise ListError("json", f"found {excerpt(line)}; expected a JSON object, {{...}}")
@@ -103,7 +103,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 
 def list_id(item: dict[str, Any], key: str) -> str | None:
-    """The id of an object, a text or a whole number; None where there is none. Raises ListError."""
+    """The id of an object, a text or a whole number; None if there is none. Raises ListError."""
     value = item.get(key)
     if value is None:
         return None
@@ -131,8 +131,8 @@ def texts_of(value: Any, what: str) -> tuple[bytes, ...]:
 
 
 def number_of(value: Any, what: str, reason: str = "score") -> float:
-    """A JSON number. Raises ListError, with ``reason`` where it is none."""
-    if type(value) is not float and type(value) is not int:  # a truth value is an int too
+    """A JSON number. Raises ListError, with ``reason``, if it is not one."""
+    if type(value) is not float and type(value) is not int:  # bool is a subclass of int
         raise ListError(reason, f"found {shown(value)}; expected {what}, a number")
     try:
         number = float(value)
@@ -144,7 +144,7 @@ def number_of(value: Any, what: str, reason: str = "score") -> float:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; surrogate escapes become their bytes again, and half a surrogate pair stays."""
+    """``text`` in UTF-8; surrogate escapes become their bytes again, and half a surrogate pair stays."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -153,7 +153,7 @@ def encoded(text: str) -> bytes:
 
 
 def json_line(item: dict[str, Any], nbest: NBestList | BadList) -> bytes:
-    """An object as a line; what the user's file holds that no JSON knows, as sockeye's ``Infinity``, stays as it is.
+    """An object as a line; values of the user's file that JSON does not allow, such as sockeye's ``Infinity``, stay.
 
     Raises
     ------
@@ -172,13 +172,13 @@ def shown(value: Any) -> str:
         return "a list" if isinstance(value, list) else "an object"
     try:
         text = as_json(value, ensure_ascii=False, allow_nan=True)
-    except ValueError:  # a whole number of more digits than are printed
+    except ValueError:  # a whole number with more digits than Python prints
         return "a number of thousands of digits"
     return (text if len(text) <= 40 else f"{text[:40]}...").encode("utf-8", "replace").decode()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a key that comes twice would hide a value."""
+    """An object without repeated keys, which would hide values."""
     item = dict(pairs)
     if len(item) < len(pairs):
         keys = [key for key, _ in pairs]

@@ -1,4 +1,4 @@
-"""Lists in JSON, one object a line: texts of any system, with any named numbers.
+"""Lists in JSON, one object per line: texts of any system, with any named numbers.
 
 Three lines this reads::
 
@@ -6,10 +6,10 @@ Three lines this reads::
     {"id": "b", "candidates": [{"text": "Yes .", "score": -1.5, "features": {"lm": -2.0, "rare": 1}}]}
     {"reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1.0}, {"text": "5", "logprob": -0.9}]}
 
-``candidates`` is all that an object needs. A candidate is a text, or an object with the key ``text``. Its numbers are
+An object needs only ``candidates``. A candidate is a text, or an object with the key ``text``. Its numbers are
 the values of its other keys that are numbers (``score``, ``gain``, whatever there is) and those under ``features``. A
-number that all candidates of a file's first list have is a dense column, which all candidates of the file must have
-then; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
+number that all candidates of a file's first list have is a dense column, which all candidates of the file must then
+have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rerank.readers.texts.text_list import SparseScores, TextList
 
 SCORE, BASE_SCORE = "score", "base_score"
 
-_NUMBERS = (SCORE, BASE_SCORE, "gain")  # nothing else may stand under these keys; they are never sparse
+_NUMBERS = (SCORE, BASE_SCORE, "gain")  # these keys must hold numbers, and are never sparse features
 
 
 @readers.add("jsonl")
@@ -40,8 +40,8 @@ class JsonlReader(JsonReader):
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.
-    base: the name of the number that is the base score; without any "score" in a list all its base scores are 0.
-    dense: the names of the dense columns beside the base score; by default the file's first list decides.
+    base: the name of the number that is the base score; in a list without any "score", all base scores are 0.
+    dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
     """
 
     base: str = SCORE
@@ -58,7 +58,7 @@ class JsonlReader(JsonReader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; a new score is "score", the one before it "base_score" unless there is one already.
+        """See ``Reader.write``; a new score is "score", the old one "base_score" unless there is one already.
 
         Lists of other formats can be written too.
         """
@@ -84,7 +84,7 @@ class JsonlReader(JsonReader):
 
 
 class _ListBuilder:
-    """Makes lists of objects; remembers the columns that the first list has decided on."""
+    """Turns objects into lists; remembers the columns that the first list has decided on."""
 
     def __init__(self, reader: JsonlReader) -> None:
         self.reader, self.dense = reader, reader.dense
@@ -120,9 +120,9 @@ class _ListBuilder:
         )  # fmt: skip
 
     def _misfits(self, found: dict[int, dict[str, float]]) -> dict[int, ListError]:
-        """The candidates whose numbers are not those of the columns; decides on these with the file's first list.
+        """The candidates whose numbers do not match the columns, which the file's first list decides on.
 
-        A base score that no candidate needs to have is put in. Raises ListError where none has one that they need.
+        A base score that candidates need not have is filled in. Raises ListError if they need one and none has it.
         """
         base = self.reader.base
         if not any(base in numbers for numbers in found.values()):
@@ -153,7 +153,7 @@ class _ListBuilder:
         return None
 
     def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
-        """The names of the columns, by the numbers of the file's first list: the base score, then as they stand."""
+        """The names of the columns, from the numbers of the file's first list: the base score, then in their order."""
         shared = set(found[0]).intersection(*found).union(_NUMBERS)
         names = [name for numbers in found for name in numbers if name in shared]
         if self.dense is not None:
@@ -165,7 +165,7 @@ class _ListBuilder:
         return tuple(dict.fromkeys([self.reader.base, *names]))
 
     def _columns(self, found: list[dict[str, float]]) -> tuple[np.ndarray, SparseScores | None]:
-        """Dense columns, float64 [N, K], and what is left over."""
+        """The dense columns, float64 [N, K], and the numbers that are left over."""
         names = self.names or (self.reader.base,)
         scores = np.array([[numbers.pop(name) for name in names] for numbers in found], np.float64)
         counts = [len(numbers) for numbers in found]
@@ -180,7 +180,7 @@ class _ListBuilder:
 
 
 class _Candidate(NamedTuple):
-    """What an entry of ``candidates`` says."""
+    """An entry of ``candidates``, taken apart."""
 
     text: bytes
     numbers: dict[str, float]
@@ -231,12 +231,12 @@ def _derivation(entry: Any, key: str) -> bytes | None:
 
 
 def _derivations(texts: list[bytes | None]) -> list[bytes] | None:
-    """The derivations of all candidates, empty where one has none; None where all have none."""
+    """The derivations of all candidates, empty for those without one; None if no candidate has one."""
     return None if all(text is None for text in texts) else [text or b"" for text in texts]
 
 
 def _references(item: dict[str, Any]) -> tuple[bytes, ...]:
-    """The texts under "references" or the one under "reference"."""
+    """The texts under "references", or the one under "reference"."""
     one, many = item.get("reference"), item.get("references")
     if one is not None and many is not None:
         raise ListError("text", "both 'reference' and 'references'; expected one of them")
@@ -246,14 +246,14 @@ def _references(item: dict[str, Any]) -> tuple[bytes, ...]:
 
 
 def _rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
-    """A candidate with a new score; ``base`` is the one it had."""
+    """A candidate with a new score; ``base`` is its old one."""
     entry: dict[str, Any] = dict(candidate) if isinstance(candidate, dict) else {"text": candidate}
     old = entry.get(SCORE, base)
     return {**entry, SCORE: float(score), **({} if BASE_SCORE in entry else {BASE_SCORE: old})}
 
 
 def _described(nbest: NBestList) -> Pieces:
-    """The object of a list that was read in another format."""
+    """The object for a list that was read in another format."""
     head: dict[str, Any] = {"id": nbest.id}
     named = nbest if isinstance(nbest, TextList) else None
     if named is not None and named.source is not None:

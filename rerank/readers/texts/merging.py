@@ -1,13 +1,13 @@
 """Lists of several systems, or of several iterations of one, over the same inputs as one list each.
 
-The files of the systems stand in one path, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists go together by their
-ids, which must come in the same order in all files; where all ids are whole numbers, one that a system does not have
+One path names the files of the systems, separated by commas: ``a.nbest.gz,b.nbest.gz``. Lists are matched by their
+ids, which must come in the same order in all files; if all ids are whole numbers, one that a system does not have
 stands for a list without candidates. Candidates follow each other system by system.
 
 The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
 its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
 and 0 for others, so that weights can make up for what a system lacks. A text that several systems have is kept once, as
-the first of them has it, with the indicators of all and with the columns that the first lacks from the next.
+the first of them has it, with the indicators of all of them; columns that the first lacks come from the next.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class MergedReader(Reader):
 
     Parameters
     ----------
-    of: the reader of all the files, or a list with the reader of each: names, or mappings of a name and options.
-    duplicates: "drop" texts that come again in a list, or "keep" them; both count them.
+    of: the reader of all files, or a list with one reader per file: names, or mappings of a name and options.
+    duplicates: "drop" texts that are repeated in a list, or "keep" them; both count them.
     base: the name of the column that is the base score; by default that of the first system.
     """
 
@@ -53,7 +53,7 @@ class MergedReader(Reader):
 
     @cached_property
     def inner(self) -> Reader | list[Reader]:
-        """The reader of all files, or that of each."""
+        """The reader of all files, or one per file."""
         if isinstance(self.of, list | tuple):
             if not self.of:
                 raise RecipeError("found an empty list; expected the readers of the files", key="of")
@@ -62,7 +62,7 @@ class MergedReader(Reader):
 
     @property
     def files(self) -> int | None:
-        """How many files a path of this reader names; None: any number."""
+        """How many files a path names for this reader; None: any number."""
         return None if isinstance(self.inner, Reader) else sum(file_count(reader) or 1 for reader in self.inner)
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
@@ -97,7 +97,7 @@ class MergedReader(Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; in the format of the systems, or in JSON lines if they have several."""
+        """See ``Reader.write``; writes the format of the systems, or JSON lines if they have several formats."""
         assert isinstance(nbest, TextList), "lists that were merged"
         inner = self._format
         if inner is None:
@@ -127,7 +127,7 @@ class MergedReader(Reader):
 
     @property
     def _format(self) -> Reader | None:
-        """The reader that lists are written with; None where the systems have several formats."""
+        """The reader that writes the lists; None if the systems have several formats."""
         each = [self.inner] if isinstance(self.inner, Reader) else self.inner
         return each[0] if len({type(format_of(reader)) for reader in each}) == 1 else None
 
@@ -143,7 +143,7 @@ def merge(
 
     Raises
     ------
-    DataError: the ids do not go together; a bad list under the policy "error"; an unreadable file.
+    DataError: the ids do not match; a bad list under the policy "error"; an unreadable file.
     """
     count = count if count is not None else SkipCount()
     for found in _merged(readers_and_paths, duplicates, base):
@@ -169,6 +169,6 @@ def _merged(
 
 
 def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:
-    """How many candidates all systems have, as far as that is known."""
+    """How many candidates all systems have together; None if that is unknown."""
     sizes = [head.size if isinstance(head, BadList) else len(head) + len(head.bad) for _, head in heads]
     return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -1,4 +1,4 @@
-"""What the readers of texts keep of a list for writing it back, and which of its candidates repeat others."""
+"""What the readers of texts keep of a list for writing it back, and which of its candidates are repeated."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ U = TypeVar("U")
 
 
 class Pieces(NamedTuple):
-    """A list taken apart: ``candidates`` can be put into another order, or after those of another list.
+    """A list taken apart: ``candidates`` can be reordered, or appended to those of another list.
 
     | field      | meaning |
     |------------|---------|
-    | head       | what the list has once: its JSON object, its lines before the first candidate |
-    | candidates | N entries, what it has of every candidate |
+    | head       | what the list has once: its JSON object, or its lines before the first candidate |
+    | candidates | N entries: what it has for every candidate |
     """
 
     head: Any
     candidates: list[Any]
 
     def some(self, places: Sequence[int]) -> Pieces:
-        """Those of the candidates at ``places``."""
+        """The pieces with only the candidates at ``places``."""
         return Pieces(self.head, [self.candidates[place] for place in places])
 
 
 class ListError(Exception):
-    """A list, or one of its candidates, turns out to be bad, for the ``reason`` and with the ``message`` given."""
+    """A list, or one of its candidates, turns out to be bad, with a ``reason`` and a ``message``."""
 
     def __init__(self, reason: str, message: str, line: int | None = None) -> None:
         self.reason, self.message, self.line = reason, message, line
@@ -37,7 +37,8 @@ class ListError(Exception):
 
 
 def each(items: Sequence[T], make: Callable[[T, int], U]) -> tuple[dict[int, U], dict[int, ListError]]:
-    """What ``make`` (of an item and its number, from 1) gives for the candidates of a list, and why not, by place."""
+    """The results of ``make`` (of an item and its number, from 1) for the candidates of a list, and its errors; both by
+    place."""
     good: dict[int, U] = {}
     bad: dict[int, ListError] = {}
     for place, item in enumerate(items):
@@ -57,7 +58,7 @@ def left_out(bad: dict[int, ListError], name: str, path: str, lines: Sequence[in
 
 
 def first_places(texts: Sequence[bytes]) -> list[int]:
-    """The places of the texts that repeat none before them."""
+    """The places of the texts that do not repeat an earlier one."""
     first: dict[bytes, int] = {}
     for place, text in enumerate(texts):
         first.setdefault(text, place)

@@ -1,6 +1,6 @@
-"""References of text lists, and files of one text a line.
+"""References of text lists, and files with one text per line.
 
-Three lines of each form: ``lines``, of two files::
+Three lines of each form: ``lines``, with two files::
 
     the house is small      the house is little
     it rains                it is raining
@@ -34,7 +34,7 @@ FORMS = ("lines", "tab", "id")
 
 
 def read_lines(path: PathLike) -> Iterator[bytes]:
-    """The lines of ``path``, without white space around them; an empty line is an empty text.
+    """The lines of ``path`` without white space around them; an empty line is an empty text.
 
     Raises
     ------
@@ -48,19 +48,19 @@ def read_lines(path: PathLike) -> Iterator[bytes]:
 def read_references(paths: Sequence[PathLike], form: str = "lines", first_id: int = 0) -> Iterator[tuple[bytes, ...]]:
     """The references of every list, in order, without white space around them.
 
-    An empty one counts only where a list has no other: it stands for a reference that is missing.
+    An empty reference stands for a missing one, and counts only if the list has no other.
 
     Parameters
     ----------
-    paths: files.
-    form: "lines": a file is a set of references, one a line; "tab": one file, the references of a list on a line with
-        tabs between them; "id": one file of lines ``id ||| reference``.
+    paths: the files.
+    form: "lines": every file is a set of references, one per line; "tab": one file, with all references of a list on
+        one line, separated by tabs; "id": one file of lines ``id ||| reference``.
     first_id: the first id of the form "id".
 
     Raises
     ------
-    DataError: files of different lengths; ids that are none, or out of order; unreadable files.
-    RecipeError: a form that is none, or another number of files than it has.
+    DataError: files of different lengths; ids that are malformed or out of order; unreadable files.
+    RecipeError: an unknown form, or a wrong number of files for it.
     """
     check_choice("form", form, FORMS)
     if isinstance(paths, (str, os.PathLike)) or not paths or (form != "lines" and len(paths) > 1):
@@ -73,7 +73,7 @@ def read_references(paths: Sequence[PathLike], form: str = "lines", first_id: in
 
 
 def _texts(lines: LineReader) -> Iterator[tuple[int, bytes]]:
-    """Numbers and stripped texts of all lines."""
+    """The numbers and stripped texts of all lines."""
     for number, line in lines:
         if lines.nul and b"\0" in line:
             message = "a NUL byte; the file is damaged or not a text file"
@@ -82,7 +82,7 @@ def _texts(lines: LineReader) -> Iterator[tuple[int, bytes]]:
 
 
 def _present(texts: list[bytes]) -> tuple[bytes, ...]:
-    """The references that are there."""
+    """The references that are not missing."""
     return tuple(filter(None, texts)) or (b"",)
 
 

@@ -6,7 +6,7 @@ Three lines this reads::
     {"score": 1.5, "scores": [1.5, 2.5], "sentence_id": 2, "translation": "d", "translations": ["d", "e"]}
     {"score": 0.7, "sentence_id": 3, "translation": "f"}
 
-``translations`` and ``scores`` are missing where there is one translation only. A translation has one score or a list
+``translations`` and ``scores`` are missing if there is only one translation. A translation has one score or a list
 of them, the first of which is its own and the others those of target factors. Sockeye's scores are negative log
 probabilities, so the base score is their negative. An empty translation with an infinite score, sockeye's answer to an
 empty or unusable input, is a list without candidates.
@@ -31,7 +31,7 @@ _FACTORS = "translations_factors"
 
 
 class _Row(NamedTuple):
-    """One translation; ``nested`` says whether its scores are a list in the file."""
+    """One translation; ``nested``: whether its scores are a list in the file."""
 
     text: Any
     values: list[Any]
@@ -50,7 +50,7 @@ class SockeyeReader(JsonReader):
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.
-    scores: "cost" where lower is better, as sockeye writes them, or "score" (or "logprob") where higher is better.
+    scores: "cost" if lower is better, as sockeye writes them, or "score" (or "logprob") if higher is better.
     """
 
     scores: Literal["cost", "score", "logprob"] = "cost"
@@ -62,7 +62,7 @@ class SockeyeReader(JsonReader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; new scores take the place of the old ones, negative for ``scores: cost``."""
+        """See ``Reader.write``; new scores replace the old ones, negated for ``scores: cost``."""
         assert isinstance(nbest, TextList), "lists of sockeye's JSON lines"
         chosen = list(range(len(nbest)) if order is None else order)
         if scores is None and chosen == list(range(len(nbest))) and not nbest.bad:
@@ -84,7 +84,7 @@ class SockeyeReader(JsonReader):
         out.write(json_line(item, nbest))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``; as sockeye answers an input that it cannot use."""
+        """See ``Reader.write_bad``; writes what sockeye answers to an input that it cannot use."""
         item = self._empty_item(bad, like) | {"translation": "", "score": float("inf")}
         out.write(json_line(item, bad))
 
@@ -134,7 +134,7 @@ def _candidate(row: _Row, k: int) -> tuple[bytes, list[float]]:
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:
-    """The translations of an object, which nobody has looked into. Raises ListError."""
+    """The translations of an object, not checked yet. Raises ListError."""
     if "translations" not in item:
         for key in ("translation", "score"):
             if key not in item:

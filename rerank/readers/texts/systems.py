@@ -1,4 +1,4 @@
-"""The lists of several systems side by side: which of them belong to the same input."""
+"""The lists of several systems side by side: which ones belong to the same input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def system_name(number: int) -> str:
 
 
 class System:
-    """The lists of one system, with a look at those to come."""
+    """The lists of one system, with lookahead."""
 
     def __init__(self, number: int, reader: Reader, path: PathLike) -> None:
         self.number, self.path = number, stream_name(path)
@@ -24,7 +24,7 @@ class System:
         self.base = ""
         self._lists = reader.read(path)
         self._ahead: deque[TextList | BadList] = deque()
-        while self.names == () and self._next():  # as far as the first list that shows the columns
+        while self.names == () and self._next():  # up to the first list that shows the columns
             last = self._ahead[-1]
             if isinstance(last, TextList) and len(last):
                 self.names, self.base = last.names, last.names[last.column]
@@ -35,7 +35,7 @@ class System:
         return self._ahead[0] if self._ahead or self._next() else None
 
     def take(self) -> TextList | BadList:
-        """Go past the next list."""
+        """Take the next list, which ``head`` has shown."""
         return self._ahead.popleft()
 
     def _next(self) -> bool:
@@ -49,18 +49,18 @@ class System:
 
 
 def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, TextList | BadList]]:
-    """The next list of every system that has it; ``seen`` are the ids of those before."""
+    """The next list, from every system that has it; ``seen`` are the ids of earlier lists."""
     open_systems = [(system, system.head) for system in systems]
     heads = [(system, head) for system, head in open_systems if head is not None]
     good = {head.id for _, head in heads if isinstance(head, TextList)}
-    if all(name.isdecimal() for name in good):  # what is bad may have no number: then it stands in its place
+    if all(name.isdecimal() for name in good):  # a bad list may have no number; then its place counts
         numbers = [int(head.id) for _, head in heads if head.id.isdecimal()]
         first = min(numbers, default=0)
         heads = [(system, head) for system, head in heads if not head.id.isdecimal() or int(head.id) == first]
         good &= {head.id for _, head in heads}
     elif len(good) > 1 or len(heads) < len(systems):
         raise _misaligned(open_systems)
-    if good & seen:  # lists in another order
+    if good & seen:  # the lists are in different orders
         raise _misaligned(open_systems)
     seen |= good
     for system, _ in heads:
@@ -69,7 +69,7 @@ def next_lists(systems: list[System], seen: set[str]) -> list[tuple[System, Text
 
 
 def _misaligned(systems: list[tuple[System, TextList | BadList | None]]) -> DataError:
-    """Systems whose lists do not go together."""
+    """The error for systems whose lists do not match."""
     shown = [
         f"{system.path} ends" if head is None else f"{system.path} has list {head.id} at line {head.line}"
         for system, head in systems
@@ -81,7 +81,7 @@ def _misaligned(systems: list[tuple[System, TextList | BadList | None]]) -> Data
 
 
 def other_columns(system: System, found: TextList) -> BadList | None:
-    """A bad list if the columns are not those of the system's first list."""
+    """A bad list if the columns are not those of the system's first list, else None."""
     if not len(found) or (found.names == system.names and found.names[found.column] == system.base):
         return None
     message = f"the columns are {', '.join(found.names)}; those of the file's first list are {', '.join(system.names)}"

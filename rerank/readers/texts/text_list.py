@@ -1,4 +1,4 @@
-"""Lists of texts: translations, transcripts, samples of a language model, with what their formats say about them."""
+"""Lists of texts (translations, transcripts, samples of a language model), with what their formats say about them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class SparseScores(NamedTuple):
     """Named values of a list's candidates that most candidates do not have."""
 
     first: np.ndarray  # int64 [N + 1]: those of candidate y are first[y]..first[y + 1]
-    names: list[bytes]  # one an entry
-    values: np.ndarray  # float64, one an entry
+    names: list[bytes]  # one per entry
+    values: np.ndarray  # float64, one per entry
 
     def some(self, places: Sequence[int]) -> SparseScores:
-        """Those of the candidates at ``places``."""
+        """The values of the candidates at ``places``."""
         spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
         first = np.cumsum([0, *map(len, spans)])
         flat = [entry for one in spans for entry in one]
@@ -27,19 +27,19 @@ class SparseScores(NamedTuple):
 
 
 class TextCandidate(Candidate):
-    """A candidate of a list of texts; ``tree`` is not for these."""
+    """A candidate of a list of texts, which has no ``tree``."""
 
     __slots__ = ()
     _list: TextList
 
     @property
     def tokens(self) -> list[str]:
-        """The words: what stands between white space, that of ASCII, as for the built-in templates."""
+        """The words, separated by ASCII white space, as in the built-in templates."""
         return [_shown(word) for word in self._list.texts[self.index].split()]
 
     @property
     def source(self) -> str | None:
-        """The input, where it is known."""
+        """The input, if it is known."""
         return None if self._list.source is None else _shown(self._list.source)
 
     @property
@@ -55,19 +55,19 @@ def _shown(text: bytes) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TextList(NBestList):
-    """N candidates for one source. ``texts`` are stripped; ``scores`` (float64 [N, K]) has the columns ``names``.
+    """N candidates for one source. ``texts`` are stripped; ``scores`` (float64 [N, K]) have the columns ``names``.
 
     | field        | type                  | meaning |
     |--------------|-----------------------|---------|
-    | names        | tuple of K str        | the names of the score columns; ``column`` is the base score's |
+    | names        | tuple of K str        | the names of the score columns; ``column`` is that of the base score |
     | sparse       | SparseScores or None  | sparse features that the file holds |
     | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
-    | source       | bytes or None         | the input, where the format holds it |
-    | references   | tuple of bytes        | references, where the format holds them |
-    | raw          | any                   | what the reader wants for writing the list back; ``some`` if by candidate |
-    | sources      | mapping               | the columns of each source, where there are several |
-    | others       | tuple of str          | sparse features that look like columns that nobody asked for |
+    | source       | bytes or None         | the input, if the format holds it |
+    | references   | tuple of bytes        | references, if the format holds them |
+    | raw          | any                   | what the reader needs to write it back; has ``some`` if by candidate |
+    | sources      | mapping               | the columns of each source, if there are several |
+    | others       | tuple of str          | sparse features that look like columns but were not asked for |
     | absent       | mapping               | how many values are 0 because they are missing, by column |
     """
 
@@ -86,7 +86,7 @@ class TextList(NBestList):
 
     @property
     def by_source(self) -> Mapping[str, tuple[str, ...]]:
-        """The columns of every source; of one source its format is the name."""
+        """The columns of every source; the name of a single source is its format."""
         return self.sources or {self.form or "lists": self.names}
 
     def some(self, places: Sequence[int]) -> Self:

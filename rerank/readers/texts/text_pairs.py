@@ -17,20 +17,20 @@ REFERENCES_KEY, SOURCES_KEY = "data.references", "data.sources"  # the settings 
 
 
 class TextPair(NamedTuple):
-    """A list with what it belongs to."""
+    """A list with its source and references."""
 
     nbest: TextList
-    source: bytes  # empty where there is none
-    references: tuple[bytes, ...]  # empty where there is none
+    source: bytes  # empty if there is none
+    references: tuple[bytes, ...]  # empty if there are none
 
 
 class RawTextPair(NamedTuple):
-    """A list, or a bad one, with what stands in its place in the other files."""
+    """A list, or a bad one, with what the other files hold in its place."""
 
     nbest: TextList | BadList
-    source: bytes | None  # None where it is unknown
+    source: bytes | None  # None if it is unknown
     references: tuple[bytes, ...]
-    missing: BadList | None = None  # why an empty list stands for one that should be there
+    missing: BadList | None = None  # why an empty list takes the place of one that should be there
 
 
 def read_text_pairs(
@@ -48,16 +48,16 @@ def read_text_pairs(
 
     Parameters
     ----------
-    reader: of the lists; one of text lists.
+    reader: the reader of the lists, which must be lists of texts.
     references, form: files and their form, see ``read_references``; by default those that the lists hold.
-    sources: a file with a source a line; by default those that the lists hold.
-    count: the policy for bad lists, and the counts; an error by default. A bad list uses up its source and its
-        references. If lists are missing at the end they are errors, or empty lists that are counted as "missing".
-    needs_references, needs_source: whether a list that has none is bad ("no reference", "no source").
+    sources: a file with one source per line; by default those that the lists hold.
+    count: the policy for bad lists ("error" by default) and the counts. A bad list uses up its source and its
+        references. Lists that are missing at the end are errors, or empty lists that are counted as "missing".
+    needs_references, needs_source: whether a list without any is bad ("no reference", "no source").
 
     Raises
     ------
-    DataError: a bad list under the policy "error"; not as many lists as sources or references; a reader of lists of
+    DataError: a bad list under the policy "error"; not as many lists as sources or references; a reader of
         trees; unreadable files.
     RecipeError: see ``read_references``.
     """
@@ -83,11 +83,11 @@ def complete(raw: RawTextPair, *, needs_references: bool = True, needs_source: b
 
 
 def settle(raw: RawTextPair, nbest: TextList | BadList, count: SkipCount) -> TextList | None:
-    """Count what became of a list; it, or None if it cannot be used.
+    """Count a list as good, bad or missing; returns it, or None if it cannot be used.
 
     Raises
     ------
-    DataError: it is bad, misses, or has bad candidates, and the policy is "error".
+    DataError: it is bad or missing, or has bad candidates, and the policy is "error".
     """
     if raw.missing is not None:
         count.bad(raw.missing)
@@ -111,7 +111,7 @@ def read_raw_text_pairs(
 
     Raises
     ------
-    DataError: not as many lists as sources or references; a reader of lists of trees; unreadable files.
+    DataError: not as many lists as sources or references; a reader of trees; unreadable files.
     RecipeError: see ``read_references``.
     """
     sides: list[_Side] = []
@@ -140,14 +140,14 @@ def read_raw_text_pairs(
 
 
 class _Lists:
-    """The lists met so far."""
+    """The lists read so far."""
 
     def __init__(self, path: str) -> None:
         self.path, self.count = path, 0
         self.last: TextList | BadList | None = None
         self.names: tuple[str, ...] = ("score",)
         self.column = 0
-        self.late = False  # whether the first one is empty: so are lists that the ids leave out
+        self.late = False  # whether the first one is empty, as are lists whose ids are left out
 
     def add(self, nbest: TextList | BadList) -> None:
         """Note the next list."""
@@ -157,7 +157,7 @@ class _Lists:
             self.names, self.column = nbest.names, nbest.column
 
     def check_order(self) -> None:
-        """Refuse a list that is out of the order of its id where others are paired with files by their place.
+        """Refuse a list whose id is out of order, as lists are paired with files by their place.
 
         Raises
         ------
@@ -170,7 +170,7 @@ class _Lists:
             raise DataError(message, path=self.path, line=self.last.line, list_id=self.last.id)
 
     def missing(self, message: str) -> tuple[TextList, BadList]:
-        """An empty list behind the last one, and what there is to say about it."""
+        """An empty list after the last one, and the bad list that says why it is there."""
         line = self.last.line if self.last else 1
         number = int(self.last.id) + 1 if self.last and self.last.id.isdigit() else self.count
         empty = TextList(
@@ -180,7 +180,7 @@ class _Lists:
 
 
 class _Side:
-    """Sources or references: one tuple of texts a list."""
+    """Sources or references: one tuple of texts per list."""
 
     def __init__(self, what: str, path: str, rows: Iterator[tuple[bytes, ...]]) -> None:
         self.what, self.path, self.count = what, path, 0
@@ -188,7 +188,7 @@ class _Side:
         self._rows = rows
 
     def step(self) -> bool:
-        """Go on to the next list's; whether there is one."""
+        """Advance to the next list's texts; returns whether there are any."""
         found = next(self._rows, None)
         if found is None:
             return False
@@ -196,11 +196,11 @@ class _Side:
         return True
 
     def advance(self, lists: _Lists) -> None:
-        """Go on to the last list's.
+        """Advance to the texts of the last list.
 
         Raises
         ------
-        DataError: there is none.
+        DataError: there are none.
         """
         if self.step():
             return
@@ -214,7 +214,7 @@ class _Side:
 
 
 def _rest(lists: _Lists, sources: _Side | None, references: _Side | None) -> Iterator[RawTextPair]:
-    """What sources and references there are beyond the last list."""
+    """The sources and references after those of the last list."""
     sides = [side for side in (sources, references) if side is not None]
     found = lists.count
     while sides:
@@ -239,7 +239,7 @@ def text_list(nbest: NBestList) -> TextList:
 
     Raises
     ------
-    DataError: it is one of trees.
+    DataError: it is a list of trees.
     """
     if isinstance(nbest, TextList):
         return nbest

@@ -1,4 +1,4 @@
-"""One list of the lists that several systems have for an input, with the columns of all."""
+"""One list from the lists that several systems have for an input, with the columns of all."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Origin(NamedTuple):
     places: list[tuple[int, int]]  # (part, candidate) of every candidate
 
     def some(self, places: Sequence[int]) -> Origin:
-        """Where some of the candidates come from."""
+        """Where the candidates at ``places`` come from."""
         return self._replace(places=[self.places[place] for place in places])
 
 
 class UnitedColumns:
-    """The columns of merged lists, and where those of each system go."""
+    """The columns of merged lists, and which of them are those of each system."""
 
     def __init__(self, systems: list[System], base: str | None) -> None:
         shown = [system for system in systems if system.names]
@@ -49,7 +49,7 @@ class UnitedColumns:
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
     def join(self, parts: list[tuple[System, TextList]], duplicates: Duplicates) -> TextList:
-        """One list of the lists of all systems that have one."""
+        """One list from the lists of all systems that have one."""
         lists = [found for _, found in parts]
         blocks = [self._block(system, found) for system, found in parts]
         scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
@@ -90,7 +90,7 @@ class UnitedColumns:
         return scores
 
     def _fill(self, scores: np.ndarray, owners: list[System], again: list[tuple[int, int]]) -> None:
-        """Give candidates what those with the same text have and they lack: pairs (first, later one)."""
+        """Give candidates the values that they lack from later ones with the same text; ``again``: (first, later)."""
         known: dict[int, set[int]] = {}
         for place, at in again:
             have = known.setdefault(place, set(self.places[owners[place].number]))
@@ -101,7 +101,7 @@ class UnitedColumns:
 
 
 def _join_bad(lists: list[TextList]) -> tuple[BadCandidate, ...]:
-    """The candidates that were left out of the lists, with their places among those of all systems."""
+    """The candidates that were left out of the lists, with their places among the candidates of all systems."""
     sizes = [len(found) + len(found.bad) for found in lists]
     before = np.cumsum([0, *sizes]).tolist()
     return tuple(
@@ -110,7 +110,7 @@ def _join_bad(lists: list[TextList]) -> tuple[BadCandidate, ...]:
 
 
 def _join_texts(columns: list[list[bytes] | None], places: list[tuple[int, int]]) -> list[bytes] | None:
-    """The derivations of the chosen candidates, empty where a system gives none."""
+    """The derivations of the chosen candidates, empty if their system gives none."""
     if all(column is None for column in columns):
         return None
     found = [columns[k] for k, _ in places]

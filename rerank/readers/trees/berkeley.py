@@ -1,6 +1,6 @@
-"""The n-best lists of the Berkeley parser, and lists with several scores a candidate.
+"""The n-best lists of the Berkeley parser, and lists with several scores per candidate.
 
-Three lines of each variant this reads; the first line of a file tells which it is::
+Three lines of each variant this reads; the first line of a file tells which one it is::
 
     1	wsj_0001-1
     -81.52 -79.3 0.25
@@ -11,8 +11,8 @@ Three lines of each variant this reads; the first line of a file tells which it 
     -Infinity	(())
 
 The first variant is that of ``charniak``, header included. The second is the parser's own k-best output: scores and
-tree of a candidate on one line, a blank line behind every list, the ordinal of the list as its id. A failed parse,
-``(())``, is no candidate; a list of nothing else has none.
+tree of a candidate on one line, a blank line after every list, the ordinal of the list as its id. A failed parse,
+``(())``, is not a candidate; a list of nothing else has no candidates.
 """
 
 from __future__ import annotations

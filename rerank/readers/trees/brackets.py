@@ -1,4 +1,4 @@
-"""Files of bracketed trees, read as a stream: one tree a line, or printed over many lines.
+"""Files of bracketed trees, read as a stream: one tree per line, or trees printed over many lines.
 
 Three lines this reads (the first two are one tree)::
 
@@ -6,8 +6,8 @@ Three lines this reads (the first two are one tree)::
          (VP (VBD rained)) (. .)))
     (S1 (NP (NN Art)))
 
-White space is free, blank lines and line breaks within a tree included. Where a bracket is missing, nothing tells
-where the next tree starts, so unbalanced brackets end the reading with an error.
+White space is free, including blank lines and line breaks within a tree. If a bracket is missing, nothing tells where
+the next tree starts, so unbalanced brackets end the reading with an error.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Scan(NamedTuple):
     """What the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
 
     state: np.ndarray  # int64 [4]: depth; line; line where the open tree starts; first later line that starts with (
-    begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that goes on from the chunk before
+    begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that continues from the chunk before
     end: np.ndarray  # int64 [M]: one past their last bytes
-    line: np.ndarray  # int64 [M]: the lines of their first brackets
+    line: np.ndarray  # int64 [M]: the line numbers of their first brackets
 
 
 @kernel
 def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[int, int, int, int]:
     """Find the trees that end in the chunk ``data`` (uint8); M must be at least half its length.
 
-    Returns (trees found, where an unfinished one begins, error code, place of the error).
+    Returns (number of trees found, where an unfinished one begins, error code, place of the error).
     """
     depth, line, start, margin = scan.state[0], scan.state[1], scan.state[2], scan.state[3]
     found, begin, code, place = 0, 0, 0, 0
@@ -80,11 +80,11 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
 def read_trees(path: PathLike, *, chunk: int = 1 << 18) -> Iterator[tuple[bytes, int]]:
     """(text, line of its first bracket) of every tree in ``path`` ("-": standard input).
 
-    The brackets of the texts are balanced; whether they are well-formed trees is for ``parse_brackets`` to say.
+    The brackets of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
 
     Raises
     ------
-    DataError: unbalanced brackets, text outside of trees, an unreadable stream.
+    DataError: unbalanced brackets, text outside trees, an unreadable stream.
     """
     with open_stream(path) as stream:
         scan = Scan(np.array([0, 1, 0, 0]), *np.empty((3, chunk // 2 + 1), np.int64))

@@ -6,13 +6,13 @@ Three lines this reads::
     -81.52
     (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
 
-The header is the number of candidates and, as the rest of its line, the list's id; where it has no id, the id is
+The header is the number of candidates followed, on the rest of its line, by the list's id; if it has no id, the id is
 the ordinal of the list in the file, from 0. Lines between lists may be blank, lines within a list may not. A score
-line holds one or more numbers, the first of which is the base score; lists that were reranked carry the new score
-there and the old ones behind it.
+line holds one or more numbers, the first of which is the base score; lists that were reranked have the new score
+there and the old ones after it.
 
-After a bad list reading goes on where the next one seems to start: at a line behind a blank line that is neither
-a score nor a tree, or at a header that has a score line and a tree line below it.
+After a bad list, reading continues where the next one seems to start: at a line after a blank line that is neither
+a score nor a tree, or at a header that is followed by a score line and a tree line.
 """
 
 from __future__ import annotations
@@ -77,18 +77,18 @@ def _is_tree(line: bytes) -> bool:
 
 
 def _is_header(look: list[bytes]) -> bool:
-    """Is ``look[0]`` a header? Where there is a second line and it is a tree, the first is a whole-number score."""
+    """Is ``look[0]`` a header? If the second line is a tree, the first one is a whole-number score instead."""
     word = look[0].split(None, 1)[:1]
     return bool(word) and word[0].isdigit() and len(word[0]) < 10 and not (len(look) > 1 and _is_tree(look[1]))
 
 
 def _is_start(look: list[bytes]) -> bool:
-    """Are the first three lines a header and a candidate? Nothing within a list looks so."""
+    """Are the first three lines a header and a candidate? Nothing within a list looks like that."""
     return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
 
 
 def _bad(lines: LineReader, name: str, fault: Fault) -> BadList:
-    """A bad list; ``lines`` goes past it, from the line of the fault on."""
+    """A bad list; advances ``lines`` past it, from the line of the fault on."""
     lines.take(max(0, fault.line - 1 - lines.number))
     while look := lines.ahead(3):
         blank = not look[0].strip()
@@ -107,7 +107,7 @@ def _bad(lines: LineReader, name: str, fault: Fault) -> BadList:
 def _find_fault(lines: LineReader, size: int) -> Fault | None:
     """What keeps the next ``size`` lines from being pairs of score and tree that end at a blank line or a header.
 
-    A header may claim any number; no more is looked at than twice what is there.
+    A header may claim any number; at most twice as many lines as are really there are looked at.
     """
     looked = _LOOK
     while True:
@@ -122,7 +122,7 @@ def _find_fault(lines: LineReader, size: int) -> Fault | None:
 
 
 def _misfit(look: list[bytes], size: int, first: int) -> Fault | None:
-    """The first of the lines ``look``, whose numbers count from ``first``, that does not fit its place."""
+    """What is wrong with the first line in ``look`` that does not fit its place; ``first``: its first line's number."""
     body = look[:size]
     if not (all(text[:1] == b"(" for text in body[1::2]) and all(body)):
         for i, line in enumerate(body):

@@ -18,7 +18,7 @@ _ONE_EACH = "every list needs one gold tree, in the same order"
 
 @kernel
 def same_yield(trees: Trees, other: Trees, t: int, trace: int) -> int:
-    """The first of ``trees`` whose words are not those of tree ``t`` of ``other``, -1 if all have the same words.
+    """The first of ``trees`` whose words differ from those of tree ``t`` of ``other``, -1 if all have the same words.
 
     Words under the label ``trace`` (a symbol id) do not count.
     """
@@ -42,7 +42,7 @@ def same_yield(trees: Trees, other: Trees, t: int, trace: int) -> int:
 
 
 def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
-    """The words of tree ``t``, without those of traces."""
+    """The words of tree ``t``, without traces."""
     nodes = range(int(trees.first[t]), int(trees.first[t + 1]))
     leaves = [(symbols.text(int(trees.label[i])), int(trees.word[i])) for i in nodes if trees.word[i] >= 0]
     return [symbols.text(word) for label, word in leaves if label != TRACE]
@@ -51,7 +51,7 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
 def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees] | BadList:
     """The list and its candidates' trees, without those that are malformed, or a bad list.
 
-    The reasons are "brackets" for malformed trees, "words" for several sentences.
+    The reasons are "brackets" for malformed trees, "words" for trees of different sentences.
     """
     try:
         trees = nbest.trees(symbols)
@@ -68,7 +68,7 @@ def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees
 
 
 def _malformed(nbest: NBestList, symbols: SymbolTable) -> list[BadCandidate]:
-    """The candidates of a list that are no well-formed trees."""
+    """The candidates of a list that are not well-formed trees."""
     found = []
     for place in range(len(nbest)):
         try:
@@ -88,7 +88,7 @@ def read_parses(
 ) -> Iterator[tuple[NBestList, Trees]]:
     """The usable lists of ``path`` with their candidates' trees; bad ones are errors, or skipped and counted.
 
-    ``count``, where given, holds the policy too and ``on_bad_list`` is not looked at.
+    ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def read_parses(
 
 
 class RawPair(NamedTuple):
-    """A list, or a bad one, and the text of its gold tree; nobody has looked into either tree yet."""
+    """A list, or a bad one, and the text of its gold tree; no tree has been parsed yet."""
 
     nbest: NBestList | BadList
     text: bytes
@@ -117,11 +117,11 @@ class RawPair(NamedTuple):
 
 
 def read_raw_pairs(reader: Reader, nbest_path: PathLike, gold_path: PathLike) -> Iterator[RawPair]:
-    """Every list of ``nbest_path`` with its gold tree, aligned by their order.
+    """Every list of ``nbest_path`` with its gold tree, aligned by order.
 
     Raises
     ------
-    DataError: another number of gold trees than of lists; unreadable files.
+    DataError: more or fewer gold trees than lists; unreadable files.
     """
     single_stdin(nbest_path, gold_path)
     lists_name, gold_name = stream_name(nbest_path), stream_name(gold_path)
@@ -149,14 +149,14 @@ def read_pairs(
     on_bad_list: OnBadList = "error",
     count: SkipCount | None = None,
 ) -> Iterator[tuple[NBestList, Trees, Trees]]:
-    """(list, trees of its candidates, its gold tree) for every usable list, aligned by their order.
+    """(list, trees of its candidates, its gold tree) for every usable list, aligned by order.
 
-    A bad list is an error, or skipped and counted together with its gold tree. ``count``, where given, holds the
-    policy too and ``on_bad_list`` is not looked at.
+    A bad list is an error, or skipped and counted together with its gold tree. ``count``, if given, also sets the
+    policy, and ``on_bad_list`` is ignored.
 
     Raises
     ------
-    DataError: a bad list under the policy "error"; another number of gold trees than of lists; unreadable files.
+    DataError: a bad list under the policy "error"; more or fewer gold trees than lists; unreadable files.
     """
     count = count if count is not None else SkipCount(on_bad_list)
     for raw in read_raw_pairs(reader, nbest_path, gold_path):
@@ -187,7 +187,7 @@ def parse_pair(raw: RawPair, symbols: SymbolTable) -> tuple[NBestList, Trees, Tr
 
 
 def _difference(one: list[str], two: list[str]) -> str:
-    """Where two sentences part, for a message."""
+    """Where two sentences differ, for a message."""
     place = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     shown = [" ".join(words[place : place + 3]) or "the end" for words in (one, two)]
     return f"{len(one)} and {len(two)} words; at word {place + 1} {shown[0]!r} and {shown[1]!r}"

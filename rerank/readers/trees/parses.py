@@ -20,7 +20,7 @@ _NUL = "a NUL byte; the file is damaged or not a text file"
 
 
 class Fault(NamedTuple):
-    """Why a list or a candidate is bad, and at which line of the file."""
+    """Why a list or a candidate is bad, and on which line of the file."""
 
     reason: str
     message: str
@@ -28,7 +28,7 @@ class Fault(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The pieces of a list before anybody has looked into them."""
+    """The pieces of a list before they are parsed."""
 
     id: str
     line: int
@@ -50,7 +50,7 @@ class ParseReader(Reader):
     ----------
     score: which number of a candidate's scores is the base score, from 0.
     duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
-    ids: the "file"'s own, which must be unique, or the "ordinal" of the list, from 0.
+    ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0.
     """
 
     score: int = 0
@@ -84,10 +84,10 @@ class ParseReader(Reader):
 
     @abstractmethod
     def _grammar(self, lines: LineReader) -> NextList:
-        """What reads one list of this file, judged by its first lines; it goes past the list, good or bad."""
+        """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def _build(self, parts: Parts, lines: LineReader, form: str) -> NBestList | BadList:
-        """The list made of ``parts``, or what is wrong with it."""
+        """The list made from ``parts``, or what is wrong with it."""
         if lines.nul and b"\0" in parts.head:
             return BadList(parts.id, lines.path, parts.line, "nul", _NUL, len(parts.texts))
         scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
@@ -107,7 +107,7 @@ class ParseReader(Reader):
 
 
 def _tree_faults(parts: Parts, nul: bool) -> dict[int, Fault]:
-    """What is no tree, by candidate; ``nul``: whether there may be NUL bytes."""
+    """The candidates that are not trees, with their faults; ``nul``: whether there may be NUL bytes."""
     faults: dict[int, Fault] = {}
     for i, text in enumerate(parts.texts):
         if nul and b"\0" in text:
@@ -118,9 +118,9 @@ def _tree_faults(parts: Parts, nul: bool) -> dict[int, Fault]:
 
 
 def parse_scores(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[np.ndarray, dict[int, Fault]]:
-    """Score lines as float64 [N, K], and what is wrong with some of them, by place; rows of these mean nothing.
+    """Score lines as float64 [N, K], and what is wrong with some of them, by place; the rows of these mean nothing.
 
-    K > ``column`` wherever N > 0. Of lines with different numbers of scores, most are right.
+    K > ``column`` whenever N > 0. If lines have different numbers of scores, the most frequent number is right.
     """
     try:
         scores = np.array(list(map(float, texts)), dtype=np.float64).reshape(len(texts), 1)
@@ -163,7 +163,7 @@ def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> d
 
 
 def numbers(text: bytes) -> list[float] | None:
-    """The white-space separated numbers of ``text``; None where there are none or something else."""
+    """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
     words = text.split()
     try:
         return [float(word) for word in words] if words and b"_" not in text else None
@@ -172,7 +172,7 @@ def numbers(text: bytes) -> list[float] | None:
 
 
 def score_text(nbest: NBestList, i: int, scores: np.ndarray | None) -> bytes:
-    """Scores of candidate ``i`` for output, separated by tabs: the new one, where there is one, then the old ones."""
+    """Scores of candidate ``i`` for output, separated by tabs: the new one, if there is one, then the old ones."""
     values = list(map(float, nbest.scores[i]))
     if scores is not None:
         values.insert(0, float(scores[i]))

@@ -1,12 +1,12 @@
 """Bracketed trees as flat arrays, parsed by a kernel over bytes.
 
-Three lines this reads (one tree each; white space, line breaks included, is free)::
+Three lines this reads (one tree each; white space, including line breaks, is free)::
 
     (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
     ( (S (NP-SBJ (-NONE- *)) (VP (VB Go))))
     (TOP (NP (NN Art)))
 
-A node with one word below it and nothing else is a preterminal; a word beside other children is an error.
+A node with one word below it and nothing else is a preterminal; a word next to other children is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPEN, CLOSE = np.uint8(ord("(")), np.uint8(ord(")"))
 
 
 class Trees(NamedTuple):
-    """T trees with n nodes in all, each tree in preorder; a preterminal and its word are one node.
+    """T trees with n nodes in total, each tree in preorder; a preterminal and its word are one node.
 
     The children of node i start at i + 1; the sibling after c is c + size[c].
     """
@@ -51,8 +51,8 @@ _MESSAGES = {
     6: "no tree; expected '(...)'",
     7: "more than one tree where one was expected",
 }
-_FULL = 8  # code of the kernel for more new symbols than there is room for
-ROOM = 1 << 8  # new symbols of one call, at first
+_FULL = 8  # the kernel's code for more new symbols than there is room for
+ROOM = 1 << 8  # room for new symbols in one call, at first
 
 
 @kernel
@@ -149,13 +149,13 @@ def parse_brackets(
     lines: Sequence[int] | None = None,
     list_id: str | None = None,
 ) -> Trees:
-    """The bracketed trees ``texts`` as ``Trees``; new labels and words enter ``symbols``.
+    """The bracketed trees ``texts`` as ``Trees``; new labels and words are added to ``symbols``.
 
-    ``lines`` (line number of every text), ``path`` and ``list_id`` say in errors where the texts are from.
+    ``lines`` (line number of every text), ``path`` and ``list_id`` tell in errors where the texts are from.
 
     Raises
     ------
-    DataError: unbalanced brackets, words without a preterminal, nodes without children, not exactly one tree a text.
+    DataError: unbalanced brackets, words without a preterminal, nodes without children, not exactly one tree per text.
     """
     raw = b"".join(texts)
     data = np.frombuffer(raw, dtype=np.uint8)
@@ -165,7 +165,7 @@ def parse_brackets(
     label, word, parent, size, start, end = (np.empty(nodes, np.int32) for _ in range(6))
     out = Trees(np.zeros(len(texts) + 1, np.int64), label, word, parent, size, start, end)
     code, room = _FULL, ROOM
-    while code == _FULL:  # symbols that had room are known when the trees are parsed again
+    while code == _FULL:  # when the trees are parsed again, the symbols that had room are known
         symbols.reserve(room)
         new = np.empty((room, 2), np.int64)
         index: SymbolIndex = symbols.index
