@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.data import Contribution, Curve, Example, Report
+from rerank.runs.report.data import Curve, Example, Report, ShownContribution
 
 SIGNATURE = (
     "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:1"
@@ -212,7 +212,7 @@ def make_examples():
     found = []
     for number, texts in enumerate(SENTENCES, start=1):
         gold, base, chosen = (" ".join(text.split()) for text in texts)
-        parts = [Contribution(name, weight, value, weight * value) for name, weight, value in FEATURES]
+        parts = [ShownContribution(name, weight, value, weight * value) for name, weight, value in FEATURES]
         parts.sort(key=lambda part: -abs(part.contribution))
         found.append(
             Example(

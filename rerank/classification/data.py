@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.classification.recipe import ClassificationRecipe, DataSettings, FoldSettings, SourceSettings
+from rerank.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 from rerank.classification.splits import draw_folds, fold_numbers
 from rerank.classification.text import read_newsgroups, read_texts
 from rerank.data.labelled import Labelled
@@ -94,7 +94,7 @@ def load_sets(recipe: ClassificationRecipe) -> Iterator[tuple[str, SourceSetting
     yield from found.items()
 
 
-def _check_files(data: DataSettings, source: SourceSettings) -> None:
+def _check_files(data: ExampleData, source: SourceSettings) -> None:
     for path in (source.path, source.train, source.test, source.folds, source.vocabulary):
         if isinstance(path, str):
             where = filled(data, path)
@@ -107,12 +107,12 @@ def _check_files(data: DataSettings, source: SourceSettings) -> None:
         build(generators, source.generator, "data.generator")
 
 
-def filled(data: DataSettings, path: str) -> str:
+def filled(data: ExampleData, path: str) -> str:
     """``path`` with ``{root}`` filled in."""
     return path.replace("{root}", data.root)
 
 
-def load_set(data: DataSettings, name: str, source: SourceSettings, seed: int) -> ExampleSet:
+def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
     """Read, draw (from ``seed``) or fetch a set, and give its features bias and scale.
 
     Raises
@@ -147,7 +147,7 @@ def load_set(data: DataSettings, name: str, source: SourceSettings, seed: int) -
     return ExampleSet(name, prepared[0], prepared[1] if test is not None else None, folds, names)
 
 
-def _prepared(data: DataSettings, part: Labelled, training: Labelled) -> Labelled:
+def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled:
     """``part`` with scale and bias; columns are divided by their largest size in ``training``."""
     if data.scale == "l2":
         part = part.normalised("l2")
@@ -156,7 +156,7 @@ def _prepared(data: DataSettings, part: Labelled, training: Labelled) -> Labelle
     return part if data.bias is None else part.with_bias(data.bias)
 
 
-def _folds(data: DataSettings, source: SourceSettings, examples: Labelled) -> np.ndarray:
+def _folds(data: ExampleData, source: SourceSettings, examples: Labelled) -> np.ndarray:
     if isinstance(source.folds, str):
         path = filled(data, source.folds)
         folds = read_folds(path, examples.label.size)

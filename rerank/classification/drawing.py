@@ -9,7 +9,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.classification.curves import Trace, trace
 from rerank.classification.experiment import Draw, seeds_of, workers
-from rerank.classification.figures import NAMES, Drawing, Line, draw_lines, draw_scatter, parameter_lines
+from rerank.classification.figures import NAMES, ErrorCurve, FigureDrawing, draw_lines, draw_scatter, parameter_lines
 from rerank.classification.recipe import ClassificationRecipe, FigureSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tables import cells_of
@@ -58,7 +58,7 @@ def traces_of(recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, f
     return found
 
 
-def draw_traces(figure: FigureSettings, traced: Traced) -> list[Drawing]:
+def draw_traces(figure: FigureSettings, traced: Traced) -> list[FigureDrawing]:
     """One figure per set and noise level: online mistakes, or the test measure, over the examples seen."""
     drawings = []
     for panel, runs in traced.items():
@@ -70,7 +70,7 @@ def draw_traces(figure: FigureSettings, traced: Traced) -> list[Drawing]:
                 errors = np.array([each.errors for each in seen])
                 values = 100 * (1 - errors if figure.measure.endswith("accuracy") else errors)
             x = [float(sample) for sample in seen[0].samples]
-            lines.append(Line(name, x, values.mean(axis=0).tolist(), values.std(axis=0).tolist()))
+            lines.append(ErrorCurve(name, x, values.mean(axis=0).tolist(), values.std(axis=0).tolist()))
         what = "online mistakes" if figure.kind == "online" else NAMES[figure.measure]
         seeds = max(len(seen) for seen in runs.values())
         caption = _caption(figure, panel, f"{what} during one pass", seeds)
@@ -78,7 +78,9 @@ def draw_traces(figure: FigureSettings, traced: Traced) -> list[Drawing]:
     return drawings
 
 
-def draw_results(recipe: ClassificationRecipe, figure: FigureSettings, results: Sequence[Result]) -> list[Drawing]:
+def draw_results(
+    recipe: ClassificationRecipe, figure: FigureSettings, results: Sequence[Result]
+) -> list[FigureDrawing]:
     """Figures over the results: one per set for a parameter, a single one for a comparison of two runs."""
     if figure.kind == "scatter":
         return [draw_scatter(figure, cells_of(recipe, results))]

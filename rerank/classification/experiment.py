@@ -15,7 +15,7 @@ import numpy as np
 
 from rerank.classification.data import ExampleSet, load_set
 from rerank.classification.fitting import Fit, fit
-from rerank.classification.recipe import ClassificationRecipe, DataSettings, SourceSettings, Spec
+from rerank.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tuning import Map, best_point, held_out_errors, points_of, tune
 from rerank.engines.settings import Engine
@@ -44,7 +44,7 @@ def workers(count: int | None) -> Iterator[Map]:
 
 
 @dataclass(frozen=True)
-class Origin:
+class SetOrigin:
     """Where a set comes from, for workers that have not read it: its name, and its settings as JSON."""
 
     name: str
@@ -52,29 +52,29 @@ class Origin:
     source: str
 
     @staticmethod
-    def of(data: DataSettings, name: str, source: SourceSettings) -> Origin:
+    def of(data: ExampleData, name: str, source: SourceSettings) -> SetOrigin:
         """The origin of a set of a recipe."""
-        return Origin(name, data.model_dump_json(), source.model_dump_json())
+        return SetOrigin(name, data.model_dump_json(), source.model_dump_json())
 
 
 @lru_cache(maxsize=2)
-def drawn(origin: Origin, seed: int) -> ExampleSet:
+def drawn(origin: SetOrigin, seed: int) -> ExampleSet:
     """The set for a seed; a worker keeps the last ones."""
-    data, source = DataSettings.model_validate_json(origin.data), SourceSettings.model_validate_json(origin.source)
+    data, source = ExampleData.model_validate_json(origin.data), SourceSettings.model_validate_json(origin.source)
     return load_set(data, origin.name, source, seed if source.generator is not None else 0)
 
 
-class Job(NamedTuple):
+class FoldJob(NamedTuple):
     """A fold with a seed, or a point of tuning, as a task of an engine; see ``fit_fold`` and ``errors_of``."""
 
     spec: Spec
-    origin: Origin
+    origin: SetOrigin
     noise: float
     seed: int
     fold: int = 0
 
 
-class Outcome(NamedTuple):
+class FoldOutcome(NamedTuple):
     """The result of a fold: the fit, its errors by predictor, which examples were tested, and how many trained."""
 
     fit: Fit
@@ -83,21 +83,21 @@ class Outcome(NamedTuple):
     size: int
 
 
-def fit_fold(spec: Spec, examples: ExampleSet, noise: float, seed: int, fold: int) -> Outcome:
+def fit_fold(spec: Spec, examples: ExampleSet, noise: float, seed: int, fold: int) -> FoldOutcome:
     """Fit one fold with one seed."""
     part = examples.split(fold, noise, seed)
     done = fit(spec, part.train, part.test, seed=seed)
     done.training = None  # a fold's weights are not needed again
-    return Outcome(done, done.errors(part.test.label), part.index, part.train.size)
+    return FoldOutcome(done, done.errors(part.test.label), part.index, part.train.size)
 
 
-def fit_job(job: Job) -> Outcome:
+def fit_job(job: FoldJob) -> FoldOutcome:
     """``fit_fold``, as a task."""
     _warm_up_once(job.spec.model_dump_json(), job.origin, job.noise, job.seed)
     return fit_fold(job.spec, drawn(job.origin, job.seed), job.noise, job.seed, job.fold)
 
 
-def errors_of(job: Job) -> list[list[float]]:
+def errors_of(job: FoldJob) -> list[list[float]]:
     """The held-out errors of a point of tuning, as a task."""
     examples = drawn(job.origin, job.seed)
     return held_out_errors(job.spec, examples.noisy(job.noise, job.seed), examples.examples)
@@ -109,7 +109,7 @@ def run_spec(
     noise: float,
     seeds: tuple[int, ...],
     engine: Engine | None = None,
-    origin: Origin | None = None,
+    origin: SetOrigin | None = None,
 ) -> list[Result]:
     """The results of one run on one set at one noise level, by seed; tuned once, with the first seed.
 
@@ -123,10 +123,10 @@ def run_spec(
     single, tuned = spec, None
     if engine is not None and engine.workers > 1 and origin is not None:
         if spec.recipe.tune is not None:
-            points = [Job(spec.at(point), origin, noise, seeds[0]) for point in points_of(spec)]
+            points = [FoldJob(spec.at(point), origin, noise, seeds[0]) for point in points_of(spec)]
             tuned = best_point(spec, engine.map(errors_of, points))
             single = tuned.applied(spec)
-        tasks = [Job(single, origin, noise, seed, number) for seed, number in jobs]
+        tasks = [FoldJob(single, origin, noise, seed, number) for seed, number in jobs]
         found = list(zip(jobs, engine.map(fit_job, tasks), strict=True))
     else:
         with workers(spec.recipe.training.workers) as run_all:
@@ -135,7 +135,7 @@ def run_spec(
                 tuned = tune(spec, noisy, clean, run_all)
                 single = tuned.applied(spec)
 
-            def carry_out(job: tuple[int, int]) -> Outcome:
+            def carry_out(job: tuple[int, int]) -> FoldOutcome:
                 """One fold with one seed."""
                 return fit_fold(single, sets[job[0]], noise, *job)
 
@@ -146,7 +146,7 @@ def run_spec(
 
 
 @lru_cache(maxsize=64)
-def _warm_up_once(spec: str, origin: Origin, noise: float, seed: int) -> None:
+def _warm_up_once(spec: str, origin: SetOrigin, noise: float, seed: int) -> None:
     """``_warm_up``, in a worker."""
     _warm_up(Spec.model_validate_json(spec), drawn(origin, seed), noise, seed)
 
@@ -166,7 +166,7 @@ def _result(
     noise: float,
     spec: Spec,
     seed: int,
-    outcomes: list[Outcome],
+    outcomes: list[FoldOutcome],
     tested: int,
     tuned: dict[str, Any],
 ) -> Result:

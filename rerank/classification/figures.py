@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Line:
+class ErrorCurve:
     """A curve: y (and its spread, where there are several seeds) over x."""
 
     name: str
@@ -40,7 +40,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class FigureDrawing:
     """A finished figure: its name, caption, and SVG for a page."""
 
     name: str
@@ -53,10 +53,10 @@ class Drawing:
         return text.replace("<svg ", '<svg width="800" ', 1) + "\n"
 
 
-def parameter_lines(settings: FigureSettings, results: Sequence[Result]) -> dict[str, list[Line]]:
+def parameter_lines(settings: FigureSettings, results: Sequence[Result]) -> dict[str, list[ErrorCurve]]:
     """By set (and noise): one line per run over the values of the grid's key ``settings.x``; level for runs without
     it."""
-    panels: dict[str, list[Line]] = {}
+    panels: dict[str, list[ErrorCurve]] = {}
     key = str(settings.x)
     for panel, members in _grouped(results, lambda each: _place(each, results)).items():
         values = sorted({_coordinate(settings, each) for each in members if key in each.spec.point})
@@ -66,7 +66,7 @@ def parameter_lines(settings: FigureSettings, results: Sequence[Result]) -> dict
             xs = values if None in means else sorted(x for x in means if x is not None)
             found = [means.get(x, means.get(None, [])) for x in xs]
             spread = [100 * float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in found]
-            line = Line(run, xs, [100 * float(np.mean(each)) for each in found], spread)
+            line = ErrorCurve(run, xs, [100 * float(np.mean(each)) for each in found], spread)
             panels.setdefault(panel, []).append(line)
     return panels
 
@@ -88,7 +88,9 @@ def _grouped(members: Sequence[Result], key: Callable[[Result], K]) -> dict[K, l
     return found
 
 
-def draw_lines(name: str, title: str, lines: Sequence[Line], x: str, y: str, *, logarithmic: bool = False) -> Drawing:
+def draw_lines(
+    name: str, title: str, lines: Sequence[ErrorCurve], x: str, y: str, *, logarithmic: bool = False
+) -> FigureDrawing:
     """A plot of several curves with a legend; bars show the spread, where there is one."""
     with styled():
         figure, axes = new_axes(WIDE)
@@ -105,7 +107,7 @@ def draw_lines(name: str, title: str, lines: Sequence[Line], x: str, y: str, *, 
         return _finished(figure, axes, name, title, x, y)
 
 
-def draw_scatter(settings: FigureSettings, cells: Sequence[Cell]) -> Drawing:
+def draw_scatter(settings: FigureSettings, cells: Sequence[Cell]) -> FigureDrawing:
     """One point per set: the measure of run ``y`` over that of run ``x``, and the line where they are equal."""
     run_x, run_y = str(settings.x), str(settings.y)
     found = {(cell.set, cell.noise, cell.run): 100 * cell.spread(settings.measure).mean for cell in cells}
@@ -132,9 +134,9 @@ def draw_scatter(settings: FigureSettings, cells: Sequence[Cell]) -> Drawing:
         return _finished(figure, axes, settings.name, title, *axes_of)
 
 
-def _finished(figure: Figure, axes: Axes, name: str, title: str, x: str, y: str) -> Drawing:
+def _finished(figure: Figure, axes: Axes, name: str, title: str, x: str, y: str) -> FigureDrawing:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.legend(frameon=False, fontsize=8)
     plain = re.sub(r"[^\w-]", "-", name)
-    return Drawing(name, title, to_svg(figure, plain, re.sub(r'[<>&"]', "", title)))
+    return FigureDrawing(name, title, to_svg(figure, plain, re.sub(r'[<>&"]', "", title)))

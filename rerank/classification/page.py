@@ -13,7 +13,7 @@ from rich import box
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from rerank.classification.figures import Drawing
+from rerank.classification.figures import FigureDrawing
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.tables import Table
 from rerank.classification.tuning import Tuned
@@ -30,7 +30,7 @@ class Outcome:
 
     metrics: dict[str, Any]
     tables: list[Table]
-    drawings: list[Drawing] = field(default_factory=list)
+    drawings: list[FigureDrawing] = field(default_factory=list)
 
 
 def write_page(path: Path, recipe: ClassificationRecipe, outcome: Outcome) -> None:

@@ -18,8 +18,8 @@ from rerank.base.progress import track
 from rerank.classification.baselines import make_baseline
 from rerank.classification.data import ExampleSet, load_set, load_sets
 from rerank.classification.drawing import Traced, check_figures, draw_results, draw_traces, traces_of
-from rerank.classification.experiment import Draw, Origin, run_spec, seeds_of
-from rerank.classification.figures import Drawing
+from rerank.classification.experiment import Draw, SetOrigin, run_spec, seeds_of
+from rerank.classification.figures import FigureDrawing
 from rerank.classification.fitting import make_learner
 from rerank.classification.kept import code_of, key_of, load_results, save_results
 from rerank.classification.models import train_model
@@ -240,7 +240,7 @@ def _experiments(
         key = key_of(draw(seeds_of(recipe)[0]), noise, spec)
         found = load_results(directory / KEPT, key, spec)
         if found is None:
-            origin = Origin.of(recipe.data, name, store.sets[name])
+            origin = SetOrigin.of(recipe.data, name, store.sets[name])
             found = run_spec(spec, draw, noise, seeds_of(recipe), engine, origin)
             claim(directory, KEPT, f"{key}.json")
             save_results(directory / KEPT, key, found)
@@ -286,7 +286,7 @@ def _history(result: Result) -> list[dict[str, Any]]:
 
 def _draw(
     recipe: ClassificationRecipe, results: Sequence[Result], traced: dict[str, Traced], directory: Path
-) -> list[Drawing]:
+) -> list[FigureDrawing]:
     drawings = []
     for figure in recipe.figures:
         if figure.kind in ("online", "stream"):

@@ -71,7 +71,7 @@ class SourceSettings(Section):
         return [name for name in SOURCES if getattr(self, name)]
 
 
-class DataSettings(SourceSettings):
+class ExampleData(SourceSettings):
     """The examples of one set, or of many.
 
     sets: named sets; one without a source of its own is {root}/NAME.svm.gz with {root}/NAME.folds.txt.
@@ -170,14 +170,14 @@ class TuneSettings(Section):
     clean: bool = False
 
 
-class MixingSettings(ListMixing):
+class ExampleMixing(ListMixing):
     """Training of sections separately, of examples in a random order. alone: show the average result of the
     sections' own models instead of the combined one."""
 
     alone: bool = False
 
 
-class TrainingSettings(Section):
+class ExampleTraining(Section):
     """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
     too; workers: threads over the folds, null for one per processor; mixing: train sections separately."""
 
@@ -186,23 +186,23 @@ class TrainingSettings(Section):
     predictor: Predictor = "average"
     vote: bool = False
     workers: Workers | None = None
-    mixing: MixingSettings | None = None
+    mixing: ExampleMixing | None = None
 
     @model_validator(mode="after")
-    def _no_votes(self) -> TrainingSettings:
+    def _no_votes(self) -> ExampleTraining:
         if self.mixing is not None and self.predictor == "voted":
             raise ValueError("mixing keeps no updates to vote with; leave out mixing, or take the average")
         return self
 
 
-class SignificanceSettings(Section):
+class ExampleSignificance(Section):
     """The test of runs against one another, over the test examples of all folds; null for none."""
 
     test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] | None = "mcnemar"
     samples: Samples = 10_000
 
 
-class RunSettings(Section):
+class ExampleRun(Section):
     """A run: a name, and the settings that differ by dotted key; or a ``baseline`` from scikit-learn: naive-bayes,
     maxent (with C) or svm (with C). ``grid`` replaces the recipe's."""
 
@@ -237,7 +237,7 @@ class FigureSettings(Section):
         return self
 
 
-class ReportedSettings(Section):
+class ExampleReported(Section):
     """What a paper reports: source; ``values``, the recipe's measure in percent by set and run; ``ranks``, mean ranks
     by noise level and run; ``seconds`` of training by set and run."""
 
@@ -261,19 +261,19 @@ class ClassificationRecipe(TaskRecipe):
     """
 
     task: Literal["classification"] = "classification"
-    data: DataSettings = DataSettings()
+    data: ExampleData = ExampleData()
     metric: Settings = Field(default_factory=lambda: {"name": "error"})
     learner: Settings = Field(default_factory=lambda: {"name": "arow"})
     tune: TuneSettings | None = None
-    training: TrainingSettings = TrainingSettings()
-    significance: SignificanceSettings = SignificanceSettings()
-    runs: tuple[RunSettings, ...] = ()
+    training: ExampleTraining = ExampleTraining()
+    significance: ExampleSignificance = ExampleSignificance()
+    runs: tuple[ExampleRun, ...] = ()
     grid: Grid = Field(default_factory=dict)
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
     figures: tuple[FigureSettings, ...] = ()
-    reported: ReportedSettings | None = None
+    reported: ExampleReported | None = None
 
     @field_validator("learner", mode="before")
     @classmethod
@@ -282,7 +282,7 @@ class ClassificationRecipe(TaskRecipe):
 
     @field_validator("runs")
     @classmethod
-    def _different_names(cls, runs: tuple[RunSettings, ...]) -> tuple[RunSettings, ...]:
+    def _different_names(cls, runs: tuple[ExampleRun, ...]) -> tuple[ExampleRun, ...]:
         names = [run.name for run in runs]
         if len(set(names)) < len(names):
             raise ValueError("two runs have the same name")
@@ -297,7 +297,7 @@ class ClassificationRecipe(TaskRecipe):
         """
         plain = self.model_dump(mode="python")
         plain.update(runs=(), grid={})
-        runs, specs = self.runs or (RunSettings(name=str(self.learner["name"])),), []
+        runs, specs = self.runs or (ExampleRun(name=str(self.learner["name"])),), []
         require_few_runs(sum(len(grid_points(self.grid if run.grid is None else run.grid)) for run in runs))
         for run in runs:
             for point in grid_points(self.grid if run.grid is None else run.grid):

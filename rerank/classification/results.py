@@ -11,7 +11,7 @@ from rerank.classification.recipe import Spec
 from rerank.recipes.settings import Settings
 
 
-class Spread(NamedTuple):
+class ErrorSpread(NamedTuple):
     """Mean, standard deviation (n − 1) and standard error of so many values; a single one has no spread."""
 
     mean: float
@@ -20,13 +20,13 @@ class Spread(NamedTuple):
     values: int
 
     @staticmethod
-    def of(values: list[float]) -> Spread:
+    def of(values: list[float]) -> ErrorSpread:
         """The spread of ``values``, at least one."""
         mean = float(np.mean(values))
         if len(values) < 2:
-            return Spread(mean, None, None, len(values))
+            return ErrorSpread(mean, None, None, len(values))
         sd = float(np.std(values, ddof=1))
-        return Spread(mean, sd, sd / float(np.sqrt(len(values))), len(values))
+        return ErrorSpread(mean, sd, sd / float(np.sqrt(len(values))), len(values))
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Result:
 
     def entry(self) -> dict[str, Any]:
         """The entry in metrics.json."""
-        mean, sd, se, _ = Spread.of(self.errors[self.predictor])
+        mean, sd, se, _ = ErrorSpread.of(self.errors[self.predictor])
         return {
             "name": self.spec.name,
             "set": self.set,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.classification.results import Result, Spread
+from rerank.classification.results import ErrorSpread, Result
 from rerank.runs.report.measures import NONE, fixed
 
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
@@ -36,10 +36,10 @@ class Cell:
     run: str
     results: tuple[Result, ...]
 
-    def spread(self, measure: str) -> Spread:
+    def spread(self, measure: str) -> ErrorSpread:
         """The spread over the seeds' means where there are several seeds, else over the folds."""
         by_seed = [each.values(measure) for each in self.results]
-        return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
+        return ErrorSpread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
 
     @property
     def seconds(self) -> float:

@@ -13,9 +13,9 @@ import numpy as np
 from rerank.base.errors import RunError
 from rerank.data.corpus import Corpus
 from rerank.extraction.blocks import Shared, Spool, Texts
-from rerank.features.counting import CollisionCount, Columns, add_counts, symbols_of
-from rerank.features.dense import Spread
-from rerank.features.rows import ListRows, Piece, kept_entries, make_corpus
+from rerank.features.counting import CollisionCount, KeptFeatures, add_counts, symbols_of
+from rerank.features.dense import ColumnSpread
+from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus
 from rerank.features.table import HashedTable, Table, columns_of, hashed_columns
 from rerank.storage.arrays import read_array
 
@@ -38,7 +38,7 @@ def divide_hashes(features: Sequence[int]) -> list[Range]:
     return [Range(first, last - 1, len(features)) for first, last in pairwise(bounds)]
 
 
-def count_range(spool: Spool, limits: np.ndarray, task: Range) -> Columns:
+def count_range(spool: Spool, limits: np.ndarray, task: Range) -> KeptFeatures:
     """The features of a range of hashes that are kept; limits: see ``add_counts``."""
     blocks, places = [], []
     for block in range(task.blocks):
@@ -52,7 +52,7 @@ def count_range(spool: Spool, limits: np.ndarray, task: Range) -> Columns:
     kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
     arrays = ("symbol_first", "symbol_last", "symbols")
     names = ([spool.array(block, name) for name in arrays] for block in range(task.blocks))
-    return Columns(kept.hashes, kept.template, *symbols_of(kept, names), seen)
+    return KeptFeatures(kept.hashes, kept.template, *symbols_of(kept, names), seen)
 
 
 def texts_of(spool: Spool, blocks: int, symbols: np.ndarray) -> dict[int, str]:
@@ -117,13 +117,13 @@ def measure_block(numbering: Numbering, block: int) -> Measured:
     free = numbering.free
     if not free:
         return Measured(sizes, None)
-    pieces = [Piece(rows, np.where(column < free, column, -1).astype(np.int32), 0, sizes.size)]
+    pieces = [RowsPart(rows, np.where(column < free, column, -1).astype(np.int32), 0, sizes.size)]
     return Measured(sizes, make_corpus(pieces, free, {}, np.ones(free)))
 
 
 def standard_scale(measured: Iterator[Measured], free: int) -> tuple[list[np.ndarray], np.ndarray]:
     """The sizes of all blocks, and the scale of the free columns (see dense.py)."""
-    spread, sizes = Spread(free), []
+    spread, sizes = ColumnSpread(free), []
     for block in measured:
         sizes.append(block.sizes)
         if block.dense is not None:
@@ -131,7 +131,7 @@ def standard_scale(measured: Iterator[Measured], free: int) -> tuple[list[np.nda
     return sizes, spread.scale()
 
 
-class Section(NamedTuple):
+class BlockPart(NamedTuple):
     """Lists first..last - 1 of a block."""
 
     block: int
@@ -142,7 +142,7 @@ class Section(NamedTuple):
 class Shard(NamedTuple):
     """What a shard is made of, and where it goes."""
 
-    sections: tuple[Section, ...]
+    sections: tuple[BlockPart, ...]
     target: str
 
 
@@ -157,13 +157,13 @@ class Written(NamedTuple):
 class _Pieces:
     """Sections of blocks, mapped one at a time; can be iterated over repeatedly."""
 
-    def __init__(self, numbering: Numbering, sections: tuple[Section, ...]) -> None:
+    def __init__(self, numbering: Numbering, sections: tuple[BlockPart, ...]) -> None:
         self._numbering, self._sections = numbering, sections
 
-    def __iter__(self) -> Iterator[Piece]:
+    def __iter__(self) -> Iterator[RowsPart]:
         numbering = self._numbering
         for block, first, last in self._sections:
-            yield Piece(numbering.spool.load(block, ListRows), numbering.columns(block), first, last)
+            yield RowsPart(numbering.spool.load(block, ListRows), numbering.columns(block), first, last)
 
 
 def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray | None, shard: Shard) -> Written:
@@ -181,7 +181,7 @@ def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray |
     return Written(corpus.list_count, corpus.candidate_count, corpus.nonzeros)
 
 
-def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[Section, ...]]:
+def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:
     """The lists of all blocks (``sizes`` in bytes) in the fewest shards of equal size of ``limit`` bytes at most.
 
     A list stays whole: a shard may exceed the limit by one list.
@@ -199,6 +199,6 @@ def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[Section, ...
                 break
             a, b = max(first, int(starts[block])), min(last, int(starts[block + 1]))
             if a < b:
-                sections.append(Section(block, a - int(starts[block]), b - int(starts[block])))
+                sections.append(BlockPart(block, a - int(starts[block]), b - int(starts[block])))
         shards.append(tuple(sections))
     return shards

@@ -150,7 +150,7 @@ class Spool:
 
 
 @dataclass(frozen=True)
-class Job:
+class BlockJob:
     """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
     score columns that lists are held to."""
 
@@ -160,9 +160,9 @@ class Job:
     columns: ScoreColumns | None = None
 
     @staticmethod
-    def of(recipe: ListRecipe, directory: Path) -> Job:
+    def of(recipe: ListRecipe, directory: Path) -> BlockJob:
         """The job of extracting a split; its blocks go to ``directory``."""
-        return Job(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
+        return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 
     def content(self) -> Content[Any]:
         """What the candidates of the lists are; a new one, with no symbols."""
@@ -221,7 +221,7 @@ def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
         yield Block(number, lists)
 
 
-def extract_block(job: Job, block: Block) -> Summary:
+def extract_block(job: BlockJob, block: Block) -> Summary:
     """Parse the lists of a block, measure them, and leave their features in the spool, if they are not there yet.
 
     Raises
@@ -236,7 +236,7 @@ def extract_block(job: Job, block: Block) -> Summary:
     return summary
 
 
-def _extract(job: Job, block: Block) -> Summary:
+def _extract(job: BlockJob, block: Block) -> Summary:
     content, hashed = job.content(), bool(job.recipe.features.hash_bits)
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()

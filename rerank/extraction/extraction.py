@@ -33,7 +33,7 @@ from rerank.extraction.assembly import (
     texts_of,
     write_shard,
 )
-from rerank.extraction.blocks import Block, Clock, Job, cut, extract_block, timed
+from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of, metric_of
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table, load_table
@@ -92,7 +92,7 @@ class Extraction:
         self._own = directory / "spool" if spool is None else None  # removed when the shards are there
         if self._own is not None:
             self._own.mkdir()
-        self._job = replace(Job.of(recipe, spool or directory / "spool"), columns=columns)
+        self._job = replace(BlockJob.of(recipe, spool or directory / "spool"), columns=columns)
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block

@@ -31,7 +31,7 @@ class ListFeatures(NamedTuple):
     value: np.ndarray  # float32 [E]
 
 
-class Row(NamedTuple):
+class FeatureValues(NamedTuple):
     """Scratch: the values of one feature in all N candidates. Between features, ``value`` is all 0."""
 
     value: np.ndarray  # float32 [N]
@@ -57,7 +57,7 @@ NEXT, KEPT = 0, 1
 
 
 @kernel
-def add_up(sink: Sink, feature: int, row: Row) -> None:
+def add_up(sink: Sink, feature: int, row: FeatureValues) -> None:
     """Fill ``row`` with the values of a feature, added up in the order in which it fired."""
     count, rising = 0, 1
     span = sink.ends[feature, FIRST]
@@ -76,7 +76,7 @@ def add_up(sink: Sink, feature: int, row: Row) -> None:
 
 
 @kernel
-def count_equal(row: Row, value: np.float32) -> int:
+def count_equal(row: FeatureValues, value: np.float32) -> int:
     """The number of candidates in which the feature has this value."""
     candidates, fired, count = row.value.shape[0], row.state[COUNT], 0
     if FEW * fired >= candidates:
@@ -89,7 +89,7 @@ def count_equal(row: Row, value: np.float32) -> int:
 
 
 @kernel
-def find_origin(row: Row, centred: bool) -> tuple[int, np.float32]:
+def find_origin(row: FeatureValues, centred: bool) -> tuple[int, np.float32]:
     """(how many entries the feature needs, the value that is not stored); (0, _) if it does not vary.
 
     The value is the most frequent one (the smallest of several) among those of the first few candidates: lists hold
@@ -135,7 +135,7 @@ def sort(numbers: np.ndarray, size: int) -> None:
 
 
 @kernel
-def write_row(row: Row, origin: np.float32, out: Collected, e: int) -> int:
+def write_row(row: FeatureValues, origin: np.float32, out: Collected, e: int) -> int:
     """Write the values other than ``origin`` to the entries from e on, by candidate; returns the next entry.
 
     There must be room for one more entry.
@@ -156,7 +156,7 @@ def write_row(row: Row, origin: np.float32, out: Collected, e: int) -> int:
 
 
 @kernel
-def collect(sink: Sink, centred: bool, row: Row, out: Collected) -> None:
+def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> None:
     """Collect features until all are done, or room runs out; it can then be called again with more."""
     features = sink.state[FEATURES]
     feature, kept = out.state[NEXT], out.state[KEPT]
@@ -186,7 +186,7 @@ def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
     """
     features, room = int(sink.state[FEATURES]), min(int(sink.state[FIRED]), ROOM) + candidates + 1
     owner, fired = np.zeros((2, candidates), np.int32)
-    row = Row(np.zeros(candidates, np.float32), owner, fired, np.zeros(2, np.int64))
+    row = FeatureValues(np.zeros(candidates, np.float32), owner, fired, np.zeros(2, np.int64))
     kept, first, state = np.empty(features, np.int32), np.zeros(features + 1, np.int64), np.zeros(2, np.int64)
     out = Collected(kept, first, np.empty(room, np.int32), np.empty(room, np.float32), state)
     while candidates:

@@ -167,7 +167,7 @@ def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.n
     return lengths, joined
 
 
-class Columns(NamedTuple):
+class KeptFeatures(NamedTuple):
     """Kept features, sorted by hash, and the number of features seen in their range of hashes."""
 
     hashes: np.ndarray  # uint64 [K]
@@ -198,7 +198,7 @@ class Pruning(NamedTuple):
         return np.where(self.is_free, 1, self.min_lists).astype(np.int32)
 
 
-def make_table(ranges: Sequence[Columns], pruning: Pruning, texts: Mapping[int, str]) -> FeatureTable:
+def make_table(ranges: Sequence[KeptFeatures], pruning: Pruning, texts: Mapping[int, str]) -> FeatureTable:
     """The table of the features of ``ranges``, in increasing order; ``texts``: those of their symbols, where known."""
     hashes, template, lengths, symbols, _ = (np.concatenate(parts) for parts in zip(*ranges, strict=True))
     seen = np.sum([part.seen for part in ranges], axis=0)
@@ -239,7 +239,7 @@ class TableBuilder:
         """The table, and the column of every provisional id (int32, ABSENT for pruned features)."""
         counts, place = self._counter.finish()
         kept, seen = add_counts([counts[:3]], self._pruning.limits)
-        columns = Columns(*kept[:2], *symbols_of(kept, [counts[3:]]), seen)
+        columns = KeptFeatures(*kept[:2], *symbols_of(kept, [counts[3:]]), seen)
         known = {int(h): symbols.text_of_hash(int(h)) for h in np.unique(columns.symbols)}
         table = make_table([columns], self._pruning, {h: text for h, text in known.items() if text is not None})
         return table, columns_of(counts.hashes, table.hashes, table.free)[place]

@@ -67,7 +67,7 @@ def free_values(corpus: Corpus) -> np.ndarray:
     return dense
 
 
-class Spread:
+class ColumnSpread:
     """The spread of free columns within lists, summed corpus by corpus: the sums are as over all lists in one go."""
 
     def __init__(self, free: int) -> None:
@@ -90,6 +90,6 @@ class Spread:
 
 def standard_scale(corpus: Corpus) -> np.ndarray:
     """float64 [free]: 1 / standard deviation of every free column within the lists of ``corpus``; 1 where that is 0."""
-    spread = Spread(corpus.free)
+    spread = ColumnSpread(corpus.free)
     spread.add(corpus)
     return spread.scale()

@@ -25,7 +25,7 @@ LARGEST = float(np.finfo(np.float32).max)  # values are float32
 KEPT = 1 << 20  # features and entries; a sink with room for more is dropped after its list
 
 
-class Family(NamedTuple):
+class KernelCall(NamedTuple):
     """Templates that run in one kernel call."""
 
     fire: Callable[..., None]
@@ -35,7 +35,7 @@ class Family(NamedTuple):
     options: np.ndarray
 
 
-def families_of(templates: Sequence[Template]) -> list[Family]:
+def families_of(templates: Sequence[Template]) -> list[KernelCall]:
     """Group templates by kernel and scope, so that a list needs one call per group."""
     groups: dict[tuple[Any, int], list[int]] = {}
     for number, template in enumerate(templates):
@@ -44,7 +44,7 @@ def families_of(templates: Sequence[Template]) -> list[Family]:
     for (fire, scope), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
         options = np.array([templates[i].options() for i in numbers], np.int64)
-        families.append(Family(fire, scope, np.array(numbers, np.int64), seeds, options))
+        families.append(KernelCall(fire, scope, np.array(numbers, np.int64), seeds, options))
     return families
 
 

@@ -32,7 +32,7 @@ class ListRows(NamedTuple):
     reference: np.ndarray  # float64 [L, R]
 
 
-class Piece(NamedTuple):
+class RowsPart(NamedTuple):
     """Lists first..last - 1 of ``rows``; ``column`` (int32), if not None, maps numbers of features to columns."""
 
     rows: ListRows
@@ -144,7 +144,7 @@ class RowBuilder:
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        return make_corpus([Piece(self.rows(), column, 0, len(self._lists))], width, about, scale)
+        return make_corpus([RowsPart(self.rows(), column, 0, len(self._lists))], width, about, scale)
 
 
 _NOTHING = (
@@ -153,7 +153,9 @@ _NOTHING = (
 )
 
 
-def make_corpus(pieces: Iterable[Piece], width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
+def make_corpus(
+    pieces: Iterable[RowsPart], width: int, about: dict[str, Any], scale: np.ndarray | None = None
+) -> Corpus:
     """The lists of ``pieces``, one after the other, as a corpus; features with a negative column are dropped.
 
     pieces: iterated over twice, so that pieces may be mapped one at a time. The table's ``scale`` (float64 [free])
@@ -199,7 +201,7 @@ def kept_entries(rows: ListRows, column: np.ndarray) -> np.ndarray:
     return np.asarray(np.diff(total[rows.features]))
 
 
-def _row_lengths(piece: Piece) -> np.ndarray:
+def _row_lengths(piece: RowsPart) -> np.ndarray:
     """int64 [N]: how many nonzeros each candidate has."""
     lists = piece.rows.lists
     lengths = np.zeros(int(lists[piece.last] - lists[piece.first]), np.int64)
@@ -208,7 +210,7 @@ def _row_lengths(piece: Piece) -> np.ndarray:
     return lengths
 
 
-def _dense_part(piece: Piece) -> tuple[np.ndarray, ...]:
+def _dense_part(piece: RowsPart) -> tuple[np.ndarray, ...]:
     """base, gain, stats and reference of a piece."""
     rows = piece.rows
     candidates = slice(int(rows.lists[piece.first]), int(rows.lists[piece.last]))
@@ -216,7 +218,7 @@ def _dense_part(piece: Piece) -> tuple[np.ndarray, ...]:
     return *map(np.array, parts), np.array(rows.reference[piece.first : piece.last])
 
 
-def _lists_of(piece: Piece) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def _lists_of(piece: RowsPart) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """For every list: its candidates (first, last + 1, from 0), the columns of its features (int32), where their
     entries begin (int64, and where those of the last one end), the entries' candidates and values."""
     rows = piece.rows

@@ -36,7 +36,7 @@ from rerank.metrics.parseval_kernel import (
     TEST,
     WORD_SHIFT,
     WORDS,
-    LabelTable,
+    BracketLabels,
     first_mismatch,
     parseval_rows,
     workspace,
@@ -140,7 +140,7 @@ class Parseval(Metric):
             **{name: getattr(prm, name) for name in prm.__dataclass_fields__ if name != "debug"},
         )
 
-    def table(self, symbols: SymbolTable) -> LabelTable:
+    def table(self, symbols: SymbolTable) -> BracketLabels:
         """What every symbol means under these parameters; computed once per symbol."""
         known = _LABELS.setdefault(symbols, {})
         if self not in known:

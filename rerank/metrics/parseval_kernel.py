@@ -23,7 +23,7 @@ MATCHED, TEST, CROSSING, TAGS, EXACT, NO_CROSSING, FEW_CROSSING, REFUSED, SKIPPE
 GOLD, WORDS, LENGTH, SENTENCES = range(4)
 
 
-class LabelTable(NamedTuple):
+class BracketLabels(NamedTuple):
     """What every symbol id means to PARSEVAL; equal numbers are equal labels, tags or words."""
 
     flags: np.ndarray  # uint8 [symbols]
@@ -73,7 +73,7 @@ def workspace(gold: Trees, candidates: Trees) -> Workspace:
 
 
 @kernel
-def read_words(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+def read_words(trees: Trees, t: int, table: BracketLabels, out: Sentence) -> int:
     """Find the words of tree t and keep those whose own tag is not deleted; returns the number of words."""
     words = 0
     for node in range(trees.first[t], trees.first[t + 1]):
@@ -87,7 +87,7 @@ def read_words(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
 
 
 @kernel
-def count_kept(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+def count_kept(trees: Trees, t: int, table: BracketLabels, out: Sentence) -> int:
     """Fill ``edge`` from ``keep``; returns the number of kept words."""
     kept, word, leaf = 0, 0, 0
     for node in range(trees.first[t], trees.first[t + 1]):
@@ -102,7 +102,7 @@ def count_kept(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
 
 
 @kernel
-def read_brackets(trees: Trees, t: int, table: LabelTable, out: Sentence) -> int:
+def read_brackets(trees: Trees, t: int, table: BracketLabels, out: Sentence) -> int:
     """List the brackets of tree t in preorder: nonterminals with a kept word and a label that is not deleted."""
     brackets = 0
     for node in range(trees.first[t], trees.first[t + 1]):
@@ -175,7 +175,7 @@ def compare(
 
 @kernel
 def _keep_quotes(
-    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable
+    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
 ) -> bool:
     """Keep, in both trees, quote marks that are deleted by only one tree's tag; returns whether gold changed."""
     changed = False
@@ -191,7 +191,7 @@ def _keep_quotes(
 
 @kernel
 def _same_kept_words(
-    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable
+    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
 ) -> tuple[bool, int]:
     """Whether both trees keep the same words in the same order, and how many of these have equal tags."""
     k, tags = 0, 0
@@ -213,7 +213,9 @@ def _same_kept_words(
 
 
 @kernel
-def _equal_tags(gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: LabelTable) -> int:
+def _equal_tags(
+    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
+) -> int:
     tags = 0
     for k in range(words):
         if gold.keep[k]:
@@ -222,7 +224,9 @@ def _equal_tags(gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence,
 
 
 @kernel
-def first_mismatch(gold: Trees, candidates: Trees, lists: np.ndarray, table: LabelTable) -> tuple[int, int, int, int]:
+def first_mismatch(
+    gold: Trees, candidates: Trees, lists: np.ndarray, table: BracketLabels
+) -> tuple[int, int, int, int]:
     """The first candidate whose words, empty nodes removed, are not those of its reference.
 
     Returns (candidate, word position, gold node there, candidate node there); a node is -1 past the last word, and
@@ -248,7 +252,7 @@ def first_mismatch(gold: Trees, candidates: Trees, lists: np.ndarray, table: Lab
 
 @kernel
 def _prepare_gold(
-    trees: Trees, t: int, table: LabelTable, words: int, gold: Sentence, index: GoldIndex
+    trees: Trees, t: int, table: BracketLabels, words: int, gold: Sentence, index: GoldIndex
 ) -> tuple[int, int, int]:
     """(kept words, brackets, mask of the hash table) of the reference t under the current ``gold.keep``."""
     kept = count_kept(trees, t, table, gold)
@@ -257,7 +261,7 @@ def _prepare_gold(
 
 
 @kernel
-def _length(trees: Trees, t: int, table: LabelTable) -> int:
+def _length(trees: Trees, t: int, table: BracketLabels) -> int:
     length = 0
     for node in range(trees.first[t], trees.first[t + 1]):
         length += trees.word[node] >= 0 and not table.flags[trees.label[node]] & NO_LENGTH
@@ -269,7 +273,7 @@ def parseval_rows(
     gold_trees: Trees,
     trees: Trees,
     lists: np.ndarray,
-    table: LabelTable,
+    table: BracketLabels,
     mode: int,
     space: Workspace,
     reference: np.ndarray,

@@ -14,7 +14,7 @@ from rerank.metrics.parseval_kernel import (
     NO_LENGTH,
     QUOTE_TAG,
     QUOTE_WORD,
-    LabelTable,
+    BracketLabels,
 )
 
 EMPTY_TAG = "-NONE-"
@@ -61,18 +61,18 @@ class Labels:
         self._no_length, self._quotes = frozenset(delete_for_length), frozenset(quote_labels)
         self._numbers: dict[str, int] = {}
         self._known = 0
-        self._table = LabelTable(np.zeros(1 << 10, np.uint8), *(np.zeros(1 << 10, np.int32) for _ in range(3)))
+        self._table = BracketLabels(np.zeros(1 << 10, np.uint8), *(np.zeros(1 << 10, np.int32) for _ in range(3)))
 
-    def table(self, symbols: SymbolTable) -> LabelTable:
+    def table(self, symbols: SymbolTable) -> BracketLabels:
         """The table for all current ids of ``symbols``, which must be the same SymbolTable in every call."""
         size = len(symbols)
         if size > self._table.flags.shape[0]:
             room = 1 << size.bit_length()
-            self._table = LabelTable(*(np.concatenate([a, np.zeros(room - a.size, a.dtype)]) for a in self._table))
+            self._table = BracketLabels(*(np.concatenate([a, np.zeros(room - a.size, a.dtype)]) for a in self._table))
         for symbol in range(self._known, size):
             self._enter(symbol, symbols.text(symbol))
         self._known = size
-        return LabelTable(*(array[:size] for array in self._table))
+        return BracketLabels(*(array[:size] for array in self._table))
 
     def _enter(self, symbol: int, text: str) -> None:
         label = cut_label(text)

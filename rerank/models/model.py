@@ -40,7 +40,7 @@ _File = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*\.(json|npy)$", max
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Header(BaseModel):
+class ModelHeader(BaseModel):
     """The content of ``model.json``."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -168,7 +168,7 @@ def _read_header(source: Path) -> dict[str, Any]:
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"format version {header.get('version')!r}; this program reads {FORMAT_VERSION}")
     try:
-        Header.model_validate(header)
+        ModelHeader.model_validate(header)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

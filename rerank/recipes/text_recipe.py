@@ -65,7 +65,7 @@ class TextFeatureSettings(TemplateSettings):
     set: str | None = "dptm"
 
 
-class MertSettings(Section):
+class MertStage(Section):
     """After training, the weights of the dense columns, of the base score and of the learned sparse score as a whole
     are set for the best corpus score of a split by minimum error rate training (Och 2003).
 
@@ -86,7 +86,7 @@ class TextRecipe(ListRecipe):
     data: TextDataSettings = TextDataSettings()
     features: TextFeatureSettings = TextFeatureSettings()
     metric: Settings = Field(default_factory=lambda: {"name": "bleu"})
-    mert: MertSettings | None = None
+    mert: MertStage | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,7 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, SkipCount
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.report.data import Contribution, Example
+from rerank.runs.report.data import Example, ShownContribution
 
 FEATURES_SHOWN = 10
 
@@ -75,7 +75,7 @@ def make_examples(
             chosen_gain=float(gains["chosen"][i]),
             oracle_gain=float(gains["oracle"][i]),
             contributions=[
-                Contribution(part.feature, part.weight, part.value - part.other, part.amount)
+                ShownContribution(part.feature, part.weight, part.value - part.other, part.amount)
                 for part in parts[:FEATURES_SHOWN]
             ],
             source=_source(item.nbest),

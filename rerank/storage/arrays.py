@@ -41,7 +41,7 @@ _FAULTS = (
 )  # fmt: skip
 
 
-class Header(NamedTuple):
+class ArrayHeader(NamedTuple):
     """What the header of an array file says, and where its numbers begin."""
 
     dtype: np.dtype
@@ -59,7 +59,7 @@ class _Readable(Protocol):
     def read(self, n: int, /) -> bytes: ...
 
 
-def read_header(stream: _Readable, name: str, room: int) -> Header:
+def read_header(stream: _Readable, name: str, room: int) -> ArrayHeader:
     """The header of an array file of ``room`` bytes.
 
     Raises
@@ -75,7 +75,7 @@ def read_header(stream: _Readable, name: str, room: int) -> Header:
     if found is None or len(text) < length:
         raise ValueError(f"{name}: its header {text[:80]!r} is not that of an array of plain numbers")
     shape = tuple(int(n) for n in found[3].replace(b",", b" ").split())
-    header = Header(_dtype(found[1], name), found[2] == b"True", shape, len(start) + length)
+    header = ArrayHeader(_dtype(found[1], name), found[2] == b"True", shape, len(start) + length)
     if header.size != room - header.offset:
         message = f"{header.dtype} {header.shape} takes {header.size:,} bytes, the file has {room - header.offset:,}"
         raise ValueError(f"{name}: {message} behind its header")
@@ -184,7 +184,7 @@ def _dtype(text: bytes, name: str) -> np.dtype:
         raise ValueError(f"{name}: there are no numbers of type {text.decode()}") from None
 
 
-def _expect(header: Header, name: str, dtype: DTypeLike | None, ndim: int | None) -> None:
+def _expect(header: ArrayHeader, name: str, dtype: DTypeLike | None, ndim: int | None) -> None:
     if dtype is not None and header.dtype != np.dtype(dtype):
         raise ValueError(f"{name}: its numbers are {header.dtype}; expected {np.dtype(dtype)}")
     if ndim is not None and len(header.shape) != ndim:

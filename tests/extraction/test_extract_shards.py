@@ -23,7 +23,7 @@ from rerank.data.shards import Lists, Shards, parts
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction import assembly, blocks
-from rerank.extraction.assembly import Section, divide
+from rerank.extraction.assembly import BlockPart, divide
 from rerank.extraction.blocks import Clock, Shared, Spool, Timed, timed
 from rerank.extraction.extraction import CorpusCache, extract_split, extract_training
 from rerank.features.counting import add_counts
@@ -306,7 +306,7 @@ def test_shards_are_of_equal_size(sizes: list[list[int]], limit: int) -> None:
     assert len(shards) <= number
     ends = np.cumsum([sum(s.last - s.first for s in shard) for shard in shards]).tolist()
     uncut = divide([np.array([size for block in sizes for size in block], np.int64)], limit)
-    assert uncut == [(Section(0, first, last),) for first, last in pairwise([0, *ends])]
+    assert uncut == [(BlockPart(0, first, last),) for first, last in pairwise([0, *ends])]
 
 
 def test_the_clock_counts_the_time_of_others() -> None:

@@ -17,7 +17,7 @@ from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
 from rerank.features.counting import TableBuilder
-from rerank.features.dense import Spread, standard_scale
+from rerank.features.dense import ColumnSpread, standard_scale
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable, HashedTable, load_table
 from rerank.features.template import make_template
@@ -114,7 +114,7 @@ def test_a_scale_by_hand() -> None:
         free=1,
     )
     assert standard_scale(corpus).tolist() == pytest.approx([2**-0.5])
-    spread = Spread(1)
+    spread = ColumnSpread(1)
     for first, last in ((0, 1), (1, 2)):
         spread.add(corpus.slice(first, last))
     assert spread.scale().tolist() == standard_scale(corpus).tolist()

@@ -20,8 +20,8 @@ from rerank.data.shards import Shards, write_shards
 from rerank.engines.base import Engine, LocalEngine
 from rerank.engines.settings import EngineSettings, open_engine
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing.combining import FAMILIES, Apart, Family, combine
-from rerank.learn.mixing.mixing import Learned, Mixing, Section, learn, train_mixed
+from rerank.learn.mixing.combining import FAMILIES, Family, TrainedApart, combine
+from rerank.learn.mixing.mixing import Learned, Mixing, SectionEpoch, learn, train_mixed
 from rerank.learn.mixing.states import additive
 from rerank.learn.rules.additive import AdditiveState
 from rerank.learn.rules.arow import AROW
@@ -125,7 +125,7 @@ class Killing(Engine):
         return self.inner.map(killed_once, [(task, self.mark) for task in tasks])
 
 
-def killed_once(task: tuple[Section, Path]) -> Learned:
+def killed_once(task: tuple[SectionEpoch, Path]) -> Learned:
     section, mark = task
     if section.epoch == 1 and section.first == 0 and not mark.exists():
         mark.touch()
@@ -268,7 +268,7 @@ def test_a_state_that_no_rule_knows_is_refused_before_training() -> None:
 
 
 def test_a_learner_brings_a_family_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def merge(learner: Learner, apart: Apart, rule: str) -> CountingState:
+    def merge(learner: Learner, apart: TrainedApart, rule: str) -> CountingState:
         return CountingState(*additive(learner, apart, rule), apart.summed(lambda end: end.seen))
 
     monkeypatch.setitem(FAMILIES, Counting, Family(("updates", "mean"), merge))

@@ -132,3 +132,12 @@ def test_the_top_is_seen_at_once() -> None:
     assert len(entries) <= 18
     for folder in (path for path in PACKAGE.rglob("*") if path.is_dir() and any(path.glob("*.py"))):
         assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text())), folder
+
+
+def test_no_class_name_is_used_for_two_things() -> None:
+    found: dict[str, list[str]] = {}
+    for name, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(name)
+    assert not {name: places for name, places in found.items() if len(places) > 1}

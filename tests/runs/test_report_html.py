@@ -8,7 +8,7 @@ import pytest
 from synthetic_report import RECIPE, SIGNATURE, make_corpus, make_metrics, make_report, make_run
 
 from rerank.base.errors import DataError, RunError
-from rerank.runs.report.data import Contribution, Curve, Example, Report
+from rerank.runs.report.data import Curve, Example, Report, ShownContribution
 from rerank.runs.report.html import render, write_report
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -171,7 +171,7 @@ class TestEscaping:
         metrics["corpora"] = {nasty: make_corpus(10, 100, {nasty: 1})}
         metrics["splits"][nasty] = metrics["splits"]["test"]
         curve = Curve(nasty, 1, [0, 1], [0, 1], [0, 1])
-        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.5, 1.0, [Contribution(nasty, 1.0, 1.0, 1.0)])
+        example = Example(nasty, nasty, tree, tree, tree, 0.5, 0.5, 1.0, [ShownContribution(nasty, 1.0, 1.0, 1.0)])
         text = render(small(metrics=metrics, curves=[curve], examples=[example], recipe=nasty, environment=[nasty]))
         page = Page(text)
         assert "script" not in page.tags

@@ -104,7 +104,7 @@ def test_only_what_is_missing_is_extracted(small_data, tmp_path, monkeypatch):
     CorpusCache(tmp_path / "whole").training(recipe)
     done: list[int] = []
 
-    def extract(job: blocks.Job, block: blocks.Block) -> blocks.Summary:
+    def extract(job: blocks.BlockJob, block: blocks.Block) -> blocks.Summary:
         if len(done) == 3:
             raise KeyboardInterrupt
         found = true(job, block)

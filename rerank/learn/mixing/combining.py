@@ -25,7 +25,7 @@ from rerank.learn.base import Learner, State
 
 
 @dataclass(frozen=True)
-class Apart:
+class TrainedApart:
     """States that were trained separately, from the same start.
 
     start: where they began; fresh: had nothing been learned there yet? ends: what became of it, read one after the
@@ -65,7 +65,7 @@ class Family:
     """
 
     rules: tuple[str, ...]
-    merge: Callable[[Any, Apart, str], State]
+    merge: Callable[[Any, TrainedApart, str], State]
     states: tuple[Any, ...] = ()
     keeps: bool = True
     local: bool = True
@@ -137,7 +137,7 @@ def combine(
         made = np.array([learner.updates(end) - learner.updates(begun) for end in ends], np.float64)
         uniform = rule != "updates" or made.sum() == 0
         shares = np.full(len(ends), 1.0 / len(ends)) if uniform else made / made.sum()
-        state = family.merge(learner, Apart(begun, start is None, ends, shares, free), rule)
+        state = family.merge(learner, TrainedApart(begun, start is None, ends, shares, free), rule)
     return state if keep is None else forget(state, fresh, heaviest(learner, ends, keep, free))
 
 

@@ -67,7 +67,7 @@ class Mixing:
 
 
 @dataclass(frozen=True)
-class Section:
+class SectionEpoch:
     """One epoch over one section: a task. Large things are given as paths, on a disk that all workers share.
 
     lists: the section; oracle: a file with the targets of all lists (int64), of which first..last - 1 are its own and
@@ -100,7 +100,7 @@ class Learned(NamedTuple):
     nonzeros: int
 
 
-def learn(task: Section) -> Learned:
+def learn(task: SectionEpoch) -> Learned:
     """Carry out a task."""
     targets = read_array(Path(task.oracle), np.int64, 1, mmap=True)[task.first : task.last]
     targets = np.where(targets >= 0, targets - task.candidates, -1)
@@ -166,7 +166,9 @@ def train_mixed(
     done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     with _scratch(workspace) as place:
         kind = type(course.state)
-        task = Section(learner, lists, "", 0, 0, 0, kind, "", None, str(place), seed, done, shuffle, any_ties, pairs)
+        task = SectionEpoch(
+            learner, lists, "", 0, 0, 0, kind, "", None, str(place), seed, done, shuffle, any_ties, pairs
+        )
         tasks = _sections(task, oracle, mixing.shards, engine)
         mixed = _Mixed(course, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
         if checkpoint is not None and (stored := checkpoint.load()) is not None:
@@ -198,7 +200,7 @@ class _Mixed:
 
     course: Course
     mixing: Mixing
-    tasks: list[Section]
+    tasks: list[SectionEpoch]
     place: Path
     engine: Engine
     free: int
@@ -305,7 +307,7 @@ def divided(lists: int, count: int, seed: int) -> list[tuple[int, int, int]]:
     return [(first, last, int(own)) for (first, last), own in zip(pairwise(bounds), seeds, strict=True)]
 
 
-def _sections(task: Section, oracle: np.ndarray, count: int, engine: Engine | None) -> list[Section]:
+def _sections(task: SectionEpoch, oracle: np.ndarray, count: int, engine: Engine | None) -> list[SectionEpoch]:
     """``task``, which is about all lists, for each of ``count`` sections of them."""
     lists, place = task.lists, Path(task.workspace)
     if isinstance(lists, Corpus) and engine is not None and not isinstance(engine, LocalEngine):

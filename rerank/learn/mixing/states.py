@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.learn.mixing.combining import FAMILIES, Apart, Family
+from rerank.learn.mixing.combining import FAMILIES, Family, TrainedApart
 from rerank.learn.rules.adaptive import (
     BASE_NORM,
     CELL_DUAL,
@@ -33,19 +33,19 @@ from rerank.learn.rules.winnow import THETA, Multiplicative, P, WinnowState
 from rerank.learn.rules.winnow import WEIGHT as WINNOW_WEIGHT
 
 
-def counted(apart: Apart) -> np.ndarray:
+def counted(apart: TrainedApart) -> np.ndarray:
     """All counts added up; the new predictor has survived no list yet."""
     counts = np.asarray(apart.summed(lambda end: end.counts))
     counts[ALIVE] = 0
     return counts
 
 
-def summed_predictors(apart: Apart, last: Any) -> np.ndarray:
+def summed_predictors(apart: TrainedApart, last: Any) -> np.ndarray:
     """Σ c_k w_k over the predictors of all sections, for states that keep u = Σ NOW·Δ; ``last`` reads their weights."""
     return np.asarray(apart.summed(lambda end: end.counts[NOW] * last(end) - end.u))
 
 
-def additive(learner: Additive, apart: Apart, rule: str) -> AdditiveState:  # noqa: ARG001
+def additive(learner: Additive, apart: TrainedApart, rule: str) -> AdditiveState:  # noqa: ARG001
     """w = Σ share·w_s."""
     w, counts = apart.mean(lambda end: end.w), counted(apart)
     weight = apart.mean(lambda end: end.base[WEIGHT])
@@ -56,14 +56,14 @@ def additive(learner: Additive, apart: Apart, rule: str) -> AdditiveState:  # no
     return AdditiveState(w, u, counts, base)
 
 
-def rda(learner: RDA, apart: Apart, rule: str) -> RDAState:  # noqa: ARG001
+def rda(learner: RDA, apart: TrainedApart, rule: str) -> RDAState:  # noqa: ARG001
     """s = Σ s_s, k = Σ k_s: the state of one learner that has seen all these subgradients."""
     counts = _with_free(counted(apart), apart)
     s, total = apart.summed(lambda end: end.s), apart.summed(lambda end: end.total)
     return RDAState(s, total, counts, apart.summed(lambda end: end.base))
 
 
-def adaptive(learner: AdaptiveRDA, apart: Apart, rule: str) -> AdaptiveState:  # noqa: ARG001
+def adaptive(learner: AdaptiveRDA, apart: TrainedApart, rule: str) -> AdaptiveState:  # noqa: ARG001
     """s = Σ s_s, Σg² = Σ Σg²_s, t, N and k: as for RDA, in the largest unit that a section has seen."""
     unit = _largest(apart, lambda end: end.cells[:, CELL_SCALE])
     cells = np.zeros_like(apart.ends[0].cells)
@@ -84,7 +84,7 @@ def adaptive(learner: AdaptiveRDA, apart: Apart, rule: str) -> AdaptiveState:  #
     return AdaptiveState(cells, total, apart.summed(lambda end: end.norm), counts, base)
 
 
-def ftrl(learner: FTRL, apart: Apart, rule: str) -> FTRLState:
+def ftrl(learner: FTRL, apart: TrainedApart, rule: str) -> FTRLState:
     """Precision: w = (Σ q_s)⁻¹ Σ q_s·w_s, q_s being a column's inverse step size; else means of w. n, t and N add up.
 
     z is what makes w the leader at the step sizes of all these subgradients together.
@@ -121,7 +121,7 @@ def ftrl(learner: FTRL, apart: Apart, rule: str) -> FTRLState:
     return FTRLState(w[:-1], u, cells, norm, counts, np.array([w[-1], counts[NOW] * w[-1] - survived]))
 
 
-def truncating(learner: Truncating, apart: Apart, rule: str) -> TruncatedState:  # noqa: ARG001
+def truncating(learner: Truncating, apart: TrainedApart, rule: str) -> TruncatedState:  # noqa: ARG001
     """w = Σ share·w_s; the thresholds start again from 0, so that a_j = w_j."""
     w, counts = apart.mean(lambda end: learner.last(end).w), _with_free(counted(apart), apart)
     theta = learner.reach()[0]
@@ -130,7 +130,7 @@ def truncating(learner: Truncating, apart: Apart, rule: str) -> TruncatedState: 
     return TruncatedState(w, exempt, apart.summed(lambda end: end.total), np.zeros(1), counts, base)
 
 
-def multiplicative(learner: Multiplicative, apart: Apart, rule: str) -> WinnowState:  # noqa: ARG001
+def multiplicative(learner: Multiplicative, apart: TrainedApart, rule: str) -> WinnowState:  # noqa: ARG001
     """θ = Σ share·θ_s: the weighted geometric mean of the positive weights."""
     theta, weight = apart.mean(lambda end: end.theta), apart.mean(lambda end: end.base[THETA])
     w, counts = 2.0 * learner.mu * np.sinh(theta), counted(apart)
@@ -141,7 +141,7 @@ def multiplicative(learner: Multiplicative, apart: Apart, rule: str) -> WinnowSt
     return WinnowState(theta, w, -total, counts, base, np.array([mass, 0.0, mass, 0.0]), np.zeros(0))
 
 
-def gaussian(learner: Gaussian, apart: Apart, rule: str) -> Any:  # noqa: ARG001
+def gaussian(learner: Gaussian, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG001
     """KL: μ = (Σ Σ_s⁻¹)⁻¹ Σ Σ_s⁻¹μ_s, Σ⁻¹ = Σ Σ_s⁻¹, with what all of them knew at the start counted once.
 
     In the first round nothing was known, and Σ⁻¹ is that of Crammer et al. 2012. Else means of μ and Σ.
@@ -178,7 +178,7 @@ def gaussian(learner: Gaussian, apart: Apart, rule: str) -> Any:  # noqa: ARG001
     return GaussianState(np.stack([mu, variance], axis=1), u, unit, counts)
 
 
-def _gaussian_full(apart: Apart, rule: str) -> FullState:
+def _gaussian_full(apart: TrainedApart, rule: str) -> FullState:
     """``gaussian`` for full matrices."""
     if rule == "kl":
         known = np.linalg.inv(apart.start.sigma)
@@ -197,7 +197,7 @@ def _gaussian_full(apart: Apart, rule: str) -> FullState:
     return FullState(mu, u, (sigma + sigma.T) / 2.0, counts)
 
 
-def second_order(learner: SecondOrderPerceptron, apart: Apart, rule: str) -> Any:  # noqa: ARG001
+def second_order(learner: SecondOrderPerceptron, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG001
     """v = Σ v_s and A = Σ A_s: the state of one learner that has seen all these differences."""
     if isinstance(apart.start, FullState):
         precision = apart.summed(lambda end: np.linalg.inv(end.sigma))
@@ -211,7 +211,7 @@ def second_order(learner: SecondOrderPerceptron, apart: Apart, rule: str) -> Any
     return SOPState(g, u, counts)
 
 
-def _history(apart: Apart, mu: np.ndarray, last: Any) -> tuple[np.ndarray, np.ndarray]:
+def _history(apart: TrainedApart, mu: np.ndarray, last: Any) -> tuple[np.ndarray, np.ndarray]:
     """u = Σ NOW·Δ of the combined state, and its counts."""
     counts = counted(apart)
     if apart.start.u.size == 0:
@@ -219,13 +219,13 @@ def _history(apart: Apart, mu: np.ndarray, last: Any) -> tuple[np.ndarray, np.nd
     return counts[NOW] * mu - summed_predictors(apart, last), counts
 
 
-def _with_free(counts: np.ndarray, apart: Apart) -> np.ndarray:
+def _with_free(counts: np.ndarray, apart: TrainedApart) -> np.ndarray:
     """``counts`` of learners with lazy sums; the number of free columns is not added up."""
     counts[4] = max(int(end.counts[4]) for end in apart.ends)
     return counts
 
 
-def _largest(apart: Apart, of: Any) -> np.ndarray:
+def _largest(apart: TrainedApart, of: Any) -> np.ndarray:
     """The element-wise maximum over the ends."""
     found = np.array(of(apart.ends[0]))
     for end in apart.ends[1:]:

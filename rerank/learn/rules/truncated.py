@@ -53,7 +53,7 @@ class TruncatedState(NamedTuple):
     base: np.ndarray  # float64 [2]: learned weight of the base score, and Σ c_k β_k
 
 
-class Prefix(NamedTuple):
+class TruncationSums(NamedTuple):
     """Sums over the predictors of an epoch, k0 being the first: those of predictor k are at k − k0 + 1, 0 at 0."""
 
     C: np.ndarray  # float64 [updates + 2]
@@ -126,7 +126,7 @@ def score_truncated(data: Lists, i: int, state: TruncatedState, beta: float, sco
 
 
 @kernel
-def settle(state: TruncatedState, j: int, k: int, prefix: Prefix) -> None:
+def settle(state: TruncatedState, j: int, k: int, prefix: TruncationSums) -> None:
     """Enter what column j weighed, up to predictor k, into its total."""
     size, begin, end = abs(state.a[j]), prefix.since[j] - prefix.k0, k - prefix.k0 + 1
     prefix.since[j] = k + 1
@@ -158,7 +158,7 @@ def move(state: TruncatedState, t: Scratch, count: int, rate: float, g_base: flo
 
 
 @kernel
-def close_predictor(state: TruncatedState, prefix: Prefix, beta: float) -> None:
+def close_predictor(state: TruncatedState, prefix: TruncationSums, beta: float) -> None:
     """Enter the current predictor, with what it has survived since it was last entered, into the prefix sums."""
     at, c, G = state.counts[K] - prefix.k0 + 1, state.counts[PENDING], state.threshold[0]
     prefix.C[at] = prefix.C[at - 1] + c
@@ -174,7 +174,7 @@ def truncated_epoch(
     data: Lists,
     order: np.ndarray,
     state: TruncatedState,
-    prefix: Prefix,
+    prefix: TruncationSums,
     t: Scratch,
     log: LogRoom,
     tally: np.ndarray,
@@ -225,7 +225,7 @@ def replay_truncated(
 
 
 @kernel
-def flush(state: TruncatedState, prefix: Prefix, q: TruncatedSettings) -> None:
+def flush(state: TruncatedState, prefix: TruncationSums, q: TruncatedSettings) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
     close_predictor(state, prefix, q.base + q.base_rate * state.base[WEIGHT])
     for j in range(state.a.shape[0]):
@@ -272,18 +272,18 @@ class Truncating(Learner):
         a, total = np.zeros(columns), np.zeros(columns)
         return TruncatedState(a, exempt, total, np.zeros(1), np.zeros(5, np.int64), np.zeros(2))
 
-    def begin(self, corpus: Corpus, order: np.ndarray, state: TruncatedState) -> Prefix:
+    def begin(self, corpus: Corpus, order: np.ndarray, state: TruncatedState) -> TruncationSums:
         """See ``Learner.begin``."""
         set_free(state.counts, corpus)
         k0, n = int(state.counts[K]), order.size + 2
-        return Prefix(np.zeros(n), np.zeros(n), np.zeros(n), np.full(corpus.width, k0, np.int64), k0)
+        return TruncationSums(np.zeros(n), np.zeros(n), np.zeros(n), np.full(corpus.width, k0, np.int64), k0)
 
     def walk(
         self,
         data: Lists,
         part: np.ndarray,
         state: TruncatedState,
-        lazy: Prefix,
+        lazy: TruncationSums,
         space: Scratch,
         room: LogRoom,
         tally: np.ndarray,
@@ -292,7 +292,7 @@ class Truncating(Learner):
         """See ``Learner.walk``."""
         truncated_epoch(data, part, state, lazy, space, room, tally, self.settings(any_ties))
 
-    def finish(self, state: TruncatedState, lazy: Prefix) -> None:
+    def finish(self, state: TruncatedState, lazy: TruncationSums) -> None:
         """See ``Learner.finish``."""
         flush(state, lazy, self.settings())
 

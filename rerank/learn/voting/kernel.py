@@ -64,7 +64,7 @@ class Tables(NamedTuple):
     winner: np.ndarray  # int32 [T]: the place of the candidate that has it
 
 
-class Apart(NamedTuple):
+class FaintRoom(NamedTuple):
     """Room of a thread for the predictors that are faint on a list (see ``faint``), a GROUP of them at a time."""
 
     faint: np.ndarray  # bool [T]: is the predictor faint?
@@ -292,7 +292,7 @@ def pick_terms(terms: Terms, times: np.ndarray, lanes: int, to: Terms) -> None:
 
 @kernel
 def elect_faint(
-    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, T: Tables, apart: Apart
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, T: Tables, apart: FaintRoom
 ) -> None:
     """Decide list i once more under the predictors that are faint on it."""
     lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
@@ -322,7 +322,7 @@ def elect_faint(
 @kernel
 def vote_block(
     pending: np.ndarray, seats: Electorate, moves_u: Moves, moves_v: Moves, terms: Terms, small: bool, T: Tables,
-    apart: Apart, votes: np.ndarray,
+    apart: FaintRoom, votes: np.ndarray,
 ) -> None:  # fmt: skip
     """The predictors of a block vote on those of the lists that are ``pending`` (bool [L]).
 

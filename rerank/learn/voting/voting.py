@@ -36,7 +36,7 @@ from rerank.base.interrupts import check, deferred, requested
 from rerank.data.corpus import Corpus
 from rerank.learn.voting.electorate import assemble
 from rerank.learn.voting.faint import GROUP
-from rerank.learn.voting.kernel import Apart, Sums, Tables, Terms, vote_block
+from rerank.learn.voting.kernel import FaintRoom, Sums, Tables, Terms, vote_block
 from rerank.learn.voting.moves import ROWS, MoveFinder, Moves
 from rerank.learn.voting.votes import Votes
 from rerank.storage.checkpoints import Checkpoint
@@ -67,7 +67,7 @@ class Ward:
         tables, apart = self._tables(T, shrunk, kind), self._apart(moves, T, shrunk)
         vote_block(self.pending, self._seats, *moves, terms, kind is np.int16, tables, apart, self._counted)
 
-    def _apart(self, moves: tuple[Moves, Moves], T: int, shrunk: bool) -> Apart:
+    def _apart(self, moves: tuple[Moves, Moves], T: int, shrunk: bool) -> FaintRoom:
         """Scratch space for the faint predictors of a block; most of it is never touched, and then takes no memory."""
         u, v = (
             x._replace(
@@ -79,7 +79,7 @@ class Ward:
         terms = Terms(np.empty(GROUP), np.empty(GROUP * shrunk), np.empty(GROUP), np.zeros(GROUP, np.int64))
         size_u, size_v = np.zeros((2, GROUP))
         tables = self._tables(GROUP, shrunk, np.float64)
-        return Apart(np.empty(T, np.bool_), np.empty(GROUP, np.int64), size_u, size_v, u, v, terms, tables)
+        return FaintRoom(np.empty(T, np.bool_), np.empty(GROUP, np.int64), size_u, size_v, u, v, terms, tables)
 
     def _tables(self, T: int, shrunk: bool, kind: type) -> Tables:
         """Scratch space for a block."""

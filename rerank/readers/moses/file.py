@@ -26,7 +26,7 @@ from rerank.readers.moses.layout import (
     look_again,
     unmark,
 )
-from rerank.readers.moses.lines import FIRST_LISTS, Block
+from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 from rerank.readers.moses.values import Values, read_values
 from rerank.readers.texts.pieces import Pieces, first_places
 from rerank.readers.texts.text_list import SparseScores, TextList
@@ -38,7 +38,7 @@ FARTHEST = 1_000_000  # lists without candidates in a row
 class _Parsed(NamedTuple):
     """A block with its numbers read; n lines."""
 
-    block: Block
+    block: MosesBlock
     values: Values
     owners: np.ndarray  # int32, one per entry: its column, or -1
     scores: np.ndarray  # float64 [n, K + 1]
@@ -61,7 +61,7 @@ class File:
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
 
-    def lists(self, block: Block) -> Iterator[TextList | BadList]:
+    def lists(self, block: MosesBlock) -> Iterator[TextList | BadList]:
         """The lists of a block, and empty ones for ids that are left out."""
         self.layout = self.layout or find_layout(block)
         parsed = self._parse(block, self.layout or Layout(4, 2, 3))
@@ -73,7 +73,7 @@ class File:
             self.next += 1
             yield self._list(parsed, name, begin, end, damaged=damaged)
 
-    def _parse(self, block: Block, layout: Layout) -> _Parsed:
+    def _parse(self, block: MosesBlock, layout: Layout) -> _Parsed:
         n, rows = len(block.rows), block.rows
         right = rows[:, COUNT] == layout.fields
         if self.reader.ids == "file":
@@ -111,7 +111,7 @@ class File:
         scores[holes] = 0.0
         return np.asarray(holes & self.columns.optional)
 
-    def _name_columns(self, block: Block, values: Values, usable: np.ndarray) -> None:
+    def _name_columns(self, block: MosesBlock, values: Values, usable: np.ndarray) -> None:
         """Decide what the columns are from the first lists or, if these are damaged, up to the first that is not."""
         if not usable.any():
             return
@@ -133,7 +133,7 @@ class File:
             raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
         self.base = self.names.index(self.reader.base)
 
-    def _fields(self, block: Block, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
+    def _fields(self, block: MosesBlock, layout: Layout, right: np.ndarray) -> dict[str, list[bytes]]:
         """Texts and derivations; empty ones for lines that do not have the layout."""
         rows = block.rows
         if not right.all():
@@ -234,7 +234,7 @@ class File:
         return TextList(name, self.path, line, [], [], np.empty((0, len(names))), self.base, form="moses", names=names)
 
 
-def _is_marker(block: Block, line: int) -> bool:
+def _is_marker(block: MosesBlock, line: int) -> bool:
     """Does the line consist of an id and an empty text?"""
     return int(block.rows[line, COUNT]) == 2 and not block.field(line, 1)
 

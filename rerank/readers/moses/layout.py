@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 
 from rerank.readers.moses.kernel import COUNT, FIELDS, Entries
-from rerank.readers.moses.lines import FIRST_LISTS, Block
+from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 
 SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
 ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
@@ -61,7 +61,7 @@ class Columns(NamedTuple):
     others: tuple[str, ...] = ()  # labels that all candidates have, though they were not asked for
 
 
-def find_layout(block: Block) -> Layout | None:
+def find_layout(block: MosesBlock) -> Layout | None:
     """The layout of most lines of the first lists; None if no line has at least three fields."""
     found: Counter[Layout] = Counter()
     for line in range(min(int(block.starts[: FIRST_LISTS + 1][-1]), _LINES)):
@@ -107,7 +107,7 @@ def entry_name(data: bytes, entries: Entries, entry: int) -> bytes:
     return data[begin:end] + (b"" if place < 0 else b"_" * (end > begin) + str(place).encode())
 
 
-class Labels(NamedTuple):
+class LabelledValues(NamedTuple):
     """The labels of some candidates, in order of first appearance; arrays have one entry per label."""
 
     names: list[str]
@@ -120,7 +120,7 @@ class Labels(NamedTuple):
     once: np.ndarray  # bool: none has it twice
 
 
-def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
+def find_labels(block: MosesBlock, entries: Entries, usable: np.ndarray) -> LabelledValues:
     """The labels on the lines that are ``usable`` (bool [n])."""
     rows = np.repeat(np.arange(len(usable)), np.diff(entries.first))
     taken = np.flatnonzero(usable[rows])
@@ -133,7 +133,7 @@ def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
     names = [entry_name(block.data, entries, entry).decode("utf-8", "surrogateescape") for entry in at.tolist()]
     names = [f"{TOTAL}_0" if name == TOTAL else name for name in names]
     total = np.count_nonzero(usable)
-    return Labels(
+    return LabelledValues(
         names,
         {name: k for k, name in reversed(list(enumerate(names)))},
         np.ascontiguousarray(hashes),
@@ -145,7 +145,7 @@ def find_labels(block: Block, entries: Entries, usable: np.ndarray) -> Labels:
     )
 
 
-def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -> Columns:
+def find_columns(labels: LabelledValues, features: Literal["auto", "dense", "sparse"]) -> Columns:
     """The columns of a file, decided by its first candidates, in order of first appearance.
 
     features: "auto" decides label by label: columns are labels that nine candidates in ten have. If some labels precede
@@ -159,14 +159,14 @@ def find_columns(labels: Labels, features: Literal["auto", "dense", "sparse"]) -
     return Columns(tuple(labels.names[k] for k in at.tolist()), labels.hashes[at], labels.inline[at])
 
 
-def _look_dense(labels: Labels) -> np.ndarray:
+def _look_dense(labels: LabelledValues) -> np.ndarray:
     """bool: whether each label looks like a column."""
     if labels.inline.all():
         return np.asarray(labels.usual & labels.once)
     return np.asarray(~labels.inline & (labels.shared | (labels.plain & labels.usual)))
 
 
-def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
+def ask_for(names: tuple[str, ...], labels: LabelledValues) -> Columns:
     """The columns ``names``, with what the first candidates of a file show of them."""
     found = Columns(names, np.zeros(len(names), np.uint64), np.zeros(len(names), np.bool_))
     at = [labels.places.get(name, -1) for name in names]
@@ -177,7 +177,7 @@ def ask_for(names: tuple[str, ...], labels: Labels) -> Columns:
     )
 
 
-def look_again(columns: Columns, labels: Labels) -> Columns:
+def look_again(columns: Columns, labels: LabelledValues) -> Columns:
     """The requested ``columns``, completed by what further candidates show of them."""
     hashes = columns.hashes.copy()
     for k in np.flatnonzero(hashes == 0).tolist():

@@ -20,7 +20,7 @@ LARGEST = 1 << 30  # bytes of a list
 MOST = 1 << 20  # candidates of a list; each takes half a kilobyte of memory
 
 
-class Block(NamedTuple):
+class MosesBlock(NamedTuple):
     """Some whole lists of a file."""
 
     data: bytes
@@ -55,7 +55,7 @@ class Block(NamedTuple):
         return self.line + int(self.rows[line, NUMBER]) + 1
 
 
-def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
+def read_blocks(stream: InputStream, numbered: bool) -> Iterator[MosesBlock]:
     """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.
 
     Memory holds a chunk and the longest list.
@@ -89,7 +89,7 @@ def read_blocks(stream: InputStream, numbered: bool) -> Iterator[Block]:
         _check_sizes(stream.path, rows, line, starts[: lists + 1])
         if whole:
             end = int(starts[whole])
-            yield Block(data, rows[:end], ids[:end], starts[: whole + 1], line, pieces, marks > 0)
+            yield MosesBlock(data, rows[:end], ids[:end], starts[: whole + 1], line, pieces, marks > 0)
             if not ended:
                 data, line = data[int(rows[end, BEGIN]) :], line + int(rows[end, NUMBER])
 

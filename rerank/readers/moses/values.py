@@ -14,7 +14,7 @@ from rerank.readers.base import excerpt
 from rerank.readers.decimal_kernel import POWERS
 from rerank.readers.moses.kernel import FIRST, Entries, parse_entries, parse_totals
 from rerank.readers.moses.layout import Layout, as_number
-from rerank.readers.moses.lines import Block
+from rerank.readers.moses.lines import MosesBlock
 from rerank.readers.trees.parses import Fault
 
 
@@ -27,7 +27,7 @@ class Values(NamedTuple):
     faults: dict[int, Fault]  # the lines with something that is not a number
 
 
-def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
+def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
     n, data = len(block.rows), np.frombuffer(block.data, np.uint8)
     # Lines of another layout have empty spans: they have no entries, and their fields are reported as the fault.
@@ -49,7 +49,7 @@ def read_values(block: Block, layout: Layout, right: np.ndarray) -> Values:
     return Values(entries, count, totals, faults)
 
 
-def _spans(block: Block, field: int, right: np.ndarray) -> np.ndarray:
+def _spans(block: MosesBlock, field: int, right: np.ndarray) -> np.ndarray:
     """int64 [n, 2]: the bounds of a field in every line; empty for lines that do not have the layout."""
     spans = np.zeros((len(right), 2), np.int64)
     if field >= 0:
@@ -66,7 +66,7 @@ def _room(spans: np.ndarray, pieces: int) -> int:
     return min(pieces, int(((spans[:, 1] - spans[:, 0] + 1) // 2).sum())) + len(spans)
 
 
-def _decide(block: Block, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:
+def _decide(block: MosesBlock, slow: np.ndarray, values: np.ndarray, faults: dict[int, Fault], expected: str) -> None:
     """Read the numbers that the kernels left aside, or note that they are not numbers."""
     for entry, line, begin, end in slow.tolist():
         text = block.data[begin:end]

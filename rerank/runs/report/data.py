@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Contribution:
+class ShownContribution:
     """One feature's part in the choice of a candidate over the base candidate.
 
     ``difference`` is the feature's value on the chosen candidate minus its value on the base candidate;
@@ -40,7 +40,7 @@ class Example:
     base_gain: float
     chosen_gain: float
     oracle_gain: float
-    contributions: Sequence[Contribution] = ()
+    contributions: Sequence[ShownContribution] = ()
     source: str | None = None
 
 

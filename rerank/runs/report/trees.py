@@ -47,7 +47,7 @@ _WIDTHS = {
 
 
 @dataclass(frozen=True)
-class Drawing:
+class TreeDrawing:
     """A drawn tree: its heading, its role (gold, base, chosen), and the SVG element."""
 
     role: str
@@ -55,7 +55,7 @@ class Drawing:
     svg: str
 
 
-def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) -> list[Drawing]:
+def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) -> list[TreeDrawing]:
     """The trees of one list, side by side or one below the other; base and chosen are one drawing if they are equal.
 
     Raises
@@ -79,7 +79,7 @@ def draw_example(gold: str, base: str, chosen: str, list_id: str | None = None) 
     shown = 2 if same else 3
     columns = _columns(trees[:shown], marks)
     return [
-        Drawing(role, title, draw(tree, mark, width, f"{title} tree"))
+        TreeDrawing(role, title, draw(tree, mark, width, f"{title} tree"))
         for (role, title), tree, mark, width in zip(titles[:shown], trees, marks, columns, strict=False)
     ]
 

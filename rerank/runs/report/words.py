@@ -18,7 +18,7 @@ WRONG = "×"
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedWords:
     """Consecutive words with the same mark, which is empty where there is none."""
 
     text: str
@@ -36,7 +36,7 @@ class MarkedText:
 
     role: str
     title: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[MarkedWords]
 
 
 def mark_example(source: str | None, references: Sequence[str], base: str, chosen: str) -> list[MarkedText]:
@@ -102,7 +102,9 @@ def _words(text: str) -> list[str]:
     return words if len(words) <= WORDS else [*words[:WORDS], "…"]
 
 
-def _pieces(words: Sequence[str], marks: Sequence[str]) -> list[Piece]:
+def _pieces(words: Sequence[str], marks: Sequence[str]) -> list[MarkedWords]:
     """The words, joined where marks are equal; without ``marks`` all of them are empty."""
     pairs = zip(words, marks or [""] * len(words), strict=True)
-    return [Piece(" ".join(word for word, _ in run), mark) for mark, run in groupby(pairs, key=lambda pair: pair[1])]
+    return [
+        MarkedWords(" ".join(word for word, _ in run), mark) for mark, run in groupby(pairs, key=lambda pair: pair[1])
+    ]
