@@ -19,7 +19,7 @@ from rerank.learn.workspace import (
     ORACLES,
     SOURCES,
     EpochStats,
-    Lists,
+    ListArrays,
     PairRule,
     Scratch,
     log_room,
@@ -98,7 +98,7 @@ class Learner(ABC):
     @abstractmethod
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: State,
         lazy: Any,

@@ -11,7 +11,7 @@ from rerank.kernels.compile import kernel
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, load
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 class Differences(NamedTuple):
@@ -24,7 +24,9 @@ class Differences(NamedTuple):
 
 
 @kernel
-def expand_updates(data: Lists, log: Updates, base_rate: float, t: Scratch, room: VoteRoom, base: np.ndarray) -> None:
+def expand_updates(
+    data: ListArrays, log: Updates, base_rate: float, t: Scratch, room: VoteRoom, base: np.ndarray
+) -> None:
     """Sum up the subgradient of every update, in the order in which training did."""
     for k in range(log.lists.shape[0]):
         weight, at = data.weight[log.lists[k]], room.first[k]

@@ -8,11 +8,11 @@ from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
 from rerank.learn.pairs import chosen_pair, confront, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot
-from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, Lists, Scratch
+from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
 
 @kernel
-def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
+def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
     """Prefetch the next lists of ``order`` while list ``at`` is worked on: offsets first, then nonzeros."""
     n = order.shape[0]
     if at + 12 < n:
@@ -36,7 +36,7 @@ def look_ahead(data: Lists, order: np.ndarray, at: int) -> None:
 
 
 @kernel
-def look_up(data: Lists, order: np.ndarray, at: int, w: np.ndarray) -> None:
+def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None:
     """Prefetch the weights of the next list, up to 256 of them, while there is still work to do on list ``at``."""
     if at + 1 < order.shape[0]:
         i = order[at + 1]
@@ -46,7 +46,7 @@ def look_up(data: Lists, order: np.ndarray, at: int, w: np.ndarray) -> None:
 
 
 @kernel
-def score_list(data: Lists, i: int, w: np.ndarray, beta: float, scores: np.ndarray) -> None:
+def score_list(data: ListArrays, i: int, w: np.ndarray, beta: float, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
@@ -55,7 +55,7 @@ def score_list(data: Lists, i: int, w: np.ndarray, beta: float, scores: np.ndarr
 
 
 @kernel
-def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray) -> int:
+def judge(data: ListArrays, i: int, t: Scratch, loss: int, always: bool, any_ties: bool, tally: np.ndarray) -> int:
     """Is there anything to learn from list i under ``t.scores``? Counts the list, its mistake and its loss.
 
     Returns the number of candidates in the subgradient (``t.who``, with coefficients ``t.a``), 0 where nothing is to be
@@ -82,7 +82,7 @@ def judge(data: Lists, i: int, t: Scratch, loss: int, always: bool, any_ties: bo
 
 
 @kernel
-def copy_row(data: Lists, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
+def copy_row(data: ListArrays, y: int, a: float, column: np.ndarray, value: np.ndarray) -> int:
     """a·φ(y) of one row, without zeros; returns the number of its columns."""
     size = data.rows[y + 1] - data.rows[y]
     begin, count, zeros = np.uint64(data.rows[y]), np.uint64(size), 0
@@ -111,7 +111,7 @@ def drop_zeros(count: int, column: np.ndarray, value: np.ndarray) -> int:
 
 
 @kernel
-def merge(data: Lists, x: int, a: float, y: int, b: float, column: np.ndarray, value: np.ndarray) -> int:
+def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarray, value: np.ndarray) -> int:
     """a·φ(x) + b·φ(y) of two rows by rising column, without zeros; returns its length."""
     p, p_end = data.rows[x], data.rows[x + 1]
     q, q_end = data.rows[y], data.rows[y + 1]
@@ -143,7 +143,7 @@ def merge(data: Lists, x: int, a: float, y: int, b: float, column: np.ndarray, v
 
 
 @kernel
-def accumulate(data: Lists, t: Scratch, n: int) -> int:
+def accumulate(data: ListArrays, t: Scratch, n: int) -> int:
     """Σ a_y φ(y) over the first n candidates of ``t.who``, in that order, into ``t.column`` and ``t.value``.
 
     ``t.g`` needs no clearing: a column whose ``seen`` is not the stamp of this sum starts from 0.
@@ -167,7 +167,7 @@ def accumulate(data: Lists, t: Scratch, n: int) -> int:
 
 
 @kernel
-def subgradient(data: Lists, t: Scratch, n: int) -> int:
+def subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """g = Σ a_y φ(y) of the n candidates that ``judge`` found, in ``t.column`` and ``t.value``; returns its length."""
     if n == 2:
         return merge(data, t.who[0], t.a[0], t.who[1], t.a[1], t.column, t.value)
@@ -175,7 +175,7 @@ def subgradient(data: Lists, t: Scratch, n: int) -> int:
 
 
 @kernel
-def difference(data: Lists, star: int, rival: int, t: Scratch) -> int:
+def difference(data: ListArrays, star: int, rival: int, t: Scratch) -> int:
     """z = φ(y*) − φ(y') in ``t.column`` and ``t.value``; the pair goes to ``t.who`` and ``t.a`` as a subgradient's."""
     t.who[0], t.a[0] = star, -1.0
     t.who[1], t.a[1] = rival, 1.0
@@ -183,7 +183,7 @@ def difference(data: Lists, star: int, rival: int, t: Scratch) -> int:
 
 
 @kernel
-def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> tuple[int, int]:
+def face(data: ListArrays, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> tuple[int, int]:
     """(y*, y') of list i under ``t.scores``, y' = -1 where there is no rival; counts the list and its mistake."""
     first = data.lists[i]
     tally[LISTS] += 1
@@ -194,7 +194,7 @@ def face(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> 
 
 
 @kernel
-def duel(data: Lists, i: int, any_ties: bool) -> bool:
+def duel(data: ListArrays, i: int, any_ties: bool) -> bool:
     """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z is enough."""
     first = data.lists[i]
     if data.lists[i + 1] - first != 2 or len(data.pairs.others) > 0:
@@ -203,14 +203,14 @@ def duel(data: Lists, i: int, any_ties: bool) -> bool:
 
 
 @kernel
-def duellists(data: Lists, i: int, tally: np.ndarray) -> tuple[int, int]:
+def duellists(data: ListArrays, i: int, tally: np.ndarray) -> tuple[int, int]:
     """(y*, y') of a list of two; counts the list."""
     tally[LISTS] += 1
     return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
 
 
 @kernel
-def base_of(data: Lists, t: Scratch, n: int) -> float:
+def base_of(data: ListArrays, t: Scratch, n: int) -> float:
     """Σ a_y b(y) over the first n candidates of ``t.who``."""
     total = 0.0
     for r in range(n):

@@ -22,7 +22,7 @@ from rerank.data.symbols import mix
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, require, require_choice, require_count
 from rerank.learn.losses import rivals
-from rerank.learn.workspace import ORACLE, SAMPLED, SOURCES, Lists, PairRule
+from rerank.learn.workspace import ORACLE, SAMPLED, SOURCES, ListArrays, PairRule
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # the counter's step of splitmix64 (Steele et al. 2014)
 LOW, HALF, ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1)
@@ -145,7 +145,7 @@ def chosen_pair(
 
 
 @kernel
-def confront(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> tuple[int, int]:
+def confront(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> tuple[int, int]:
     """(y*, y') of list i under ``scores``, y' = -1 where there is nothing to compare."""
     first, last = data.lists[i], data.lists[i + 1]
     if len(data.pairs.others) == 0:
@@ -154,7 +154,9 @@ def confront(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> tuple[i
 
 
 @kernel
-def confront_next(data: Lists, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int) -> tuple[int, int]:
+def confront_next(
+    data: ListArrays, i: int, scores: np.ndarray, any_ties: bool, star: int, rival: int
+) -> tuple[int, int]:
     """The pair of list i that comes after (``star``, ``rival``), y' = -1 where there is none.
 
     The rival, or fear, is struck out of ``scores``; further fears follow while one is above the hope.

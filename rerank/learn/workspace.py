@@ -48,7 +48,7 @@ class PairRule(NamedTuple):
 ORACLES = PairRule((), ORACLE, 1.0, 1, 0.0, np.uint64(0))  # an oracle and its rival
 
 
-class Lists(NamedTuple):
+class ListArrays(NamedTuple):
     """The arrays of a Corpus that training reads, the oracles, and which pairs of candidates are compared."""
 
     lists: np.ndarray
@@ -77,7 +77,7 @@ class Scratch(NamedTuple):
     stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
 
 
-def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> Lists:
+def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListArrays:
     """The corpus for kernels.
 
     Offsets and oracles lie side by side, so that a list visited at random costs one memory access for both; all
@@ -86,7 +86,7 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> Lists
     sides = np.empty((corpus.list_count + 1, 2), np.int64)
     sides[:, 0], sides[:-1, 1] = corpus.lists, oracle
     sides.flags.writeable = False
-    return Lists(
+    return ListArrays(
         lists=sides[:, 0],
         rows=corpus.rows,
         columns=corpus.columns.view(np.uint32),

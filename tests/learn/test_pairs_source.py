@@ -20,7 +20,7 @@ from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.trainer import train
-from rerank.learn.workspace import Lists, view
+from rerank.learn.workspace import ListArrays, view
 
 CORPUS = random_corpus(6)
 SOURCES = st.one_of(
@@ -34,7 +34,7 @@ SOURCES = st.one_of(
 )
 
 
-def shown(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> list[tuple[int, int]]:
+def shown(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> list[tuple[int, int]]:
     """All pairs of list i in turn, by the kernels."""
     first, scores, found = int(data.lists[i]), scores.copy(), []
     star, rival = confront(data, i, scores, any_ties)

@@ -55,7 +55,7 @@ from rerank.learn.rules.units import (
     spread_subgradient,
 )
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import Lists, Scratch, scratch
+from rerank.learn.workspace import ListArrays, Scratch, scratch
 
 # Indices of AdaptiveState.cells (a column's numbers lie together) and, after DUAL and SUM, .base.
 CELL_DUAL, CELL_STEP, CELL_NORM, CELL_SCALE = range(4)
@@ -96,7 +96,7 @@ def base_weight(state: AdaptiveState, q: AdaptiveSettings) -> float:
 
 @kernel
 def score_adaptive(
-    data: Lists, i: int, cells: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
+    data: ListArrays, i: int, cells: np.ndarray, threshold: float, d: float, beta: float, scores: np.ndarray
 ) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i."""
     first, last = data.lists[i], data.lists[i + 1]
@@ -153,7 +153,7 @@ def settle(state: AdaptiveState, j: int, k: int, prefix: Prefix, free: int, l1: 
 
 @kernel
 def arda_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: AdaptiveState,
     prefix: Prefix,
@@ -185,7 +185,7 @@ def arda_epoch(
 
 @kernel
 def replay_adaptive(
-    data: Lists,
+    data: ListArrays,
     log: Updates,
     state: AdaptiveState,
     t: Scratch,
@@ -280,7 +280,7 @@ class AdaptiveRDA(Learner):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: AdaptiveState,
         lazy: Prefix,

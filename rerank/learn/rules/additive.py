@@ -19,7 +19,7 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import RADIUS, UPDATES, Lists, Scratch
+from rerank.learn.workspace import RADIUS, UPDATES, ListArrays, Scratch
 
 # Indices of AdditiveState.counts and AdditiveState.base.
 M, ALIVE, NOW = range(3)
@@ -72,7 +72,7 @@ def add(state: AdditiveState, t: Scratch, count: int, rate: float, g_base: float
 
 @kernel
 def replay_additive(
-    data: Lists, log: Updates, state: AdditiveState, t: Scratch, room: VoteRoom, base: float, base_rate: float
+    data: ListArrays, log: Updates, state: AdditiveState, t: Scratch, room: VoteRoom, base: float, base_rate: float
 ) -> None:
     """Repeat the updates w ← w − rate·g of ``log``."""
     for k in range(log.lists.shape[0]):

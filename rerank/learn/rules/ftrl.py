@@ -40,7 +40,7 @@ from rerank.learn.rules.units import (
     spread_subgradient,
 )
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import Lists, Scratch, scratch
+from rerank.learn.workspace import ListArrays, Scratch, scratch
 
 # Indices of a cell: z, √n, q and c of a column.
 Z, ROOT, Q, SCALE = range(4)
@@ -148,7 +148,7 @@ def step(
 
 @kernel
 def ftrl_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: FTRLState,
     t: Scratch,
@@ -173,7 +173,7 @@ def ftrl_epoch(
 
 @kernel
 def replay_ftrl(
-    data: Lists, log: Updates, state: FTRLState, t: Scratch, spread: Extremes, room: VoteRoom, q: FTRLSettings
+    data: ListArrays, log: Updates, state: FTRLState, t: Scratch, spread: Extremes, room: VoteRoom, q: FTRLSettings
 ) -> None:
     """Repeat the updates of ``log``."""
     for k in range(log.lists.shape[0]):
@@ -244,7 +244,7 @@ class FTRL(Additive):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: FTRLState,
         lazy: None,  # noqa: ARG002

@@ -30,7 +30,7 @@ from rerank.learn.rules.additive import ALIVE, NOW, M, averaged, averaged_lists,
 from rerank.learn.rules.confidence import CW_VAR, exact_alpha, rates, shortfall
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, load
-from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
+from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, ListArrays, Scratch
 
 KL, L2, EXACT, HERD = range(4)
 IDLE, UPDATE, SKIP, IN_VAIN = range(4)  # what was done about a pair: nothing was missing; an update; v was too small;
@@ -62,7 +62,7 @@ class GaussianSettings(NamedTuple):
 
 
 @kernel
-def score_means(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndarray) -> None:
+def score_means(data: ListArrays, i: int, g: np.ndarray, beta: float, scores: np.ndarray) -> None:
     """β·b(y) + μ·φ(y) for the candidates of list i."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
@@ -73,7 +73,7 @@ def score_means(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndar
 
 
 @kernel
-def difference_with_base(data: Lists, star: int, rival: int, base_rate: float, t: Scratch, last: int) -> int:
+def difference_with_base(data: ListArrays, star: int, rival: int, base_rate: float, t: Scratch, last: int) -> int:
     """z = φ(y*) − φ(y') with ρ·(b(y*) − b(y')) at the column ``last``, if that is not 0; returns its length."""
     count = difference(data, star, rival, t)
     z_base = base_rate * (data.base[star] - data.base[rival])
@@ -191,7 +191,7 @@ def learn_pair(
 
 @kernel
 def gaussian_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: GaussianState,
     t: Scratch,
@@ -234,7 +234,7 @@ def gaussian_epoch(
 
 @kernel
 def replay_gaussian(
-    data: Lists, log: Updates, state: GaussianState, t: Scratch, room: VoteRoom, q: GaussianSettings
+    data: ListArrays, log: Updates, state: GaussianState, t: Scratch, room: VoteRoom, q: GaussianSettings
 ) -> None:
     """Repeat the updates of ``log``."""
     D = state.g.shape[0] - 1
@@ -313,7 +313,7 @@ class Gaussian(Learner):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: Any,
         lazy: Any,  # noqa: ARG002

@@ -25,7 +25,7 @@ from rerank.learn.rules.gaussian import (
     difference_with_base,
 )
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, load
-from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, Lists, Scratch
+from rerank.learn.workspace import LOSS, MISTAKES, SKIPPED, ListArrays, Scratch
 
 FULL = -1  # the number of the covariance
 ROUNDING = 1e-12  # of a variance that was 1 at first: how exactly it can be known
@@ -94,7 +94,7 @@ def learn_pair_full(
 
 @kernel
 def full_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: FullState,
     sz: np.ndarray,
@@ -132,7 +132,7 @@ def full_epoch(
 
 @kernel
 def replay_full(
-    data: Lists, log: Updates, state: FullState, sz: np.ndarray, t: Scratch, room: VoteRoom, q: GaussianSettings
+    data: ListArrays, log: Updates, state: FullState, sz: np.ndarray, t: Scratch, room: VoteRoom, q: GaussianSettings
 ) -> None:
     """Repeat the updates of ``log``; an update moves every column that any update before it was correlated with."""
     D = state.mu.shape[0] - 1
@@ -183,7 +183,7 @@ class FullGaussian(Gaussian):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: Any,
         lazy: Any,

@@ -42,7 +42,7 @@ from rerank.learn.rules.winnow import (
     outlive,
     score_scaled,
 )
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 NO_LIMIT = 1e150  # of a dual variable
 ROUNDING = 1e-12  # margins so near to 1 are 1
@@ -68,7 +68,7 @@ class LMPercSettings(NamedTuple):
 
 
 @kernel
-def shortfall(data: Lists, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> float:
+def shortfall(data: ListArrays, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> float:
     """1 − m of list i; 0 without a rival, or where only rounding differs. Counts the list, its mistake and its hinge
     loss.
 
@@ -92,7 +92,7 @@ def ascend(alpha: np.ndarray, y: int, step: float, limit: float) -> float:
 
 @kernel
 def lm_winnow_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: WinnowState,
     t: Scratch,
@@ -121,7 +121,7 @@ def lm_winnow_epoch(
 
 @kernel
 def lm_perceptron_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: AdditiveState,
     alpha: np.ndarray,
@@ -196,7 +196,7 @@ class LargeMarginWinnow(Multiplicative):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: WinnowState,
         lazy: None,  # noqa: ARG002
@@ -293,7 +293,7 @@ class LMPerceptron(Additive):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: State,
         lazy: None,  # noqa: ARG002

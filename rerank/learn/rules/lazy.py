@@ -14,7 +14,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Weights
-from rerank.learn.workspace import Lists
+from rerank.learn.workspace import ListArrays
 
 # Indices of a state's counts: k; lists the current predictor survived, and those not in total yet; Σ c_k; how many
 # columns are free. Indices of its base: s and Σ c_k β_k.
@@ -33,7 +33,7 @@ class Prefix(NamedTuple):
 
 
 @kernel
-def first_penalised(data: Lists, y: int) -> int:
+def first_penalised(data: ListArrays, y: int) -> int:
     """Where candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
     p, end = data.rows[y], data.rows[y + 1]
     while p < end and data.columns[p] < data.free:

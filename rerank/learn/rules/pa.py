@@ -29,7 +29,7 @@ from rerank.learn.losses import rivals
 from rerank.learn.pairs import confront_next
 from rerank.learn.rules.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
 from rerank.learn.scoring import ONE, THREE, TWO
-from rerank.learn.workspace import LOSS, MISTAKES, Lists, Scratch
+from rerank.learn.workspace import LOSS, MISTAKES, ListArrays, Scratch
 
 VARIANTS = ("hard", "1", "2")
 PA_LOSSES = ("hinge", "cost")
@@ -74,7 +74,7 @@ def step_size(variant: int, C: float, loss: float, norm: float) -> float:
 
 
 @kernel
-def costliest(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> int:
+def costliest(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> int:
     """The rival of list i with the highest score − tilt·gain; these are left in ``scores`` for further rivals."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
@@ -85,7 +85,7 @@ def costliest(data: Lists, i: int, scores: np.ndarray, any_ties: bool) -> int:
 
 @kernel
 def pa_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: AdditiveState,
     t: Scratch,
@@ -165,7 +165,7 @@ class PassiveAggressive(Additive):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: AdditiveState,
         lazy: None,  # noqa: ARG002

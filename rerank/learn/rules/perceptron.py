@@ -13,7 +13,7 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import PERCEPTRON
 from rerank.learn.rules.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 class PerceptronSettings(NamedTuple):
@@ -26,7 +26,7 @@ class PerceptronSettings(NamedTuple):
 
 @kernel
 def perceptron_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: AdditiveState,
     t: Scratch,
@@ -70,7 +70,7 @@ class Perceptron(Additive):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: AdditiveState,
         lazy: None,  # noqa: ARG002

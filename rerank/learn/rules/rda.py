@@ -48,7 +48,7 @@ from rerank.learn.rules.lazy import (
 )
 from rerank.learn.scoring import dot
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, emit_free, free_slopes, load
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 class RDAState(NamedTuple):
@@ -93,7 +93,7 @@ def shrunk_dot(
 
 @kernel
 def score_apart(
-    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
+    data: ListArrays, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
 ) -> None:
     """``score_shrunk`` of lists with free columns."""
     first, last = data.lists[i], data.lists[i + 1]
@@ -106,7 +106,7 @@ def score_apart(
 
 @kernel
 def score_shrunk(
-    data: Lists, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
+    data: ListArrays, i: int, s: np.ndarray, threshold: float, d: float, f: float, beta: float, scores: np.ndarray
 ) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i; where nothing is shrunk, by a plain sum."""
     if data.free > 0 and (threshold > 0.0 or d != f):
@@ -134,7 +134,7 @@ def settle(state: RDAState, j: int, k: int, prefix: Prefix, free: int, l1: float
 
 @kernel
 def rda_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: RDAState,
     prefix: Prefix,
@@ -163,7 +163,7 @@ def rda_epoch(
 
 @kernel
 def update(
-    data: Lists,
+    data: ListArrays,
     state: RDAState,
     prefix: Prefix,
     t: Scratch,
@@ -185,7 +185,7 @@ def update(
 
 
 @kernel
-def replay_rda(data: Lists, log: Updates, s: np.ndarray, t: Scratch, room: VoteRoom, q: RDASettings) -> None:
+def replay_rda(data: ListArrays, log: Updates, s: np.ndarray, t: Scratch, room: VoteRoom, q: RDASettings) -> None:
     """Repeat the updates s ← s + rate·g of ``log``; votes are cast with −s, and for free columns with −s·f_k/d_k."""
     s_base = 0.0
     for k in range(log.lists.shape[0]):
@@ -268,7 +268,7 @@ class RDA(Learner):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: RDAState,
         lazy: Prefix,

@@ -14,7 +14,7 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, record
 from rerank.learn.losses import LOSSES
 from rerank.learn.rules.additive import ALIVE, WEIGHT, Additive, AdditiveState, M, add, count_update, survive
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 
 class SGDSettings(NamedTuple):
@@ -31,7 +31,7 @@ class SGDSettings(NamedTuple):
 
 @kernel
 def sgd_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: AdditiveState,
     t: Scratch,
@@ -86,7 +86,7 @@ class SGD(Additive):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: AdditiveState,
         lazy: None,  # noqa: ARG002

@@ -18,7 +18,7 @@ from rerank.learn.rules.confidence import SOP as RULE
 from rerank.learn.rules.gaussian import difference_with_base
 from rerank.learn.rules.gaussian_full import FULL, FullGaussian
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, load
-from rerank.learn.workspace import LISTS, LOSS, MISTAKES, Lists, Scratch
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
 WEIGHT, TOTAL, SQUARES = range(3)
 
@@ -42,7 +42,7 @@ class SOPSettings(NamedTuple):
 
 
 @kernel
-def score_sop(data: Lists, i: int, g: np.ndarray, beta: float, scores: np.ndarray) -> None:
+def score_sop(data: ListArrays, i: int, g: np.ndarray, beta: float, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i."""
     first, last = data.lists[i], data.lists[i + 1]
     for y in range(first, last):
@@ -79,7 +79,7 @@ def add_example(state: SOPState, a: float, t: Scratch, count: int, weight: float
 
 @kernel
 def sop_epoch(
-    data: Lists, order: np.ndarray, state: SOPState, t: Scratch, log: LogRoom, tally: np.ndarray, q: SOPSettings
+    data: ListArrays, order: np.ndarray, state: SOPState, t: Scratch, log: LogRoom, tally: np.ndarray, q: SOPSettings
 ) -> None:
     """Pass over ``order``: on a mistake, with the current example in A, v ← v + z and A ← A + z² (Fig. 1)."""
     D = state.g.shape[0] - 1
@@ -109,7 +109,7 @@ def sop_epoch(
 
 
 @kernel
-def replay_sop(data: Lists, log: Updates, state: SOPState, t: Scratch, room: VoteRoom, q: SOPSettings) -> None:
+def replay_sop(data: ListArrays, log: Updates, state: SOPState, t: Scratch, room: VoteRoom, q: SOPSettings) -> None:
     """Repeat the updates of ``log``."""
     D = state.g.shape[0] - 1
     for k in range(log.lists.shape[0]):
@@ -172,7 +172,7 @@ class SecondOrderPerceptron(FullGaussian):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: Any,
         lazy: Any,

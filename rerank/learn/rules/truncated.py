@@ -36,7 +36,7 @@ from rerank.learn.rules.lazy import ALIVE, FREE, PENDING, SUM, TOTAL, K, first_p
 from rerank.learn.scoring import dot
 from rerank.learn.voting.moves import leaving
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 WEIGHT = 0  # index of TruncatedState.base, before SUM
 LARGEST = 1e150  # the most that one truncation takes away, so that their sum stays finite
@@ -108,7 +108,7 @@ def weight_of(state: TruncatedState, j: int) -> float:
 
 
 @kernel
-def score_truncated(data: Lists, i: int, state: TruncatedState, beta: float, scores: np.ndarray) -> None:
+def score_truncated(data: ListArrays, i: int, state: TruncatedState, beta: float, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y) for the candidates of list i; where nothing was truncated, by a plain sum."""
     G = state.threshold[0]
     if G == 0.0:
@@ -171,7 +171,7 @@ def close_predictor(state: TruncatedState, prefix: TruncationSums, beta: float) 
 
 @kernel
 def truncated_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: TruncatedState,
     prefix: TruncationSums,
@@ -203,7 +203,7 @@ def truncated_epoch(
 
 @kernel
 def replay_truncated(
-    data: Lists,
+    data: ListArrays,
     log: Updates,
     state: TruncatedState,
     t: Scratch,
@@ -280,7 +280,7 @@ class Truncating(Learner):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: TruncatedState,
         lazy: TruncationSums,

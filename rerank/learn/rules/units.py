@@ -23,7 +23,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.judge import accumulate, base_of, subgradient
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 TIMES, SQUARES = range(2)  # indices of a learner's ``norm`` (float64 [2]): t, N
 NOISE = 1e-12  # coefficients up to this may be rounding alone
@@ -53,7 +53,7 @@ def largest_coefficient(t: Scratch, n: int) -> float:
 
 
 @kernel
-def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -> None:
+def find_extremes(data: ListArrays, t: Scratch, n: int, count: int, room: Extremes) -> None:
     """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
     for r in range(count):
         room.low[r], room.high[r], room.owners[r] = np.inf, -np.inf, 0
@@ -74,7 +74,7 @@ def find_extremes(data: Lists, t: Scratch, n: int, count: int, room: Extremes) -
 
 
 @kernel
-def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
+def spread_subgradient(data: ListArrays, t: Scratch, n: int, room: Extremes) -> int:
     """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
     top = largest_coefficient(t, n)
     if room.low.shape[0] > 0:
@@ -91,7 +91,7 @@ def spread_subgradient(data: Lists, t: Scratch, n: int, room: Extremes) -> int:
 
 
 @kernel
-def spread_base(data: Lists, t: Scratch, n: int) -> float:
+def spread_base(data: ListArrays, t: Scratch, n: int) -> float:
     """``base_of``; 0 where the candidates have the same base score."""
     for r in range(1, n):
         if data.base[t.who[r]] != data.base[t.who[0]]:

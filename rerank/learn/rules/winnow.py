@@ -35,7 +35,7 @@ from rerank.learn.judge import base_of, judge, look_ahead, score_list, squared_r
 from rerank.learn.log import LogRoom, UpdateLog, record
 from rerank.learn.rules.additive import ALIVE, NOW, M, close, count_update, survive
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import Lists, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 LIMIT = 300.0  # of |θ|
 LEAST_MU, LARGEST_MU = 1e-100, 1e20  # between them (2μ·sinh LIMIT)² and 4μ² are ordinary numbers
@@ -107,7 +107,7 @@ def normaliser(state: WinnowState, q: WinnowSettings) -> float:
 
 
 @kernel
-def score_scaled(data: Lists, i: int, w: np.ndarray, d: float, beta: float, scores: np.ndarray) -> None:
+def score_scaled(data: ListArrays, i: int, w: np.ndarray, d: float, beta: float, scores: np.ndarray) -> None:
     """β·b(y) + d·w·φ(y) for the candidates of list i."""
     score_list(data, i, w, 0.0, scores)
     first = data.lists[i]
@@ -175,7 +175,7 @@ def outlive(state: WinnowState, d: float) -> None:
 
 @kernel
 def winnow_epoch(
-    data: Lists,
+    data: ListArrays,
     order: np.ndarray,
     state: WinnowState,
     t: Scratch,
@@ -202,7 +202,7 @@ def winnow_epoch(
 
 @kernel
 def replay_winnow(
-    data: Lists, log: Updates, state: WinnowState, t: Scratch, room: VoteRoom, scale: np.ndarray, q: WinnowSettings
+    data: ListArrays, log: Updates, state: WinnowState, t: Scratch, room: VoteRoom, scale: np.ndarray, q: WinnowSettings
 ) -> None:
     """Repeat the updates θ ← θ − rate·g of ``log``; ``scale`` (float64 [M + 1]) becomes the d of every predictor."""
     scale[0] = normaliser(state, q)
@@ -316,7 +316,7 @@ class UWin(Multiplicative):
 
     def walk(
         self,
-        data: Lists,
+        data: ListArrays,
         part: np.ndarray,
         state: WinnowState,
         lazy: None,  # noqa: ARG002

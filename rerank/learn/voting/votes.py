@@ -18,7 +18,7 @@ from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.log import UpdateLog
 from rerank.learn.losses import HINGE, LOG
-from rerank.learn.workspace import Lists, Scratch, scratch, view
+from rerank.learn.workspace import ListArrays, Scratch, scratch, view
 
 
 class Votes(NamedTuple):
@@ -164,7 +164,7 @@ class Replay:
         sizes = np.zeros(M, np.int64)
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
-        self.data: Lists = view(corpus, np.full(corpus.list_count, -1))
+        self.data: ListArrays = view(corpus, np.full(corpus.list_count, -1))
         # A coefficient of 0 is not logged: an update with one entry is not a pair, and is summed up in ``g``.
         pairs = np.isin(np.diff(self.updates.first), (0, 2)).all()
         self.space = scratch(corpus, HINGE if pairs else LOG)
