@@ -266,11 +266,13 @@ def test_lists_of_ever_new_words_leave_nothing(
     ranked = reranker.rank(reranker.open(make(i)) for i in range(total))
     tracemalloc.start()
     try:
-        left = [_left_by(ranked, lists) for lists in (500, 500)]
+        left = [_left_by(ranked, lists) for lists in (500, 500, 500, 500)]
     finally:
         tracemalloc.stop()
-    assert left[1] - left[0] < 50_000  # three new words a list, of 140 bytes each, would be four times as much
-    assert sum(1 for _ in ranked) == total - 1_000
+    # Three new words a list, of 140 bytes each, would be four times as much, each time; what else goes on in the
+    # process, in other threads too, leaves something now and then.
+    assert np.diff(left).min() < 50_000
+    assert sum(1 for _ in ranked) == total - 2_000
     assert (len(symbols), symbols.index.keys.size, symbols.hashes.base.size) == sizes
 
 
