@@ -190,9 +190,12 @@ def test_forked_processes_rank_as_their_parent(cases: dict[str, Case], name: str
     expected = rank_all(reranker, lists)
     with in_the_background(lambda: rank_all(reranker, lists)):
         pool = multiprocessing.get_context("fork").Pool(2, _inherited.extend, [(reranker, lists)])
-    with pool:
+    try:
         for found in pool.map(_rank_inherited, range(4), 1):
             assert found == expected
+    finally:  # in order: a SIGTERM interrupts a child of the tests, which can get lost where errors are ignored
+        pool.close()
+        pool.join()
     assert rank_all(reranker, lists) == expected
 
 
