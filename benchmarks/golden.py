@@ -38,6 +38,7 @@ LEARNERS = (
 # What tells how long something took, on which machine, or by which state of the code.
 VARYING = {
     "seconds", "cpu_seconds", "nonzeros_per_second", "peak_memory_bytes", "code", "training_data", "version", "stages",
+    "date", "digest", "time",
 }  # fmt: skip
 
 
