@@ -1,1 +1,1 @@
-"""Parts that know nothing of lists: errors, names, registries, progress, signals, resource usage."""
+"""Parts that know nothing of lists: errors, names, registries, checks of parameters, progress, signals, usage."""

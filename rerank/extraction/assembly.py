@@ -23,7 +23,7 @@ RANGE = 1 << 20  # about how many counts are added up at once
 TABLE = "table.npy"  # in the spool: the hashes of the table's features
 
 
-class Range(NamedTuple):
+class HashRange(NamedTuple):
     """Hashes first..last, in blocks 0..blocks - 1."""
 
     first: int
@@ -31,14 +31,14 @@ class Range(NamedTuple):
     blocks: int
 
 
-def divide_hashes(features: Sequence[int]) -> list[Range]:
+def divide_hashes(features: Sequence[int]) -> list[HashRange]:
     """All hashes, divided into ranges; ``features``: how many each block has."""
     number = max(1, -(-sum(features) // RANGE))
     bounds = [(i << 64) // number for i in range(number + 1)]
-    return [Range(first, last - 1, len(features)) for first, last in pairwise(bounds)]
+    return [HashRange(first, last - 1, len(features)) for first, last in pairwise(bounds)]
 
 
-def count_range(spool: Spool, limits: np.ndarray, task: Range) -> KeptFeatures:
+def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatures:
     """The features of a range of hashes that are kept; limits: see ``add_counts``."""
     blocks, places = [], []
     for block in range(task.blocks):
