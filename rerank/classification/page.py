@@ -1,4 +1,4 @@
-"""The report of a classification recipe as one self-contained HTML page, and its tables for a terminal."""
+"""The report of a classification recipe as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from rich import box
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from rerank.classification.figures import FigureDrawing
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.classification.tables import Table
 from rerank.classification.tuning import Tuned
 from rerank.runs.report.html import fill
 from rerank.runs.report.measures import NONE, count, duration, signed
+from rerank.runs.report.table import TextTable
 from rerank.runs.report.verdict import verdict
 from rerank.runs.results import environment
 from rerank.storage.files import write_text
@@ -29,7 +26,7 @@ class Outcome:
     """What a recipe gave: the content of metrics.json, tables and figures."""
 
     metrics: dict[str, Any]
-    tables: list[Table]
+    tables: list[TextTable]
     drawings: list[FigureDrawing] = field(default_factory=list)
 
 
@@ -59,7 +56,7 @@ def write_page(path: Path, recipe: ClassificationRecipe, outcome: Outcome) -> No
     write_text(path, fill("classification.html.j2", content))
 
 
-def sets_table(metrics: Mapping[str, Any]) -> Table:
+def sets_table(metrics: Mapping[str, Any]) -> TextTable:
     """How large the sets are."""
     rows = [
         [
@@ -70,10 +67,10 @@ def sets_table(metrics: Mapping[str, Any]) -> Table:
         for name, entry in metrics["corpora"].items()
     ]
     headings = ["set", "examples", "tested", "nonzeros", "columns", "divisions", "examples of each class"]
-    return Table("Sets", headings, rows)
+    return TextTable("Sets", headings, rows)
 
 
-def training_table(metrics: Mapping[str, Any]) -> Table:
+def training_table(metrics: Mapping[str, Any]) -> TextTable:
     """How every result was trained; means where there are several folds."""
     rows = []
     for run in metrics["runs"]:
@@ -106,10 +103,12 @@ def training_table(metrics: Mapping[str, Any]) -> Table:
         "mistakes, first → last epoch",
         "training error (%)",
     ]
-    return Table("All results", [*headings, "last (%)", "average (%)", "voted (%)", "time of a fold"], rows, texts=3)
+    return TextTable(
+        "All results", [*headings, "last (%)", "average (%)", "voted (%)", "time of a fold"], rows, texts=3
+    )
 
 
-def tuned_table(metrics: Mapping[str, Any]) -> Table:
+def tuned_table(metrics: Mapping[str, Any]) -> TextTable:
     """What tuning chose; empty where nothing was tuned."""
     rows = []
     for run in metrics["runs"]:
@@ -120,10 +119,10 @@ def tuned_table(metrics: Mapping[str, Any]) -> Table:
             place = [run["set"], run["name"], chosen or "the recipe's", noise, str(run["seed"])]
             rows.append([*place, count(tuned.epochs), f"{100 * tuned.error:.2f}", usual])
     headings = ["set", "run", "parameters", "noise", "seed", "epochs", "held-out error (%)", "the recipe's (%)"]
-    return Table("Chosen on held-out examples", headings, rows, texts=3)
+    return TextTable("Chosen on held-out examples", headings, rows, texts=3)
 
 
-def significance_tables(metrics: Mapping[str, Any]) -> list[Table]:
+def significance_tables(metrics: Mapping[str, Any]) -> list[TextTable]:
     """One table per set: every pair of runs that was tested."""
     tables = []
     for place, pairs in metrics["significance"].items():
@@ -137,16 +136,7 @@ def significance_tables(metrics: Mapping[str, Any]) -> list[Table]:
             ]
             for pair, found in pairs.items()
         ]
-        tables.append(Table(place, ["runs", "test", "difference (points)", "interval", "the first is"], rows, texts=2))
+        tables.append(
+            TextTable(place, ["runs", "test", "difference (points)", "interval", "the first is"], rows, texts=2)
+        )
     return tables
-
-
-def rich_table(table: Table) -> RichTable:
-    """``table`` for a terminal, its best cells bold."""
-    shown = RichTable(title=Text(table.caption), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for position, heading in enumerate(table.headings):
-        shown.add_column(Text(heading), justify="left" if position < table.texts else "right", no_wrap=position == 0)
-    for number, cells in enumerate(table.rows):
-        best = [(number, position) in table.best for position in range(len(cells))]
-        shown.add_row(*(Text(cell, style="bold" if own else "") for cell, own in zip(cells, best, strict=True)))
-    return shown

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rerank.classification.recipe import Spec
 from rerank.recipes.settings import Settings
-
-
-class ErrorSpread(NamedTuple):
-    """Mean, standard deviation (n − 1) and standard error of so many values; a single one has no spread."""
-
-    mean: float
-    sd: float | None
-    se: float | None
-    values: int
-
-    @staticmethod
-    def of(values: list[float]) -> ErrorSpread:
-        """The spread of ``values``, at least one."""
-        mean = float(np.mean(values))
-        if len(values) < 2:
-            return ErrorSpread(mean, None, None, len(values))
-        sd = float(np.std(values, ddof=1))
-        return ErrorSpread(mean, sd, sd / float(np.sqrt(len(values))), len(values))
+from rerank.runs.report.spread import Spread
 
 
 @dataclass
@@ -72,7 +55,7 @@ class Result:
 
     def entry(self) -> dict[str, Any]:
         """The entry in metrics.json."""
-        mean, sd, se, _ = ErrorSpread.of(self.errors[self.predictor])
+        mean, sd, se, _ = Spread.of(self.errors[self.predictor])
         return {
             "name": self.spec.name,
             "set": self.set,

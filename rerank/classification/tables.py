@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.classification.results import ErrorSpread, Result
+from rerank.classification.results import Result
 from rerank.runs.report.measures import NONE, fixed
+from rerank.runs.report.spread import Spread
+from rerank.runs.report.table import TextTable
 
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of texts; the first ``texts`` columns are words. best: (row, column) of the cells to highlight."""
-
-    caption: str
-    headings: list[str]
-    rows: list[list[str]]
-    texts: int = 1
-    best: set[tuple[int, int]] = field(default_factory=set)
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,10 +26,10 @@ class Cell:
     run: str
     results: tuple[Result, ...]
 
-    def spread(self, measure: str) -> ErrorSpread:
+    def spread(self, measure: str) -> Spread:
         """The spread over the seeds' means where there are several seeds, else over the folds."""
         by_seed = [each.values(measure) for each in self.results]
-        return ErrorSpread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
+        return Spread.of(by_seed[0] if len(by_seed) == 1 else [float(np.mean(values)) for values in by_seed])
 
     @property
     def seconds(self) -> float:
@@ -64,7 +54,7 @@ def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Ce
     return list(best.values())
 
 
-def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
+def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable:
     """Sets × runs: mean ± standard error in percent, with the paper's number after a slash."""
     reported = recipe.reported.values if recipe.reported else {}
     sign = -1.0 if recipe.measure == "accuracy" else 1.0
@@ -77,14 +67,14 @@ def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
 
     seeds = any(len(cell.results) > 1 for cell in cells)
     note = f"{recipe.measure} in percent"
-    if any(cell.spread("error").se is not None for cell in cells):
+    if any(cell.spread("error").error is not None for cell in cells):
         note += f", mean ± standard error over {'seeds' if seeds else 'folds'}"
     if recipe.reported is not None and reported:
         note += f"; behind the slash: {recipe.reported.source}"
     return _grid(f"Test {recipe.measure} (%)", cells, text, lambda cell: sign * cell.spread(recipe.measure).mean, note)
 
 
-def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
+def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable:
     """Sets × runs: seconds of training per fold, with the paper's number after a slash."""
     reported = recipe.reported.seconds if recipe.reported else {}
 
@@ -97,7 +87,7 @@ def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table:
 
 def _grid(
     caption: str, cells: Sequence[Cell], text: Callable[[Cell], str], order: Callable[[Cell], float], note: str
-) -> Table:
+) -> TextTable:
     rows = list(dict.fromkeys((cell.set, cell.noise) for cell in cells))
     runs = list(dict.fromkeys(cell.run for cell in cells))
     noisy = len({noise for _, noise in rows}) > 1 or any(noise for _, noise in rows)
@@ -113,7 +103,7 @@ def _grid(
                     best.add((number, len(first) + place))
         lines.append([*first, *(NONE if cell is None else text(cell) for cell in own)])
     headings = ["set", *(["noise"] if noisy else []), *runs]
-    return Table(caption, headings, lines, 2 if noisy else 1, best, note)
+    return TextTable(caption, headings, lines, 2 if noisy else 1, best, note)
 
 
 def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
@@ -134,7 +124,7 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     return found
 
 
-def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table | None:
+def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable | None:
     """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
     ranks = mean_ranks(cells)
     runs = list(dict.fromkeys(cell.run for cell in cells))
@@ -153,10 +143,10 @@ def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> Table | 
     note = f"rank among {len(runs)} runs, mean over {sets} sets"
     if recipe.reported is not None and reported:
         note += f"; behind the slash: {recipe.reported.source}"
-    return Table("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
+    return TextTable("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
 
 
-def tables_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Table]:
+def tables_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[TextTable]:
     """The tables that the recipe asks for."""
     cells = cells_of(recipe, results)
     made = {"results": results_table, "ranks": ranks_table, "seconds": seconds_table}

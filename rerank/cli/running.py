@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.classification import pipeline as classification
-from rerank.classification.page import Outcome, rich_table, sets_table
+from rerank.classification.page import Outcome, sets_table
 from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
 from rerank.cli.ending import Command
@@ -108,7 +108,7 @@ def extract(
     if isinstance(settings, ClassificationRecipe):
         if engine is not None or workers is not None or address is not None:
             raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
-        table = rich_table(sets_table({"corpora": classification.extract(settings)}))
+        table = sets_table({"corpora": classification.extract(settings)}).rich()
         out.print(table if out.is_terminal else plain_text(table))
         return
     table = RichTable("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
@@ -175,7 +175,7 @@ def _of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
 
 def _print_tables(outcome: Outcome) -> None:
     for table in outcome.tables:
-        shown = rich_table(table)
+        shown = table.rich()
         out.print(shown if out.is_terminal else plain_text(shown).rstrip("\n"))
         out.print(f"{table.note}\n")
 

@@ -10,8 +10,9 @@ import pytest
 import small_classes
 
 from rerank.classification.recipe import ClassificationRecipe
-from rerank.classification.results import ErrorSpread, Result
+from rerank.classification.results import Result
 from rerank.classification.tables import as_data, cells_of, mean_ranks, ranks_table, results_table, seconds_table
+from rerank.runs.report.spread import Spread
 
 RUNS = [{"name": "A"}, {"name": "B"}, {"name": "C"}]
 
@@ -41,22 +42,12 @@ def results_of(recipe: ClassificationRecipe, errors: dict[tuple[str, float, str,
     ]
 
 
-def test_spread() -> None:
-    assert ErrorSpread.of([0.5]) == (0.5, None, None, 1)
-    mean, sd, se, n = ErrorSpread.of([0.1, 0.2, 0.3, 0.4])
-    assert sd is not None
-    assert se is not None
-    assert (mean, n) == (pytest.approx(0.25), 4)
-    assert sd == pytest.approx(np.sqrt(0.05 / 3))
-    assert se == pytest.approx(sd / 2)
-
-
 def test_folds_of_one_seed_or_means_of_several() -> None:
     recipe = recipe_of()
     one = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3]})
-    assert cells_of(recipe, one)[0].spread("error") == ErrorSpread.of([0.1, 0.3])
+    assert cells_of(recipe, one)[0].spread("error") == Spread.of([0.1, 0.3])
     two = results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "A", 2): [0.3, 0.5]})
-    assert cells_of(recipe, two)[0].spread("error") == ErrorSpread.of([0.2, 0.4])
+    assert cells_of(recipe, two)[0].spread("error") == Spread.of([0.2, 0.4])
     assert cells_of(recipe, two)[0].spread("accuracy").mean == pytest.approx(0.7)
 
 

@@ -5,7 +5,6 @@ from synthetic_report import make_metrics, make_run, make_runs
 
 from rerank.runs.report.measures import MEASURES, primary_of
 from rerank.runs.report.rows import (
-    Spread,
     base_on_dev,
     best_predictor,
     chosen_of,
@@ -25,18 +24,6 @@ def metrics():
 
 def by_line(rows):
     return {(row.name, row.predictor): row for row in rows}
-
-
-class TestSpread:
-    def test_sample_standard_deviation(self):
-        spread = Spread.of([1.0, 3.0, None])
-        assert spread == Spread(2.0, pytest.approx(2**0.5))
-
-    def test_one_value_has_no_deviation(self):
-        assert Spread.of([0.5]) == Spread(0.5, None)
-
-    def test_no_value_is_none(self):
-        assert Spread.of([None]) is None
 
 
 class TestGroups:
@@ -140,7 +127,7 @@ class TestDev:
         for run in metrics["runs"]:
             run["splits"] = {"test": run["splits"]["test"]}
             run["dev"] = 0.83
-        assert groups_of(metrics)[0].dev_score("dev", "average", "f1") == Spread(0.83, 0.0)
+        assert groups_of(metrics)[0].dev_score("dev", "average", "f1") == (0.83, 0.0, 0.0, 2)
         assert base_on_dev(metrics) == 0.8232
 
     def test_neither(self):

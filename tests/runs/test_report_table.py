@@ -1,4 +1,4 @@
-"""Results tables for terminals, pipes and Markdown."""
+"""Results tables for terminals and pipes."""
 
 import io
 import re
@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from synthetic_report import make_metrics, make_run, make_runs
 
-from rerank.runs.report.table import markdown_table, plain_text, results_table
+from rerank.runs.report.table import plain_text, results_table
 
 
 @pytest.fixture
@@ -74,16 +74,6 @@ def test_names_are_not_taken_for_markup():
     assert "[red]x[/red]" in plain_text(results_table(single("[red]x[/red]"), "test"))
 
 
-def test_markdown():
-    table = markdown_table(single("a|b *c*"), "test").splitlines()
-    assert table[0] == "| run | predictor | P | R | F | exact match | nonzero weights | against base |"
-    assert table[1] == "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"
-    assert table[2] == "| base |  | 82.39 | 82.25 | 82.32 | 34.60 | – | – |"
-    assert table[4] == r"| a\|b \*c\* | average | 83.86 | 83.72 | 83.79 | 37.10 | 1,234 | better, p \< .001 |"
-    assert table[5] == r"|  | voted | 83.90 | 83.76 | 83.83 | 37.20 |  | better, p \< .001 |"
-
-
 def test_no_results():
     empty = {"schema": 1, "task": "parse", "splits": {}}
     assert "predictor" in plain_text(results_table(empty, "test"))
-    assert len(markdown_table(empty, "test").splitlines()) == 2

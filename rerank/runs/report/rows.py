@@ -5,34 +5,19 @@ Runs that differ only in the seed form one group, and their numbers are one mean
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from rerank.runs.report.measures import Measure, p_value, primary_of
+from rerank.runs.report.spread import Spread
 from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 from rerank.storage.strict_json import as_json
 
 PREDICTORS = ("average", "voted", "mert")
 # What runs are compared with: its name, and the predictor.
 BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean over seeds and sample standard deviation (n − 1); no deviation for one seed."""
-
-    mean: float
-    deviation: float | None = None
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> Spread | None:
-        """The spread of the values that exist; None if there are none."""
-        known = [float(value) for value in values if value is not None]
-        if not known:
-            return None
-        return cls(fmean(known), stdev(known) if len(known) > 1 else None)
 
 
 @dataclass(frozen=True)
@@ -45,15 +30,15 @@ class Group:
 
     def score(self, split: str, predictor: str, key: str) -> Spread | None:
         """One measure of one predictor on a split."""
-        return Spread.of(_get(run, "splits", split, predictor, key) for run in self.runs)
+        return Spread.known(_get(run, "splits", split, predictor, key) for run in self.runs)
 
     def dev_score(self, dev: str, predictor: str, key: str) -> Spread | None:
         """A measure on the dev split: of a predictor if that was evaluated there, else what training ended with."""
-        return self.score(dev, predictor, key) or Spread.of(_get(run, "dev") for run in self.runs)
+        return self.score(dev, predictor, key) or Spread.known(_get(run, "dev") for run in self.runs)
 
     def training(self, key: str) -> Spread | None:
         """One number of the training."""
-        return Spread.of(_get(run, "training", key) for run in self.runs)
+        return Spread.known(_get(run, "training", key) for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -169,7 +154,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     base, rows = _get(systems, "base", primary), []
     for name, (label, by) in BESIDE.items():
         if name in systems:
-            scores = {key: Spread.of([value]) for key, value in systems[name].items()}
+            scores = {key: Spread.known([value]) for key, value in systems[name].items()}
             test = compare_with_base([metrics], split, name)
             difference = systems[name][primary] - base if test is not None and base is not None else None
             rows.append(Row(label, by, scores, difference=difference, test=test))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -13,8 +12,11 @@ from rerank.runs.report import figures
 from rerank.runs.report.data import Example, Report
 from rerank.runs.report.measures import NONE, Measure, count, duration, fixed, measures_of, number, primary_of
 from rerank.runs.report.rows import base_on_dev, best_predictor, dev_of, runs_of
+from rerank.runs.report.table import TextTable
 from rerank.runs.report.trees import draw_example
 from rerank.runs.report.words import mark_example
+
+_table = partial(TextTable, merged=True)
 
 TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
 
@@ -27,22 +29,7 @@ _CHOICES = {
 }
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A table of texts; the first ``texts`` columns are words, the others numbers."""
-
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    texts: int = 1
-
-    @property
-    def groups(self) -> list[list[Sequence[str]]]:
-        """The rows, grouped where consecutive ones have the same first cell."""
-        return [list(rows) for _, rows in groupby(self.rows, key=lambda cells: cells[0])]
-
-
-def training(metrics: Mapping[str, Any]) -> Grid:
+def training(metrics: Mapping[str, Any]) -> TextTable:
     """How every run was trained."""
     rows, measure = [], primary_of(metrics)
     for run in runs_of(metrics):
@@ -68,10 +55,10 @@ def training(metrics: Mapping[str, Any]) -> Grid:
     headings = ["run", "learner", "loss", "seed", "epochs", "updates", "mistakes, first → last epoch"]
     headings += [f"{measure.heading} on {dev_of(metrics)}", "nonzero weights", "time", "nonzeros / s"]
     shown = [place for place in range(len(headings)) if place < 3 or any(row[place] != NONE for row in rows)]
-    return Grid("Runs", [headings[i] for i in shown], [[row[i] for i in shown] for row in rows], texts=3)
+    return _table("Runs", [headings[i] for i in shown], [[row[i] for i in shown] for row in rows], texts=3)
 
 
-def mert(metrics: Mapping[str, Any]) -> Grid:
+def mert(metrics: Mapping[str, Any]) -> TextTable:
     """What minimum error rate training made of every run, one line per run."""
     measure = primary_of(metrics)
     rows = [
@@ -89,15 +76,15 @@ def mert(metrics: Mapping[str, Any]) -> Grid:
     ]
     headings = ["run", "tuned on", "seed", f"{measure.heading} there, before", "after"]
     headings += [f"{measure.heading} on {dev_of(metrics)}", "time"]
-    return Grid("Minimum error rate training", headings, rows, texts=2)
+    return _table("Minimum error rate training", headings, rows, texts=2)
 
 
-def mert_weights(metrics: Mapping[str, Any]) -> Grid:
+def mert_weights(metrics: Mapping[str, Any]) -> TextTable:
     """The weights that MERT set in the chosen run, and those it started from."""
     found = metrics.get("training", {}).get("mert") or {}
     start, weights = found.get("start_weights", {}), found.get("weights", {})
     rows = [[name, _real(start[name]) if name in start else NONE, _real(weights[name])] for name in weights]
-    return Grid("Weights set by it in the chosen run", ["score", "before", "after"], rows)
+    return _table("Weights set by it in the chosen run", ["score", "before", "after"], rows)
 
 
 def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -108,7 +95,7 @@ def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 
 
-def corpora(metrics: Mapping[str, Any]) -> Grid:
+def corpora(metrics: Mapping[str, Any]) -> TextTable:
     """How large the splits are."""
     rows = [
         [
@@ -120,10 +107,10 @@ def corpora(metrics: Mapping[str, Any]) -> Grid:
         for split, entry in metrics.get("corpora", {}).items()
     ]
     headings = ["split", "lists", "candidates", "nonzeros", "feature columns"]
-    return Grid("Corpora", [*headings, *(f"{what}s left out" for what in LEFT_OUT), "time to build"], rows)
+    return _table("Corpora", [*headings, *(f"{what}s left out" for what in LEFT_OUT), "time to build"], rows)
 
 
-def skipped(metrics: Mapping[str, Any]) -> Grid:
+def skipped(metrics: Mapping[str, Any]) -> TextTable:
     """Lists, and candidates of other lists, that were left out, by reason."""
     rows = [
         [split, what, str(reason), count(number)]
@@ -131,10 +118,10 @@ def skipped(metrics: Mapping[str, Any]) -> Grid:
         for what, key in LEFT_OUT.items()
         for reason, number in (entry.get(key) or {}).items()
     ]
-    return Grid("Left out", ["split", "what", "reason", "how many"], rows, texts=3)
+    return _table("Left out", ["split", "what", "reason", "how many"], rows, texts=3)
 
 
-def scores(metrics: Mapping[str, Any]) -> Grid:
+def scores(metrics: Mapping[str, Any]) -> TextTable:
     """What is to be reported about the scores of the lists."""
     rows = []
     for split, entry in metrics.get("corpora", {}).items():
@@ -145,10 +132,10 @@ def scores(metrics: Mapping[str, Any]) -> Grid:
         if found := entry.get("lowest_first"):
             text = f"lists, of {count(found['of'])}, whose first candidate has the lowest base score: are these costs?"
             rows.append([split, text, count(found["lists"])])
-    return Grid("Scores to look at", ["split", "what", "number"], rows, texts=2)
+    return _table("Scores to look at", ["split", "what", "number"], rows, texts=2)
 
 
-def lists(metrics: Mapping[str, Any]) -> Grid:
+def lists(metrics: Mapping[str, Any]) -> TextTable:
     """How long the lists are."""
     rows = [
         [
@@ -164,10 +151,10 @@ def lists(metrics: Mapping[str, Any]) -> Grid:
         for split, found in _statistics(metrics)
     ]
     headings = ["split", "smallest", "mean", "median", "largest", "empty", "of one candidate", "one best candidate (%)"]
-    return Grid("Candidates per list", headings, rows)
+    return _table("Candidates per list", headings, rows)
 
 
-def choices(metrics: Mapping[str, Any]) -> Grid:
+def choices(metrics: Mapping[str, Any]) -> TextTable:
     """The scores of the best, worst and blind choices from the lists."""
     measures = measures_of(metrics)
     rows = [
@@ -176,7 +163,7 @@ def choices(metrics: Mapping[str, Any]) -> Grid:
         for name, text in _CHOICES.items()
         if name in found
     ]
-    return Grid("What the lists allow", ["split", "choice", *(m.heading for m in measures)], rows, texts=2)
+    return _table("What the lists allow", ["split", "choice", *(m.heading for m in measures)], rows, texts=2)
 
 
 def ranks(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:

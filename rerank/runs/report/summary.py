@@ -10,7 +10,6 @@ from rerank.runs.report.rows import (
     PREDICTORS,
     Comparison,
     Row,
-    Spread,
     best_predictor,
     chosen_of,
     compare_with_base,
@@ -20,6 +19,7 @@ from rerank.runs.report.rows import (
     share_closed,
     splits_of,
 )
+from rerank.runs.report.spread import Spread
 from rerank.runs.report.verdict import unbeaten
 
 _SHOWN = ("last", *PREDICTORS)

@@ -1,9 +1,11 @@
-"""Results as tables of text: for the terminal, for a file or pipe, and as Markdown."""
+"""Tables of text: for the page (``_table.html.j2`` lays them out), for the terminal, and for a file or pipe."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rich import box
@@ -14,39 +16,46 @@ from rich.text import Text
 
 from rerank.base.escaping import plain
 from rerank.runs.report.measures import NONE, Measure, count, measures_of, primary_of
-from rerank.runs.report.rows import Row, Spread, result_rows
+from rerank.runs.report.rows import Row, result_rows
+from rerank.runs.report.spread import Spread
 
 _AGAINST = "against base"
 _WHOLE = ("nonzero weights", _AGAINST)
 _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four measures needs 80 of a terminal
 
 
-def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
-    """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts; the first ``texts`` columns are words, the others numbers.
 
-    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
-    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
-    deviation. In a ``wide`` table they need not.
+    best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it.
     """
-    table = Table(
-        title=Text(plain(split)), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, title_justify="left"
-    )
-    rows = result_rows(metrics, split)
-    names = [_name(row) for row in rows]
-    for position, heading in enumerate(_headings(metrics)):
-        table.add_column(
-            Text(heading.replace(" ", "\n", 1)),
-            justify="left" if position < 2 else "right",
-            no_wrap=position == 1 or heading in _WHOLE,  # the others may break: a score before its deviation
-            overflow="fold",
-            width=min(max(map(len, names), default=0), _WIDE_NAME if wide else _NAME) if position == 0 else None,
-        )
-    for row in rows:
-        cells = ["" if cell == NONE else cell for cell in _cells(row, measures_of(metrics), primary_of(metrics))]
-        if not wide:
-            cells[-1] = cells[-1].replace("not ", "not\n").replace(", ", ",\n")
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if row.chosen else None)
-    return table
+
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+    best: Set[tuple[int, int]] = frozenset()
+    note: str = ""
+    merged: bool = False
+
+    @property
+    def groups(self) -> list[list[Sequence[str]]]:
+        """The rows; if ``merged``, grouped where consecutive ones have the same first cell."""
+        if not self.merged:
+            return [list(self.rows)]
+        return [list(rows) for _, rows in groupby(self.rows, key=lambda cells: cells[0])]
+
+    def rich(self) -> Table:
+        """The table for a terminal, its best cells bold."""
+        shown = Table(title=Text(plain(self.caption)), box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+        for position, heading in enumerate(self.headings):
+            words = position < self.texts
+            shown.add_column(Text(plain(heading)), justify="left" if words else "right", no_wrap=position == 0)
+        for number, cells in enumerate(self.rows):
+            styles = ["bold" if (number, position) in self.best else "" for position in range(len(cells))]
+            shown.add_row(*(Text(plain(cell, kept="\n"), style) for cell, style in zip(cells, styles, strict=True)))
+        return shown
 
 
 def plain_text(table: Table) -> str:
@@ -59,25 +68,36 @@ def plain_text(table: Table) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
 
 
-def markdown_table(metrics: Mapping[str, Any], split: str) -> str:
-    """The results on ``split`` as a Markdown table, with the columns of ``results_table``."""
-    headings = _headings(metrics)
-    measures, primary = measures_of(metrics), primary_of(metrics)
-    rows = [[_escape(cell) for cell in _cells(row, measures, primary)] for row in result_rows(metrics, split)]
-    rules = ["---" if position < 2 else "---:" for position in range(len(headings))]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in [headings, rules, *rows])
+def results_table(metrics: Mapping[str, Any], split: str, *, wide: bool = False) -> Table:
+    """The results on ``split`` for a terminal: base, oracle, then every run with each of its predictors.
+
+    Scores of several seeds are means with standard deviations; the last column says whether that is better or worse
+    than the base, with the largest p of all seeds. Where the terminal is too narrow, cells break between a mean and its
+    deviation. In a ``wide`` table they need not.
+    """
+    rows, measures = result_rows(metrics, split), measures_of(metrics)
+    headings = ["run", "predictor", *(measure.heading for measure in measures), *_WHOLE]
+    cells = [_cells(row, measures, primary_of(metrics)) for row in rows]
+    if not wide:
+        cells = [[*line[:-1], line[-1].replace("not ", "not\n").replace(", ", ",\n")] for line in cells]
+    chosen = {(number, place) for number, row in enumerate(rows) if row.chosen for place in range(len(headings))}
+    table = TextTable(split, headings, cells, texts=2, best=chosen).rich()
+    table.padding = (0, 1, 0, 0)
+    longest = max((len(_name(row)) for row in rows), default=0)
+    table.columns[0].width = min(longest, _WIDE_NAME if wide else _NAME)
+    for position, (column, heading) in enumerate(zip(table.columns, headings, strict=True)):
+        column.header = Text(heading.replace(" ", "\n", 1))
+        column.no_wrap = position == 1 or heading in _WHOLE  # the others may break: a score before its deviation
+        column.overflow = "fold"
+    return table
 
 
 def spread_text(spread: Spread | None, measure: Measure) -> str:
-    """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``."""
+    """A score as ``83.75`` or, for several seeds, ``83.75 ±0.05``; nothing where there is none."""
     if spread is None:
-        return NONE
+        return ""
     mean = measure.text(spread.mean)
     return mean if spread.deviation is None else f"{mean} ±{measure.text(spread.deviation)}"
-
-
-def _headings(metrics: Mapping[str, Any]) -> list[str]:
-    return ["run", "predictor", *(m.heading for m in measures_of(metrics)), *_WHOLE]
 
 
 def _name(row: Row) -> str:
@@ -86,16 +106,11 @@ def _name(row: Row) -> str:
 
 
 def _cells(row: Row, measures: Sequence[Measure], primary: Measure) -> list[str]:
-    return [
+    cells = [
         _name(row) if row.first else "",
         row.predictor,
         *(spread_text(row.scores.get(measure.key), measure) for measure in measures),
-        (count(row.nonzero.mean) if row.nonzero else NONE) if row.first else "",
-        row.test.verdict(primary) if row.test else NONE,
+        count(row.nonzero.mean) if row.first and row.nonzero else "",
+        row.test.verdict(primary) if row.test else "",
     ]
-
-
-def _escape(cell: str) -> str:
-    """A cell's text, with what Markdown would take as markup escaped."""
-    text = " ".join(cell.split())
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>|#" else letter for letter in text)
+    return ["" if cell == NONE else cell for cell in cells]
