@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from rerank.recipes.recipe import load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[2] / "shared")

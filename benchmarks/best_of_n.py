@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank.recipes.recipe import ListRecipe, load_recipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import ListRecipe
 from rerank.runs import pipeline
 
 RECIPE = Path(__file__).parents[1] / "recipes" / "llm.yaml"

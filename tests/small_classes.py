@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.recipe import ClassificationRecipe
+from rerank.recipes.example_recipe import ClassificationRecipe
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
 VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "stages")

@@ -10,8 +10,8 @@ import numpy as np
 from rerank.base.interrupts import check
 from rerank.classification.data import Split
 from rerank.classification.fitting import make_learner, predicted, targets
-from rerank.classification.recipe import Spec
 from rerank.learn.trainer import epoch_order
+from rerank.recipes.example_recipe import Spec
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.classification.recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 from rerank.classification.splits import draw_folds, fold_numbers
 from rerank.classification.text import read_newsgroups, read_texts
 from rerank.data.labelled import Labelled
@@ -19,6 +18,7 @@ from rerank.data.synthetic import generators
 from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
+from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 
 log = logging.getLogger("rerank")
 MISSING = (

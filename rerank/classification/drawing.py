@@ -10,9 +10,9 @@ from rerank.base.errors import RecipeError
 from rerank.classification.curves import Trace, trace
 from rerank.classification.experiment import Draw, seeds_of, workers
 from rerank.classification.figures import NAMES, ErrorCurve, FigureDrawing, draw_lines, draw_scatter, parameter_lines
-from rerank.classification.recipe import ClassificationRecipe, FigureSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tables import cells_of
+from rerank.recipes.example_recipe import ClassificationRecipe, FigureSettings, Spec
 
 Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from rerank.classification.data import ExampleSet, load_set
 from rerank.classification.fitting import Fit, fit
-from rerank.classification.recipe import ClassificationRecipe, ExampleData, SourceSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tuning import Map, best_point, held_out_errors, points_of, tune
 from rerank.engines.settings import Engine
+from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, SourceSettings, Spec
 
 log = logging.getLogger("rerank")
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn

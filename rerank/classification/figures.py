@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rerank.classification.recipe import FigureSettings
 from rerank.classification.results import Result
 from rerank.classification.tables import Cell
+from rerank.recipes.example_recipe import FigureSettings
 from rerank.runs.report.canvas import DASHES, MARKERS, MUTED, SERIES, new_axes, styled, to_svg
 
 if TYPE_CHECKING:

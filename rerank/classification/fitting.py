@@ -10,7 +10,6 @@ import numpy as np
 
 from rerank.base.registry import build
 from rerank.classification.baselines import fit_baseline, predict_baseline
-from rerank.classification.recipe import Spec
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
@@ -18,6 +17,7 @@ from rerank.learn.mixing.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
+from rerank.recipes.example_recipe import Spec
 
 
 @dataclass

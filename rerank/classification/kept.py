@@ -12,9 +12,9 @@ import numpy as np
 
 from rerank import __version__
 from rerank.classification.data import ExampleSet
-from rerank.classification.recipe import Spec
 from rerank.classification.results import Result
 from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
+from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.files import write_text

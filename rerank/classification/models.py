@@ -9,11 +9,11 @@ import numpy as np
 from rerank.classification.data import ExampleSet
 from rerank.classification.experiment import seeds_of
 from rerank.classification.fitting import train_on
-from rerank.classification.recipe import ClassificationRecipe, Spec
 from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
+from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import Settings
 
 

@@ -25,12 +25,12 @@ from rerank.classification.kept import code_of, key_of, load_results, save_resul
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
 from rerank.classification.predictions import significance_of, write_predictions, write_selections
-from rerank.classification.recipe import ClassificationRecipe, SourceSettings, Spec
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
 from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
+from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.stages import Stages
 from rerank.storage.files import write_text

@@ -11,10 +11,10 @@ import numpy as np
 
 from rerank.base.names import file_name
 from rerank.classification.data import ExampleSet
-from rerank.classification.recipe import ClassificationRecipe
 from rerank.classification.results import Result
 from rerank.metrics.classification import Classification
 from rerank.metrics.significance import compare
+from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
 from rerank.storage.files import write_text
 from rerank.storage.written import claim

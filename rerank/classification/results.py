@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.recipe import Spec
+from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
 from rerank.runs.report.spread import Spread
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.classification.fitting import predicted, train_on
-from rerank.classification.recipe import Spec
 from rerank.classification.splits import divided
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Weights
+from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings, grid_points
 
 log = logging.getLogger("rerank")

@@ -13,7 +13,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.classification import pipeline as classification
 from rerank.classification.page import Outcome, sets_table
-from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli.application import Sets, app, out
 from rerank.cli.ending import Command
 from rerank.engines.settings import Engine, EngineSettings, open_engine
@@ -23,7 +22,9 @@ from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import Metric, metrics
 from rerank.readers.base import readers
-from rerank.recipes.recipe import ListRecipe, TaskRecipe, load_recipe
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
 from rerank.runs.report.measures import MEASURES

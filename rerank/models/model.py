@@ -26,7 +26,8 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.rules.lazy import FREE, K
 from rerank.learn.voting.votes import Votes
 from rerank.models.provenance import Provenance
-from rerank.recipes.recipe import ListRecipe, Recipe, read_settings
+from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.files import new_directory

@@ -24,7 +24,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.texts.references import read_lines
 from rerank.readers.texts.text_list import TextList
-from rerank.recipes.recipe import SplitSettings
+from rerank.recipes.sections import SplitSettings
 from rerank.storage.strict_json import as_json
 
 VOTE_BATCH = 64

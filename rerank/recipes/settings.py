@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest, texts_in
@@ -24,7 +24,7 @@ Sections = Annotated[int, Field(ge=1, le=100_000)]
 FoldCount = Annotated[int, Field(ge=2, le=10_000)]
 Examples = Annotated[int, Field(ge=0, le=10_000)]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
-Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000)]
+Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]  # values by dotted key
 
 
 class Section(BaseModel):
@@ -34,11 +34,37 @@ class Section(BaseModel):
 
 
 S = TypeVar("S", bound=Section)
+T = TypeVar("T")
 
 
 def named(value: Any, name: str) -> Any:
     """Settings that name no part are those of the default part."""
     return {"name": name, **value} if isinstance(value, dict) else value
+
+
+def part(name: str) -> BeforeValidator:
+    """For the settings of a part, which is ``name`` where they name none."""
+    return BeforeValidator(lambda value: named(value, name))
+
+
+def one_or_many(*kinds: type) -> BeforeValidator:
+    """For a tuple, which may be given as a single value of one of these ``kinds``."""
+    return BeforeValidator(lambda value: [value] if type(value) in kinds else value)
+
+
+def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
+    """``values`` without those that came before."""
+    return tuple(dict.fromkeys(values))
+
+
+def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed stands twice; a spread over equal runs says nothing")
+    return seeds
+
+
+Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000), one_or_many(int), AfterValidator(_no_seed_twice)]
+by_name = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)  # a part's name alone
 
 
 def literal(path: str) -> str:
@@ -57,6 +83,11 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
     if count > MOST_POINTS:
         raise RecipeError(f"{count:,} combinations of values; at most {MOST_POINTS:,} are tried", key="grid")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def named_point(run: str, point: Settings) -> str:
+    """A run's name with a point of its grid."""
+    return " ".join([run, *(f"{key.split('.')[-1]}={value}" for key, value in point.items())])
 
 
 def require_few_runs(count: int) -> None:

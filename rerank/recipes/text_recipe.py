@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from rerank.readers.several import file_count, make_reader, split_paths
-from rerank.recipes.recipe import ListRecipe, SplitName, SplitSettings, TemplateSettings
-from rerank.recipes.settings import Section, Settings, literal, named
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
+from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
 
 # What a task measures and looks at unless its recipe says otherwise.
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
@@ -24,19 +25,9 @@ class TextDataSettings(SplitSettings):
     """
 
     sources: str | None = "{root}/{split}.src.gz"
-    references: tuple[str, ...] | None = ("{root}/{split}.ref.gz",)
+    references: Annotated[tuple[str, ...] | None, one_or_many(str)] = ("{root}/{split}.ref.gz",)
     form: Literal["lines", "tab", "id"] = "lines"
-    reader: Settings = Field(default_factory=lambda: {"name": "moses"})
-
-    @field_validator("references", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
-
-    @field_validator("reader", mode="before")
-    @classmethod
-    def _moses(cls, value: Any) -> Any:
-        return named(value, "moses")
+    reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""

@@ -15,7 +15,7 @@ from rerank.extraction.content import metric_of
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import TestName, compare
-from rerank.recipes.recipe import load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.storage.arrays import DAMAGE, open_archive
 from rerank.storage.files import new_file
 from rerank.storage.strict_json import as_json

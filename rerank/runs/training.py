@@ -28,7 +28,8 @@ from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
 from rerank.models.model import Model
 from rerank.models.predictions import corpus_score
-from rerank.recipes.recipe import ListRecipe, SelectSettings
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
 from rerank.runs.run import Run, checkpoint_of

@@ -9,8 +9,9 @@ import pytest
 
 from rerank.base.errors import RecipeError
 from rerank.classification.pipeline import check_parts
-from rerank.classification.recipe import ClassificationRecipe
-from rerank.recipes.recipe import Recipe, load_recipe
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import Recipe
 
 PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
 PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}

@@ -11,9 +11,9 @@ import pytest
 import small_classes
 
 from rerank.classification import tuning
-from rerank.classification.recipe import Spec
 from rerank.classification.tuning import Tuned, points_of, tune
 from rerank.data.labelled import Labelled, from_csr
+from rerank.recipes.example_recipe import Spec
 
 EXAMPLES = from_csr(np.eye(20), np.arange(20) % 2)
 

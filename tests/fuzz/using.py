@@ -19,7 +19,6 @@ from rerank.base.errors import DataError, RunError
 from rerank.base.registry import build
 from rerank.classification import pipeline as classification
 from rerank.classification.data import load_set
-from rerank.classification.recipe import ClassificationRecipe
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards
 from rerank.extraction.content import content_of
@@ -31,7 +30,9 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.models.weights_text import read_weights
 from rerank.readers.base import SkipCount
-from rerank.recipes.recipe import ListRecipe, load_recipe
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs

@@ -22,7 +22,7 @@ from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.recipes.recipe import load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
 from rerank.runs.corpora import Data
 

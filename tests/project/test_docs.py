@@ -21,7 +21,6 @@ from rendered_features import names_of, parsed
 from typer.main import get_command
 
 from rerank.base.errors import RecipeError
-from rerank.classification.recipe import ClassificationRecipe
 from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401 - they register their commands
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
@@ -34,7 +33,9 @@ from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
 from rerank.metrics.text import TextMetric
 from rerank.readers import base
-from rerank.recipes.recipe import Recipe, load_recipe
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
 from rerank.runs.stages import epoch_lines, stage_lines
@@ -253,10 +254,10 @@ def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatc
 
 CHECK = """
 import sys
-from rerank.classification.recipe import ClassificationRecipe
+from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.extraction.content import content_of
 from rerank.runs.pipeline import check
-from rerank.recipes.recipe import load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.recipes.text_recipe import TextRecipe
 for path in sys.argv[1:]:
     recipe = load_recipe(path, ["data.root=data/quickstart"])

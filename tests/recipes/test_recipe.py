@@ -13,7 +13,8 @@ import yaml
 from rerank.base.errors import RecipeError
 from rerank.extraction.content import content_of
 from rerank.learn.base_weight import make_learner
-from rerank.recipes.recipe import TASKS, Recipe, load_recipe
+from rerank.recipes.loading import TASKS, load_recipe
+from rerank.recipes.recipe import Recipe
 from rerank.runs import training as run_training
 from rerank.runs.training import check_room
 

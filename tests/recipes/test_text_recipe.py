@@ -13,7 +13,7 @@ from rerank.extraction.content import content_of, metric_of
 from rerank.features.sets import SETS
 from rerank.metrics.text import TextMetric
 from rerank.models.model import Model, recipe_of
-from rerank.recipes.recipe import load_recipe
+from rerank.recipes.loading import load_recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.recipes.text_recipe import SETS as SET_OF_TASK
 from rerank.runs.mert import make_mert

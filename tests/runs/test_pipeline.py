@@ -22,7 +22,8 @@ from rerank.models.predictions import vote_model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.recipes.recipe import Recipe, load_recipe
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import Recipe
 from rerank.runs import pipeline
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.evaluation import Selections, compare_runs

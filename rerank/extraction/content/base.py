@@ -20,7 +20,7 @@ from rerank.metrics.base import Metric
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.score_columns import ScoreColumns
-from rerank.recipes.recipe import SplitSettings, TemplateSettings
+from rerank.recipes.sections import SplitSettings, TemplateSettings
 
 T = TypeVar("T")
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features

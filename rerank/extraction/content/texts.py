@@ -26,7 +26,7 @@ from rerank.readers.base import BadCandidate, BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle, text_list
-from rerank.recipes.recipe import SplitSettings
+from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
 

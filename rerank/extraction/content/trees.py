@@ -20,7 +20,8 @@ from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.trees.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
 from rerank.readers.trees.trees import ROOM, Trees, brackets
-from rerank.recipes.recipe import FeatureSettings, Recipe, SplitSettings
+from rerank.recipes.recipe import FeatureSettings, Recipe
+from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 
 

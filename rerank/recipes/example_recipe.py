@@ -7,25 +7,29 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
-from rerank.recipes.recipe import MixingSettings as ListMixing
+from rerank.metrics.significance import TestName
 from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
-    Samples,
+    Grid,
     Section,
     Seed,
     Settings,
     Workers,
+    by_name,
     changed,
     grid_points,
-    named,
+    named_point,
+    one_or_many,
+    part,
     require_few_runs,
-    validate,
 )
 
-Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]
+Noise = Annotated[float, Field(ge=0, lt=0.5)]
 Predictor = Literal["last", "average", "voted"]
+OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
 SOURCES = ("path", "train", "generator", "newsgroups")
 
 
@@ -56,14 +60,9 @@ class SourceSettings(Section):
     folds: Folds | None = None
     train: str | None = None
     test: str | None = None
-    generator: Settings | None = None
+    generator: Annotated[Settings | None, by_name] = None
     newsgroups: tuple[str, ...] = ()
     vocabulary: str | None = None
-
-    @field_validator("generator", mode="before")
-    @classmethod
-    def _only_a_name(cls, value: Any) -> Any:
-        return {"name": value} if isinstance(value, str) else value
 
     @property
     def sources(self) -> list[str]:
@@ -86,10 +85,10 @@ class ExampleData(SourceSettings):
     root: str = "data/binary"
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     format: Literal["svmlight", "text"] = "svmlight"
-    vectorizer: Settings = Field(default_factory=lambda: {"name": "count"})
+    vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)
     bias: float | None = Field(default=None, allow_inf_nan=False)
     scale: Literal["l2", "max"] | None = None
-    noise: tuple[Annotated[float, Field(ge=0, lt=0.5)], ...] = Field(default=(0.0,), min_length=1)
+    noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
 
     @field_validator("sets", mode="before")
     @classmethod
@@ -105,16 +104,6 @@ class ExampleData(SourceSettings):
                 source = {"path": f"{{root}}/{name}.svm.gz", "folds": f"{{root}}/{name}.folds.txt", **source}
             made[str(name)] = source
         return made
-
-    @field_validator("noise", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return [value] if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-    @field_validator("vectorizer", mode="before")
-    @classmethod
-    def _count(cls, value: Any) -> Any:
-        return named(value, "count")
 
     def named_sets(self, name: str) -> dict[str, SourceSettings]:
         """All sets by name; the one that ``data`` itself describes is called ``name``.
@@ -170,7 +159,7 @@ class TuneSettings(Section):
     clean: bool = False
 
 
-class ExampleMixing(ListMixing):
+class ExampleMixing(MixingSettings):
     """Training of sections separately, of examples in a random order. alone: show the average result of the
     sections' own models instead of the combined one."""
 
@@ -195,19 +184,16 @@ class ExampleTraining(Section):
         return self
 
 
-class ExampleSignificance(Section):
+class ExampleSignificance(SignificanceSettings):
     """The test of runs against one another, over the test examples of all folds; null for none."""
 
-    test: Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"] | None = "mcnemar"
-    samples: Samples = 10_000
+    test: TestName | None = "mcnemar"  # type: ignore[assignment] # lists are always compared with their base
 
 
-class ExampleRun(Section):
-    """A run: a name, and the settings that differ by dotted key; or a ``baseline`` from scikit-learn: naive-bayes,
-    maxent (with C) or svm (with C). ``grid`` replaces the recipe's."""
+class ExampleRun(RunSettings):
+    """A run of a learner, or of a ``baseline`` from scikit-learn: naive-bayes, maxent (with C) or svm (with C).
+    ``grid`` replaces the recipe's."""
 
-    name: str
-    set: Settings = Field(default_factory=dict)
     baseline: Settings | None = None
     grid: Grid | None = None
 
@@ -263,7 +249,7 @@ class ClassificationRecipe(TaskRecipe):
     task: Literal["classification"] = "classification"
     data: ExampleData = ExampleData()
     metric: Settings = Field(default_factory=lambda: {"name": "error"})
-    learner: Settings = Field(default_factory=lambda: {"name": "arow"})
+    learner: Annotated[Settings, part("arow")] = Field(default={}, validate_default=True)
     tune: TuneSettings | None = None
     training: ExampleTraining = ExampleTraining()
     significance: ExampleSignificance = ExampleSignificance()
@@ -274,11 +260,6 @@ class ClassificationRecipe(TaskRecipe):
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
     figures: tuple[FigureSettings, ...] = ()
     reported: ExampleReported | None = None
-
-    @field_validator("learner", mode="before")
-    @classmethod
-    def _arow(cls, value: Any) -> Any:
-        return named(value, "arow")
 
     @field_validator("runs")
     @classmethod
@@ -295,30 +276,18 @@ class ClassificationRecipe(TaskRecipe):
         ------
         RecipeError: a run changes what belongs to the recipe as a whole.
         """
-        plain = self.model_dump(mode="python")
-        plain.update(runs=(), grid={})
-        runs, specs = self.runs or (ExampleRun(name=str(self.learner["name"])),), []
-        require_few_runs(sum(len(grid_points(self.grid if run.grid is None else run.grid)) for run in runs))
+        plain = self.model_copy(update={"runs": (), "grid": {}})
+        runs = self.runs or (ExampleRun(name=str(self.learner["name"])),)
+        points = {run.name: grid_points(self.grid if run.grid is None else run.grid) for run in runs}
+        require_few_runs(sum(map(len, points.values())))
+        specs = []
         for run in runs:
-            for point in grid_points(self.grid if run.grid is None else run.grid):
-                settings = run.set | {key: value for key, value in point.items() if not key.startswith("baseline.")}
-                single = validate(ClassificationRecipe, changed(plain, settings))
-                own = ("learner", "tune", "training")
-                if any(getattr(single, key) != plain_value for key, plain_value in _shared(self, own)):
-                    message = f"a run may change {', '.join(own[:-1])} and {own[-1]} only"
-                    raise RecipeError(message, key=f"runs.{run.name}.set")
-                baseline = run.baseline
-                if baseline is not None:
-                    inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
-                    baseline = changed({"baseline": baseline}, inner)["baseline"]
-                specs.append(Spec(run=run.name, point=point, recipe=single, baseline=baseline))
+            for point in points[run.name]:
+                spec = Spec(run=run.name, point=point, recipe=plain, baseline=run.baseline).at(point, run.set)
+                message = "a run may change learner, tune and training only"
+                self.require_same(spec.recipe, type(self).model_fields.keys() - OWN, message, f"runs.{run.name}.set")
+                specs.append(spec)
         return specs
-
-
-def _shared(recipe: ClassificationRecipe, own: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """What all runs have in common."""
-    left_out = (*own, "runs", "grid", "engine")
-    return [(key, getattr(recipe, key)) for key in ClassificationRecipe.model_fields if key not in left_out]
 
 
 class Spec(Section):
@@ -332,13 +301,14 @@ class Spec(Section):
     @property
     def name(self) -> str:
         """The run's name with the point of its grid."""
-        return " ".join([self.run, *(f"{key.split('.')[-1]}={value}" for key, value in self.point.items())])
+        return named_point(self.run, self.point)
 
-    def at(self, point: Settings) -> Spec:
-        """The same run at another point."""
+    def at(self, point: Settings, more: Settings | None = None) -> Spec:
+        """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
+        of its recipe, by dotted key."""
         inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
-        settings = {key: value for key, value in point.items() if key not in inner}
-        recipe = validate(ClassificationRecipe, changed(self.recipe.model_dump(mode="python"), settings))
+        own = {key: value for key, value in point.items() if key not in inner}
+        recipe = self.recipe.changed((more or {}) | own)
         baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
         return Spec(run=self.run, point=self.point, recipe=recipe, baseline=baseline)
 

@@ -1,0 +1,94 @@
+"""Recipes from files: YAML, changed by --set, becomes the recipe of its task."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from rerank.base.errors import RecipeError
+from rerank.base.registry import nearest
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.recipe import Recipe, TaskRecipe
+from rerank.recipes.settings import Settings, assign_all, undone, validate
+from rerank.recipes.text_recipe import METRICS, TextRecipe
+from rerank.storage.bounded_yaml import read_yaml
+
+log = logging.getLogger("rerank")
+LARGEST = 1 << 20  # bytes of a recipe; a larger file is something else
+TASKS: dict[str, type[TaskRecipe]] = {
+    "parse": Recipe,
+    **dict.fromkeys(METRICS, TextRecipe),
+    "classification": ClassificationRecipe,
+}
+
+
+def load_recipe(path: str | Path, overrides: list[str] | None = None) -> TaskRecipe:
+    """Read a recipe and apply ``key.path=value`` overrides (values are YAML); its class is that of its task.
+
+    Raises
+    ------
+    RecipeError: unreadable file, unknown key (with the nearest names) or a value out of range.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(LARGEST + 1)
+        text = data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"cannot read the recipe: {error}", path=str(path)) from None
+    if len(data) > LARGEST:
+        raise RecipeError(f"more than {LARGEST >> 20} MiB; expected a recipe, a YAML file of settings", path=str(path))
+    try:
+        settings = read_yaml(text)
+    except ValueError as error:
+        raise RecipeError(f"not valid YAML: {error}", path=str(path)) from None
+    if not isinstance(settings, dict):
+        raise RecipeError("expected a mapping of settings", path=str(path))
+    settings.setdefault("name", Path(path).stem)
+    changes: Settings = {}
+    for override in overrides or []:
+        key, equals, value = override.partition("=")
+        if not equals or not key:
+            raise RecipeError(f"found --set {override!r}, expected --set key.path=value")
+        try:
+            changes[key.strip()] = read_yaml(value)
+        except ValueError as error:
+            raise RecipeError(f"the value of --set {override!r} is not valid YAML: {error}", key=key) from None
+    for said in assign_all(settings, changes):
+        log.info("--set %s of the recipe", said)
+    recipe = validate(_class_of(settings.get("task", "parse"), str(path)), settings, path=str(path))
+    _require_heeded(recipe, settings, changes)
+    return recipe
+
+
+def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -> None:
+    """Refuse ``changes`` given by --set that the recipe's seeds, its grid or every one of its runs would override.
+
+    Raises
+    ------
+    RecipeError: names the setting and what overrides it.
+    """
+    for key in changes:
+        runs = [run.get("set") or {} for run in settings.get("runs") or []]
+        by = "seeds" if key == "seed" and recipe.seeds else "grid" if undone(key, settings.get("grid") or {}) else None
+        if runs and all(undone(key, run) for run in runs):
+            by = "runs"
+        if by is not None and by not in changes:
+            message = f"--set changes nothing: the recipe's {by} have the last word; add --set '{by}=...' for others"
+            raise RecipeError(message, key=key)
+
+
+def _class_of(task: Any, path: str) -> type[TaskRecipe]:
+    if not isinstance(task, str) or task not in TASKS:
+        raise RecipeError(f"found {task!r}; {nearest(str(task), TASKS)}", key="task", path=path)
+    return TASKS[task]
+
+
+def read_settings(settings: Settings) -> TaskRecipe:
+    """The recipe that stored ``settings``, a resolved recipe, describe; its class is that of its task.
+
+    Raises
+    ------
+    RecipeError: no task, an unknown key or a value out of range.
+    """
+    return validate(_class_of(settings.get("task"), ""), settings)
