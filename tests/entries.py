@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import twins
 from reference import Trace
+from reference_walks import descend, descend_on_examples, walk, walk_on_examples
+
+BASES = {"base": [0.0, 0.5, 1.0], "base_rate": [0.0, 0.0, 0.5]}
 
 
 def never(_: Any) -> bool:
@@ -19,18 +23,36 @@ def never(_: Any) -> bool:
 class Entry(NamedTuple):
     """How a learner is tested.
 
-    variants: parameters to test it with; twin: its dense twin (corpus, oracle, orders, any_ties, **parameters) → Trace;
-    binary: the same rule on z = y·x, from (learner, X, y, epochs) to (w, mistakes); positive: parameters that must not
-    be 0; exact: are the weights of this learner whole multiples of a power of two on dyadic corpora, but for one factor
-    d? duals: does it keep a variable a candidate?
+    variants: parameters to test it with; choices: the values to draw others from; twin: its dense twin (corpus, oracle,
+    orders, any_ties, **parameters) → Trace; binary: the same rule on z = y·x, from (learner, X, y, epochs) to
+    (w, mistakes); positive: parameters that must not be 0; exact: are the weights of this learner whole multiples of a
+    power of two on dyadic corpora, but for one factor d? duals: does it keep a variable a candidate?
     """
 
     variants: list[dict[str, Any]]
+    choices: dict[str, list[Any]]
     twin: Callable[..., Trace]
     binary: Callable[[Any, np.ndarray, np.ndarray, int], tuple[np.ndarray, int]]
     positive: frozenset[str] = frozenset()
     exact: Callable[[Any], bool] = never
     duals: bool = False
+
+
+def descending(
+    step: Callable[..., Any], variants: list[dict[str, Any]], choices: dict[str, list[Any]], positive: str = "",
+    exact: Callable[[Any], bool] = never,
+) -> Entry:  # fmt: skip
+    """A learner that takes steps along subgradients of a loss (``descend``)."""
+    both = partial(descend, step), partial(descend_on_examples, step)
+    return Entry(variants, choices | BASES, *both, frozenset(positive.split()), exact)
+
+
+def walking(
+    rule: Callable[..., Any], variants: list[dict[str, Any]], choices: dict[str, list[Any]], positive: str
+) -> Entry:
+    """A learner that is shown the pairs of a list in turn (``walk``)."""
+    both = partial(walk, rule), partial(walk_on_examples, rule)
+    return Entry(variants, choices | BASES | {"top": [1, 1, 2, 5]}, *both, frozenset(positive.split()))
 
 
 def find_entries() -> dict[str, Entry]:

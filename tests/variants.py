@@ -1,20 +1,26 @@
-"""Every registered learner as it is tested: its variants."""
+"""Every registered learner as it is tested: its variants, and its twin."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from entries import find_entries
+from reference import EPS, Trace
+from reference_pairs import ORACLES, Pairs
+from strategies import orders, targets
 
 import rerank.learn
 from rerank.base.registry import build
+from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, learners
 
 assert rerank.learn  # importing it registers the learners
 
 LEARNERS = find_entries()
+MAGNIFIED = 1000.0  # rounding, by the sums of two epochs, which feel one another
 
 
 def variants() -> Iterator[Any]:
@@ -27,3 +33,24 @@ def variants() -> Iterator[Any]:
 
 def make(name: str, parameters: dict[str, Any]) -> Learner:
     return build(learners, {"name": name, **parameters}, "learner")
+
+
+def twin_of(learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES) -> Trace:
+    """What the dense twin of a learner does in the order of ``orders``."""
+    chosen = {} if pairs is ORACLES else {"pairs": pairs}  # learners with duals know no others
+    return LEARNERS[learner.name].twin(
+        corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **chosen, **dataclasses.asdict(learner)
+    )
+
+
+def exact(learner: Learner) -> bool:
+    """Whether sums of dyadic numbers are exact."""
+    return LEARNERS[learner.name].exact(learner)
+
+
+def rounding_of(learner: Learner, trace: Trace) -> float:
+    """How far a learner and its twin may be apart, relative to the weights.
+
+    Steps that adapt to small subgradients magnify the rounding in them; others add it up with all the rest.
+    """
+    return max(1e-10, MAGNIFIED * EPS * trace.condition) if learner.name in ("arda", "ftrl") else 1e-10

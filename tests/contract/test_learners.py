@@ -13,8 +13,8 @@ import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference_pairs import ORACLES, Pairs
-from strategies import WIDTH, bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
-from variants import LEARNERS, make, variants
+from strategies import WIDTH, bits, corpora, corpus_of, random_corpus, run, stored, targets
+from variants import LEARNERS, exact, make, rounding_of, twin_of, variants
 
 import rerank.learn
 from rerank.base.errors import RecipeError
@@ -23,62 +23,34 @@ from rerank.learn.base import Learner, learners
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.scoring import best, scores
+from rerank.learn.trainer import ORACLE_PAIRS
 from rerank.learn.voting.voting import vote
 
 assert rerank.learn  # importing it registers the learners
 
 ARRAYS = ("lists", "rows", "columns", "values", "base", "gain", "stats", "reference", "weight")
 EPOCHS = 3
-MAGNIFIED = 1000.0  # rounding, by the sums of two epochs, which feel one another
+SOURCES = [
+    PairSource("hope-fear", tilt=2.0),
+    PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
+    PairSource("oracle", tilt=0.5),  # the tilt is of the loss ``cost`` alone
+]
 
 
-def numbers() -> Iterator[Any]:
-    """Every numeric parameter of every registered learner."""
-    for name, cls in learners:
-        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-            if isinstance(item.default, float):
-                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
-
-
-def switches() -> Iterator[Any]:
-    """Every parameter of every registered learner that is on or off."""
-    for name, cls in learners:
-        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-            if isinstance(item.default, bool):
-                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
-
-
-def choices() -> Iterator[Any]:
-    """Every parameter of every registered learner that names something."""
-    for name, cls in learners:
-        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-            if isinstance(item.default, str):
-                yield pytest.param(name, item.name, id=f"{name}.{item.name}")
-
-
-every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
-
-
-def exact(learner: Learner) -> bool:
-    """Whether sums of dyadic numbers are exact."""
-    return LEARNERS[learner.name].exact(learner)
-
-
-def twin_of(
-    name: str, learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES
-) -> reference.Trace:
-    chosen = {} if pairs is ORACLES else {"pairs": pairs}
-    return LEARNERS[name].twin(
-        corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **chosen, **dataclasses.asdict(learner)
+def fields(kind: type) -> Any:
+    """Every parameter of every registered learner of a type; limits that are left out by default are numbers."""
+    return pytest.mark.parametrize(
+        ("name", "parameter"),
+        [
+            pytest.param(name, item.name, id=f"{name}.{item.name}")
+            for name, cls in learners
+            for item in dataclasses.fields(cls)  # type: ignore[arg-type]
+            if type(0.0 if item.default is None else item.default) is kind
+        ],
     )
 
 
-def rounding_of(name: str, trace: reference.Trace) -> float:
-    """How far a learner and its twin may be apart, relative to the weights.
-
-    Steps that adapt to small subgradients magnify the rounding in them; others add it up with all the rest.
-    """
-    return max(1e-10, MAGNIFIED * reference.EPS * trace.condition) if name in ("arda", "ftrl") else 1e-10
+every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
 
 
 @pytest.mark.parametrize("name", [name for name, _ in learners])
@@ -167,7 +139,7 @@ def test_learns_a_separable_corpus(name: str, parameters: dict[str, Any]) -> Non
         np.testing.assert_array_equal(best(corpus, scores(corpus, weights)), targets(corpus))
 
 
-@pytest.mark.parametrize(("name", "parameter"), list(numbers()))
+@fields(float)
 def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
     positive = parameter in LEARNERS[name].positive
     allowed = "expected a finite number above 0" if positive else "expected a finite number from 0"
@@ -186,7 +158,7 @@ def test_bad_numbers_are_refused(name: str, parameter: str) -> None:
         assert getattr(make(name, {parameter: value}), parameter) == value
 
 
-@pytest.mark.parametrize(("name", "parameter"), list(switches()))
+@fields(bool)
 def test_bad_switches_are_refused(name: str, parameter: str) -> None:
     for value in ("yes", 1, None, 0.0):
         with pytest.raises(RecipeError, match="expected true or false") as caught:
@@ -194,7 +166,15 @@ def test_bad_switches_are_refused(name: str, parameter: str) -> None:
         assert caught.value.key == parameter
 
 
-@pytest.mark.parametrize(("name", "parameter"), list(choices()))
+@fields(int)
+def test_bad_counts_are_refused(name: str, parameter: str) -> None:
+    for value in (0, -1, 1.0, True, 2**31, "2", None):
+        with pytest.raises(RecipeError, match="expected a whole number from 1") as caught:
+            learners.get(name)(**{parameter: value})
+        assert caught.value.key == parameter
+
+
+@fields(str)
 def test_bad_names_are_refused(name: str, parameter: str) -> None:
     for value in ("", "nonsense", None, 3, ["hinge"]):
         with pytest.raises(RecipeError, match="expected one of") as caught:
@@ -214,7 +194,7 @@ def test_an_unknown_parameter_is_refused() -> None:
 @every_variant
 def test_equals_its_twin(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = random_corpus(4), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS), twin_of(name, learner, corpus, EPOCHS)
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
     assert ran.per_epoch("mistakes") == trace.mistakes
     assert ran.per_epoch("updates") == trace.updates
     assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
@@ -227,21 +207,95 @@ def test_equals_its_twin(name: str, parameters: dict[str, Any]) -> None:
     assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
 
 
-@every_variant
-@settings(max_examples=20)
-@given(corpus=corpora(), any_ties=st.booleans())
-def test_equals_its_twin_on_small_corpora(
-    name: str, parameters: dict[str, Any], corpus: Corpus, any_ties: bool
+@st.composite
+def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
+    """A learner with one of its variants, or with any of its choices; and pairs that it takes."""
+    entry = LEARNERS[name]
+    anything = st.fixed_dictionaries({key: st.sampled_from(values) for key, values in entry.choices.items()})
+    learner = make(name, draw(st.one_of(anything, anything, st.sampled_from(entry.variants))))
+    taken = [pairs for pairs in SOURCES if pairs.name in learner.sources and not entry.duals]
+    return learner, draw(st.sampled_from([ORACLE_PAIRS, ORACLE_PAIRS, *taken]))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+@settings(max_examples=150)
+@given(data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4))
+def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
+    name: str, data: st.DataObject, dyadic: bool, whole: bool, any_ties: bool, epochs: int
 ) -> None:
-    learner = make(name, parameters)
-    trace = twin_of(name, learner, corpus, 2, any_ties)
-    rounding = rounding_of(name, trace)
-    assume(exact(learner) or trace.gap > 10 * rounding)
-    ran = run(learner, corpus, 2, any_ties=any_ties)
-    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
-    assert ran.per_epoch("lists") == [corpus.list_count] * 2
+    """What is counted, logged and radius, all predictors, and votes; ties and zeros where sums are exact."""
+    learner, pairs = data.draw(drawn(name))
+    sure = exact(learner)
+    corpus, other = (data.draw(corpora(dyadic=dyadic and sure, whole=whole)) for _ in "ab")
+    with np.errstate(over="ignore", invalid="ignore"):
+        trace = twin_of(learner, corpus, epochs, any_ties, ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
+    rounding, sure = rounding_of(learner, trace), sure and dyadic
+    assume(sure or (trace.gap > 10 * rounding and trace.largest.max() < 1e6))
+    ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
+    votes = learner.votes(ran.log, corpus)
+    assume(sure or not reference.residues(votes))
+    close = {"rtol": rounding, "atol": rounding / 100}
+    assert ran.per_epoch("lists") == [corpus.list_count] * epochs
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
+    assert ran.per_epoch("loss") == pytest.approx(
+        trace.loss, rel=rounding, abs=1e-7 if name in ("cw", "scw") else 1e-11
+    )
+    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
+    assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
+    assert ran.log.arrays()["survived"].tolist() == votes.survived.tolist() == trace.survived
+    found, (w, beta) = reference.trace_of(votes, corpus.width).predictors, trace.average()
+    assert len(found) == len(trace.predictors) == learner.updates(ran.state) + 1
+    for one, two in zip([*found, learner.last(ran.state)], [*trace.predictors, trace.predictors[-1]], strict=True):
+        np.testing.assert_allclose(one.w, two.w, **close)
+        assert one[-1] == pytest.approx(two.beta, rel=rounding, abs=1e-11)
+    assert not sure or not np.any((learner.last(ran.state).w == 0) != (trace.predictors[-1].w == 0))
+    assert learner.nonzero_weights(ran.state) == np.count_nonzero(learner.last(ran.state).w)
+    np.testing.assert_allclose(learner.average(ran.state).w, w, **close)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=rounding, abs=1e-11)
+    if sure or reference.voting_gap(trace, other) > 10 * rounding:
+        np.testing.assert_array_equal(vote(votes, other), reference.votes(trace, other))
+
+
+@every_variant
+def test_votes_end_with_the_bits_of_the_state(name: str, parameters: dict[str, Any]) -> None:
+    """But for learners whose steps are products that are rounded once more."""
+    corpus, learner = random_corpus(3), make(name, parameters)
+    ran = run(learner, corpus, EPOCHS)
+    votes, last = learner.votes(ran.log, corpus), learner.last(ran.state)
+    end = reference.trace_of(votes, corpus.width).predictors[-1]
+    assert votes.first.size > 5
+    np.testing.assert_allclose(end.w, last.w, rtol=1e-12, atol=1e-15)
+    if name != "arda":
+        np.testing.assert_array_equal(end.w, last.w)
+        assert end.beta == last.base
+
+
+@every_variant
+@pytest.mark.parametrize("points", [7, 50])
+def test_parts_of_an_epoch_change_no_bit(name: str, parameters: dict[str, Any], points: int) -> None:
+    corpus, learner = random_corpus(5), make(name, parameters)
+    whole, parts = run(learner, corpus, EPOCHS), run(learner, corpus, EPOCHS, points=points)
+    assert bits(whole.state) == bits(parts.state)
+    assert [len(epoch) for epoch in parts.stats] == [min(points, corpus.list_count)] * EPOCHS
+    for counter in ("lists", "mistakes", "updates"):
+        assert whole.per_epoch(counter) == parts.per_epoch(counter)
+    assert parts.per_epoch("loss") == pytest.approx(whole.per_epoch("loss"))
+    for key, array in whole.log.arrays().items():
+        np.testing.assert_array_equal(array, parts.log.arrays()[key])
+
+
+@every_variant
+def test_before_the_first_update_the_base_score_decides(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = random_corpus(5), make(name, parameters | {"base": 0.75})
+    for columns in (0, corpus.width):
+        state = learner.init(columns)
+        for weights in (learner.last(state), learner.average(state)):
+            assert (weights.w.tolist(), weights.base) == ([0.0] * columns, 0.75)
+        assert learner.updates(state) == 0
+    votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
+    chosen = np.zeros(corpus.candidate_count)
+    chosen[best(corpus, corpus.base)] = 7
+    np.testing.assert_array_equal(vote(votes, corpus), chosen)
 
 
 @every_variant
@@ -387,13 +441,6 @@ def dense_corpus(corpus: Corpus, phi: np.ndarray) -> Corpus:
     )
 
 
-SOURCES = [
-    PairSource("hope-fear", tilt=2.0),
-    PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
-    PairSource("oracle", tilt=0.5),  # the tilt is of the loss ``cost`` alone
-]
-
-
 def variants_with_sources() -> Iterator[Any]:
     """Every variant with every source that the learner takes."""
     for variant in variants():
@@ -423,7 +470,7 @@ def test_sources_that_make_no_sense_are_refused(name: str) -> None:
 @every_source
 def test_equals_its_twin_with_every_pair_source(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
     corpus, learner = random_corpus(4), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS, pairs=pairs), twin_of(name, learner, corpus, EPOCHS, pairs=Pairs(pairs))
+    ran, trace = run(learner, corpus, EPOCHS, pairs=pairs), twin_of(learner, corpus, EPOCHS, pairs=Pairs(pairs))
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
     assert learner.updates(ran.state) == len(trace.deltas) > 0
@@ -435,23 +482,6 @@ def test_equals_its_twin_with_every_pair_source(name: str, parameters: dict[str,
 
 
 @every_source
-@settings(max_examples=6)
-@given(corpus=corpora(), any_ties=st.booleans())
-def test_equals_its_twin_with_every_pair_source_on_small_corpora(
-    name: str, parameters: dict[str, Any], pairs: PairSource, corpus: Corpus, any_ties: bool
-) -> None:
-    learner = make(name, parameters)
-    trace = twin_of(name, learner, corpus, 2, any_ties, Pairs(pairs))
-    rounding = rounding_of(name, trace)
-    assume(exact(learner) or trace.gap > 10 * rounding)
-    ran = run(learner, corpus, 2, any_ties=any_ties, pairs=pairs)
-    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
-    assert ran.per_epoch("lists") == [corpus.list_count] * 2
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
-
-
-@every_source
 def test_same_seed_same_bits_and_votes_with_every_pair_source(
     name: str, parameters: dict[str, Any], pairs: PairSource
 ) -> None:
@@ -459,7 +489,7 @@ def test_same_seed_same_bits_and_votes_with_every_pair_source(
     one, two = run(learner, corpus, 2, pairs=pairs), run(learner, corpus, 1, pairs=pairs)
     two = run(learner, corpus, 1, state=stored(two.state), first=1, pairs=pairs)
     assert bits(one.state) == bits(two.state)
-    trace = twin_of(name, learner, corpus, 2, pairs=Pairs(pairs))
+    trace = twin_of(learner, corpus, 2, pairs=Pairs(pairs))
     votes = vote(learner.votes(one.log, corpus), corpus)
     if exact(learner) or min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9:
         np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
@@ -479,7 +509,7 @@ every_penalised = pytest.mark.parametrize(("name", "parameters"), list(penalised
 @every_penalised
 def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]) -> None:
     corpus, learner = dataclasses.replace(random_corpus(4), free=5), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS), twin_of(name, learner, corpus, EPOCHS)
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
     assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
     last, (w, beta) = learner.last(ran.state), trace.average()
     np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
@@ -499,8 +529,8 @@ def test_votes_with_free_columns_equal_brute_force(
 ) -> None:
     corpus, other = (dataclasses.replace(part, free=free) for part in (corpus, other))
     learner = make(name, parameters)
-    trace = twin_of(name, learner, corpus, 2)
-    rounding = rounding_of(name, trace)
+    trace = twin_of(learner, corpus, 2)
+    rounding = rounding_of(learner, trace)
     assume(min(trace.gap, reference.voting_gap(trace, other)) > 10 * rounding)
     ran = run(learner, corpus, 2)
     assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
@@ -522,7 +552,7 @@ def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters:
     votes = [
         vote(own.votes(ran.log, lists), lists) for own, ran, lists in ((penalised, one, free), (without, two, corpus))
     ]
-    trace = twin_of(name, penalised, free, EPOCHS)
+    trace = twin_of(penalised, free, EPOCHS)
     if exact(penalised) or min(trace.gap, reference.voting_gap(trace, free)) > 1e-9:  # none hangs on the last bits
         np.testing.assert_array_equal(*votes)
     assert votes[0].sum() == votes[1].sum()

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from strategies import Ran, bits, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.adaptive import arda as arda_twin
-from twins.adaptive import ftrl as ftrl_twin
-from twins.rda import rda as rda_twin
+from strategies import corpus_of, random_corpus, run
+from variants import twin_of
 
-from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.base import Learner
 from rerank.learn.losses import LOSSES
 from rerank.learn.rules.adaptive import AdaptiveRDA
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.rda import RDA
-from rerank.learn.voting.voting import vote
 
 SAME: dict[str, st.SearchStrategy[Any]] = {
     "loss": st.sampled_from(["perceptron", "hinge", "logistic", "log", "bayes"]),
@@ -50,89 +44,6 @@ PROXIMAL = st.fixed_dictionaries(
     }
 ).map(lambda parameters: FTRL(**parameters))
 SMALL = st.integers(0, 999).map(lambda seed: random_corpus(seed, lists=8, candidates=4, width=6))
-LEARNERS: st.SearchStrategy[Learner] = st.one_of(ARDA, PROXIMAL)
-
-
-def twin(learner: Any, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    train: Any = {AdaptiveRDA: arda_twin, FTRL: ftrl_twin, RDA: rda_twin}[type(learner)]
-    return train(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **asdict(learner))
-
-
-def assert_equal(learner: Learner, ran: Ran, trace: reference.Trace) -> None:
-    assert ran.per_epoch("mistakes") == trace.mistakes
-    assert ran.per_epoch("updates") == trace.updates
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-9, abs=1e-11)
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    last, (w, beta) = learner.last(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-9, atol=1e-11)
-    assert last.base == pytest.approx(trace.predictors[-1].beta, rel=1e-9, abs=1e-11)
-    average = learner.average(ran.state)
-    np.testing.assert_allclose(average.w, w, rtol=1e-9, atol=1e-11)
-    assert average.base == pytest.approx(beta, rel=1e-9, abs=1e-11)
-    if ran.stats:
-        assert ran.stats[-1][-1].nonzero_weights == np.count_nonzero(last.w)
-
-
-@settings(max_examples=200)
-@given(corpora(dyadic=False), LEARNERS, st.booleans(), st.integers(0, 4))
-def test_equal_their_twins(corpus: Corpus, learner: Learner, any_ties: bool, epochs: int) -> None:
-    trace = twin(learner, corpus, epochs, any_ties)
-    assume(trace.gap > 1e-9)
-    assert_equal(learner, run(learner, corpus, epochs, any_ties=any_ties), trace)
-
-
-@pytest.mark.parametrize("loss", list(LOSSES))
-@pytest.mark.parametrize("normalized", [False, True])
-@pytest.mark.parametrize("l1", [0.0, 0.02])
-def test_equal_their_twins_over_many_updates(loss: str, normalized: bool, l1: float) -> None:
-    corpus = random_corpus(11)
-    same: dict[str, Any] = {"loss": loss, "l1": l1, "normalized": normalized, "base": 0.3, "base_rate": 0.2}
-    for learner in (AdaptiveRDA(**same, delta=0.1), FTRL(**same, l2=0.05), FTRL(**same, update="mistakes")):
-        assert_equal(learner, run(learner, corpus, 5), twin(learner, corpus, 5))
-
-
-@settings(max_examples=120)
-@given(corpora(dyadic=False), corpora(dyadic=False), LEARNERS)
-def test_voting_equals_brute_force(training: Corpus, corpus: Corpus, learner: Learner) -> None:
-    trace = twin(learner, training, 3)
-    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    votes = learner.votes(run(learner, training, 3).log, training)
-    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("loss", ["hinge", "log"])
-@pytest.mark.parametrize("normalized", [False, True])
-def test_voting_over_many_updates_equals_brute_force(loss: str, normalized: bool) -> None:
-    """Weights leave and return."""
-    training, corpus = random_corpus(1, lists=60), random_corpus(2, lists=40)
-    same: dict[str, Any] = {"loss": loss, "normalized": normalized, "base": 0.5, "base_rate": 0.25}
-    for learner in (AdaptiveRDA(**same, l1=0.05, delta=0.1), FTRL(**same, l1=1.0)):
-        trace, ran = twin(learner, training, 4), run(learner, training, 4)
-        weights = np.array([predictor.w for predictor in trace.predictors])
-        assert ((weights[:-1] != 0) & (weights[1:] == 0)).any()
-        assert min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-11
-        np.testing.assert_array_equal(vote(learner.votes(ran.log, training), corpus), reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("loss", ["logistic", "log", "bayes"])
-@pytest.mark.parametrize("l1", [0.0, 0.01])
-def test_votes_end_with_the_last_predictor(loss: str, l1: float) -> None:
-    """The replay has the bits of training; for adaptive RDA up to the rounding of a product."""
-    corpus = random_corpus(3)
-    for learner in (FTRL(loss, l1=l1, base_rate=0.2), AdaptiveRDA(loss, l1=l1, base_rate=0.2)):
-        ran = run(learner, corpus, 3)
-        votes, last = learner.votes(ran.log, corpus), learner.last(ran.state)
-        a, v = np.zeros((2, corpus.width))
-        for k in range(votes.first.size - 1):
-            entries = slice(votes.first[k], votes.first[k + 1])
-            a[votes.columns[entries]] = votes.value[entries]
-            v[votes.columns[entries]] = votes.slope[entries] if votes.slope.size else 0.0
-        threshold = votes.threshold[-1] if votes.threshold.size else 0.0
-        w = np.where(np.abs(a) > threshold * np.abs(v), a - threshold * v, 0.0)
-        np.testing.assert_allclose(votes.scale[-1] * w, last.w, rtol=1e-12, atol=1e-15)
-        assert votes.beta[-1] == last.base
-        if isinstance(learner, FTRL):
-            np.testing.assert_array_equal(w, last.w)
 
 
 def argmin(slope: np.ndarray, l1: float, curve: np.ndarray | float) -> np.ndarray:
@@ -156,7 +67,7 @@ def argmin(slope: np.ndarray, l1: float, curve: np.ndarray | float) -> np.ndarra
 def test_weights_minimise_what_adaptive_rda_minimises(corpus: Corpus, learner: AdaptiveRDA) -> None:
     """w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + wᵀHw/2η with H = δ + √(Σ g²) (Duchi et al. 2011, eq. 3)."""
     learner = replace(learner, normalized=False, delta=max(learner.delta, 0.5))
-    ran, trace = run(learner, corpus, 2), twin(learner, corpus, 2)
+    ran, trace = run(learner, corpus, 2), twin_of(learner, corpus, 2)
     assume(trace.gap > 1e-9)
     assume(trace.deltas)
     g = np.array(trace.deltas)[:, :-1]
@@ -170,7 +81,7 @@ def test_weights_minimise_what_adaptive_rda_minimises(corpus: Corpus, learner: A
 def test_weights_minimise_what_ftrl_minimises(corpus: Corpus, learner: FTRL) -> None:
     """w = argmin ⟨Σ g, w⟩ + λ₁‖w‖₁ + λ₂‖w‖²/2 + Σ_s σ_s (w − w_s)²/2 + (β/2α)·w² (McMahan et al. 2013, section 3)."""
     learner = replace(learner, normalized=False, beta=max(learner.beta, 0.5))
-    ran, trace = run(learner, corpus, 2), twin(learner, corpus, 2)
+    ran, trace = run(learner, corpus, 2), twin_of(learner, corpus, 2)
     assume(trace.gap > 1e-9)
     assume(trace.deltas)
     g = np.array(trace.deltas)[:, :-1]
@@ -187,7 +98,7 @@ def test_weights_minimise_what_ftrl_minimises(corpus: Corpus, learner: FTRL) -> 
 def test_weights_minimise_what_rda_minimises(corpus: Corpus, strengths: tuple[float, float], loss: str) -> None:
     """w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + (k·λ₂ + η·√k)·‖w‖²/2 (Xiao 2010, eq. 8), with L1, with L2, and with both."""
     learner = RDA(loss, eta=0.5, l1=strengths[0], l2=strengths[1])
-    ran, trace = run(learner, corpus, 2), twin(learner, corpus, 2)
+    ran, trace = run(learner, corpus, 2), twin_of(learner, corpus, 2)
     assume(trace.gap > 1e-9)
     assume(trace.deltas)
     k = len(trace.deltas)
@@ -257,30 +168,3 @@ def test_l1_leaves_fewer_weights() -> None:
         ran = [run(make(l1=l1), corpus, 3) for l1 in strengths]
         counts = [one.stats[-1][-1].nonzero_weights for one in ran]
         assert counts[0] > counts[1] > counts[2] > counts[3] == 0
-
-
-@pytest.mark.parametrize("points", [3, 20])
-def test_parts_of_an_epoch_change_no_bit(points: int) -> None:
-    corpus = random_corpus(5)
-    for learner in (AdaptiveRDA("log", l1=0.02, base_rate=0.3), FTRL("log", l1=0.02, base_rate=0.3)):
-        whole, parts = run(learner, corpus, 3), run(learner, corpus, 3, points=points)
-        assert bits(whole.state) == bits(parts.state)
-        for name, array in whole.log.arrays().items():
-            np.testing.assert_array_equal(array, parts.log.arrays()[name])
-
-
-def test_a_fresh_state_predicts_with_the_base_score_alone() -> None:
-    for learner in (AdaptiveRDA(base=0.75, base_rate=0.5, delta=0.0), FTRL(base=0.75, base_rate=0.5, beta=0.0)):
-        state = learner.init(4)
-        for weights in (learner.last(state), learner.average(state)):
-            assert weights.w.tolist() == [0.0] * 4
-            assert weights.base == 0.75
-        assert learner.updates(state) == 0
-
-
-@pytest.mark.parametrize("value", [0, 1, None, "yes", 1.0])
-def test_bad_switches_are_refused(value: Any) -> None:
-    for make in (AdaptiveRDA, FTRL):
-        with pytest.raises(RecipeError, match="expected true or false") as caught:
-            make(normalized=value)
-        assert caught.value.key == "normalized"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from entries import find_entries
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import METRICS, problem
 from strategies import bits, random_corpus, run
+from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
@@ -33,7 +33,6 @@ from rerank.models.predictions import corpus_score
 from rerank.storage.checkpoints import Checkpoint
 
 GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
-ENTRIES = find_entries()
 
 
 def corpus_with(seed: int, metric: Metric, lists: int = 8) -> tuple[Corpus, Weights]:
@@ -173,7 +172,7 @@ def fit_mixed(sections: int) -> Training:
 
 @pytest.mark.parametrize("name", [name for name, _ in learners])
 def test_every_learner_trains_and_votes(name: str) -> None:
-    for parameters in ENTRIES[name].variants:
+    for parameters in LEARNERS[name].variants:
         settings = {"name": name, **parameters, "base": AUTO}
         learner = make_learner(settings, base=start_weight(CORPUS))
         found = fit(learner, epochs=2)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from strategies import WIDTH, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.perceptron import perceptron as perceptron_twin
-from twins.rda import rda as rda_twin
+from strategies import WIDTH, corpora, corpus_of, random_corpus, run
+from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights
@@ -49,10 +48,7 @@ class Pass(NamedTuple):
 
 
 def first_pass(learner: Learner, corpus: Corpus) -> Pass:
-    train = perceptron_twin if isinstance(learner, Perceptron) else rda_twin
-    parameters: dict[str, Any] = dict(vars(learner))
-    trace = train(corpus, targets(corpus), orders(corpus, 1), **parameters)
-    ran, rule = run(learner, corpus, 1), learner.dual_rule()
+    trace, ran, rule = twin_of(learner, corpus, 1), run(learner, corpus, 1), learner.dual_rule()
     average = learner.average(ran.state)
     in_base = (average.base - rule.base) / rule.base_rate if rule.base_rate else 0.0
     return Pass(learner, corpus, trace, np.append(average.w, in_base), ran.log)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from entries import find_entries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Ran, bits, random_corpus, run
+from variants import make, variants
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
@@ -26,18 +25,9 @@ from rerank.learn.rules.sgd import SGD
 from rerank.learn.rules.sop import SecondOrderPerceptron
 
 ALONE = {"lm-uwin", "lm-nwin", "lm-perc"}  # those that cannot be combined
-ENTRIES = find_entries()
 
 
-def _variants() -> Iterator[Any]:
-    """Every variant of every registered learner that can be combined."""
-    for name, _ in learners:
-        for parameters in ENTRIES[name].variants if name in ENTRIES and name not in ALONE else []:
-            text = ",".join(f"{key}={value}" for key, value in parameters.items())
-            yield pytest.param(name, parameters, id=f"{name}({text})")
-
-
-VARIANTS = list(_variants())
+VARIANTS = [variant for variant in variants() if variant.values[0] not in ALONE]
 
 
 def trained(learner: Learner, epochs: int = 2, state: Any = None) -> tuple[list[Corpus], list[Ran]]:
@@ -60,7 +50,7 @@ def assert_close(one: Weights, other: Weights) -> None:
 
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_the_average_is_that_of_all_predictors(name: str, parameters: dict[str, Any]) -> None:
-    learner = build(learners, {"name": name} | parameters, "learner")
+    learner = make(name, parameters)
     corpora, ran = trained(learner)
     seen = np.array([2.0 * corpus.list_count for corpus in corpora])
     first = combine(learner, [each.state for each in ran])
@@ -79,14 +69,14 @@ def test_the_average_is_that_of_all_predictors(name: str, parameters: dict[str, 
 
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_one_section_is_itself(name: str, parameters: dict[str, Any]) -> None:
-    learner = build(learners, {"name": name} | parameters, "learner")
+    learner = make(name, parameters)
     state = trained(learner)[1][0].state
     assert bits(combine(learner, [state])) == bits(state)
 
 
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_sections_that_learned_nothing_change_nothing(name: str, parameters: dict[str, Any]) -> None:
-    learner = build(learners, {"name": name} | parameters, "learner")
+    learner = make(name, parameters)
     _, ran = trained(learner)
     start = ran[0].state
     assert_close(learner.last(combine(learner, [start, start, start], start=start)), learner.last(start))
@@ -95,7 +85,7 @@ def test_sections_that_learned_nothing_change_nothing(name: str, parameters: dic
 @pytest.mark.parametrize("name", ["perceptron", "sgd", "pa", "tg", "fobos", "uwin", "nwin"])
 @pytest.mark.parametrize("rule", ["auto", "updates", "mean"])
 def test_means_of_weights(name: str, rule: str) -> None:
-    learner = build(learners, {"name": name}, "learner")
+    learner = make(name, {})
     _, ran = trained(learner)
     states = [each.state for each in ran]
     updates = np.array([learner.updates(state) for state in states])
@@ -184,7 +174,7 @@ def test_the_second_order_perceptron_has_seen_all_differences(covariance: Any) -
 )
 def test_units_do_not_matter(name: str, parameters: dict[str, Any]) -> None:
     """Values of a column in units of 1/4: weights four times as small, also of sections that never saw the column."""
-    learner = build(learners, {"name": name} | parameters, "learner")
+    learner = make(name, parameters)
     found = []
     for unit in (1.0, 4.0):
         states = []
@@ -238,7 +228,7 @@ def test_joint_selection(keep: int, free: int, learner: Any) -> None:
 
 def test_what_cannot_be_combined_says_so() -> None:
     for name in sorted(ALONE):
-        learner = build(learners, {"name": name}, "learner")
+        learner = make(name, {})
         state = learner.init(3, 4)
         with pytest.raises(RecipeError, match=rf"training\.mixing: states of {name} .* cannot be combined"):
             combine(learner, [state, state])

@@ -8,86 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from strategies import bits, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.winnow import lm_nwin, lm_perc, lm_uwin
+from strategies import corpora, corpus_of, random_corpus, run, targets
+from variants import LEARNERS, make
 
-from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.log import UpdateLog
 from rerank.learn.rules.large_margin import NO_LIMIT, LMNWin, LMPerceptron, LMUWin
 from rerank.learn.trainer import train
-from rerank.learn.voting.voting import vote
 
 Learner = LMUWin | LMPerceptron
-TWINS = {"lm-uwin": lm_uwin, "lm-nwin": lm_nwin, "lm-perc": lm_perc}
-BASES = [(0.0, 0.0), (0.5, 0.0), (0.5, 0.5)]
-
-
-@st.composite
-def made(draw: st.DrawFn) -> Learner:
-    base, base_rate = draw(st.sampled_from(BASES))
-    common: dict[str, Any] = {"C": draw(st.sampled_from([None, 0.1, 1.0])), "base": base, "base_rate": base_rate}
-    if draw(st.integers(0, 2)) == 0:
-        return LMPerceptron(**common)
-    common |= {"eta": draw(st.sampled_from([0.01, 0.25])), "mu": draw(st.sampled_from([0.01, 0.5]))}
-    if draw(st.booleans()):
-        return LMUWin(**common)
-    return LMNWin(**common, total=draw(st.sampled_from([None, 0.5, 8.0])))
-
-
-def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    parameters = dataclasses.asdict(learner)
-    return TWINS[learner.name](corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
+MADE = st.sampled_from(["lm-uwin", "lm-nwin", "lm-perc"]).flatmap(
+    lambda name: st.sampled_from([make(name, parameters) for parameters in LEARNERS[name].variants])
+)
 
 
 @settings(max_examples=60)
-@given(corpora(dyadic=False), corpora(dyadic=False), made(), st.booleans(), st.integers(0, 3))
-def test_equals_the_twin(training: Corpus, corpus: Corpus, learner: Learner, any_ties: bool, epochs: int) -> None:
-    """What is counted, the predictors, and the votes."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        trace = twin(learner, training, epochs, any_ties)
-    largest = max(float(np.abs(predictor.w).max(initial=0.0)) for predictor in trace.predictors)
-    assume(largest < 1e6 and trace.gap > 1e-9)  # no learner can follow a twin whose steps run away
-    ran = run(learner, training, epochs, any_ties=any_ties)
-    assert ran.per_epoch("lists") == [training.list_count] * epochs
-    assert ran.per_epoch("mistakes") == trace.mistakes
-    assert ran.per_epoch("updates") == trace.updates
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-11)
-    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    assert learner.updates(ran.state) == len(trace.deltas)
-    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-9, atol=1e-11)
-    assert last.base == pytest.approx(trace.predictors[-1].beta, rel=1e-10)
-    np.testing.assert_allclose(average.w, w, rtol=1e-9, atol=1e-11)
-    assert average.base == pytest.approx(beta, rel=1e-10)
-    if reference.voting_gap(trace, corpus) > 1e-9:
-        votes = vote(learner.votes(ran.log, training), corpus)
-        np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("learner", [LMUWin(eta=0.05, C=0.3), LMNWin(eta=0.05, total=9.0, C=0.3), LMPerceptron(C=0.3)])
-@pytest.mark.parametrize("base_rate", [0.0, 0.4])
-def test_votes_equal_brute_force_over_many_updates(learner: Learner, base_rate: float) -> None:
-    learner = dataclasses.replace(learner, base=0.2, base_rate=base_rate)
-    training, corpus = random_corpus(21), random_corpus(22)
-    trace, ran = twin(learner, training, 6), run(learner, training, 6)
-    assert len(trace.deltas) > 60
-    assert min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9
-    votes = learner.votes(ran.log, training)
-    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
-    last = learner.last(ran.state)
-    w = np.zeros(training.width)
-    w[votes.columns] = votes.value  # of several values of a column the last one stays
-    np.testing.assert_array_equal(last.w, votes.scale[-1] * w)
-    assert last.base == votes.beta[-1]
-
-
-@settings(max_examples=60)
-@given(corpora(), made(), st.integers(0, 4))
+@given(corpora(), MADE, st.integers(0, 4))
 def test_duals_stay_in_their_box_and_give_the_weights(corpus: Corpus, learner: Learner, epochs: int) -> None:
     """0 ≤ α ≤ C·weight; α = 0 for oracles; θ (or w) = Σ α·(φ(y*) − φ(y))."""
     ran = run(learner, corpus, epochs)
@@ -208,13 +146,6 @@ def test_a_dual_belongs_to_the_rival_whichever_oracle_plays() -> None:
 
 
 @pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
-@pytest.mark.parametrize("points", [3, 20])
-def test_parts_of_an_epoch_change_no_bit(learner: Learner, points: int) -> None:
-    corpus = random_corpus(5)
-    assert bits(run(learner, corpus, 3).state) == bits(run(learner, corpus, 3, points=points).state)
-
-
-@pytest.mark.parametrize("learner", [LMUWin(eta=0.1), LMNWin(eta=0.1, total=5.0), LMPerceptron()])
 def test_another_corpus_has_other_duals(learner: Learner) -> None:
     """The weights stay; a state with the wrong number of duals is refused, an adopted one goes on."""
     corpus, other = random_corpus(5), random_corpus(6, lists=12)
@@ -258,19 +189,3 @@ def test_lists_of_no_weight_and_equal_candidates_teach_nothing() -> None:
         assert not learner.last(ran.state).w.any()
         assert ran.state.alpha[:2].tolist() == [0.0, 0.0]
     assert run(LMPerceptron(), corpus, 3).per_epoch("updates") == [0, 0, 0]
-
-
-@pytest.mark.parametrize("C", [0, 0.0, -1.0, -1e-300, np.nan, np.inf, "1", True, [1.0], 10**400])
-@pytest.mark.parametrize("cls", [LMUWin, LMNWin, LMPerceptron])
-def test_limits_that_are_none_are_refused(cls: Any, C: Any) -> None:
-    with pytest.raises(RecipeError, match="expected a finite number above 0") as caught:
-        cls(C=C)
-    assert caught.value.key == "C"
-    assert repr(C) in caught.value.message
-
-
-def test_without_updates_the_first_predictor_has_all_votes() -> None:
-    corpus = corpus_of([[({0: 1.0}, 1.0, 0.0), ({0: 5.0}, 2.0, 1.0)], []])
-    for learner in (LMUWin(), LMNWin(), LMPerceptron()):
-        votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
-        assert vote(votes, corpus).tolist() == [0.0, 7.0]

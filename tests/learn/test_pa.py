@@ -7,93 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from reference_pairs import ORACLES, Pairs
 from scipy.optimize import minimize
-from strategies import bits, corpora, corpus_of, orders, random_corpus, run, stored, targets
-from twins.pa import pa as pa_twin
+from strategies import corpus_of, random_corpus, run, stored, targets
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.additive import AdditiveState
 from rerank.learn.rules.pa import PassiveAggressive
-from rerank.learn.voting.voting import vote
 
 VARIANTS = ["hard", "1", "2"]
-SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "variant": st.sampled_from(VARIANTS),
-        "C": st.sampled_from([0.01, 0.3, 5.0]),
-        "top": st.sampled_from([1, 1, 2, 5]),
-        "loss": st.sampled_from(["hinge", "cost"]),
-        "base": st.sampled_from([0.0, 0.5, 1.0]),
-        "base_rate": st.sampled_from([0.0, 0.5]),
-    }
-)
-SOURCES = st.sampled_from(
-    [
-        PairSource(),
-        PairSource(tilt=2.5),
-        PairSource("hope-fear", tilt=0.7),
-        PairSource("hope-fear", tilt=4.0),
-        PairSource("sampled", tilt=3.0, draws=4, threshold=0.1),
-    ]
-)
-
-
-def twin(
-    learner: PassiveAggressive, corpus: Corpus, epochs: int, any_ties: bool = False, pairs: Pairs = ORACLES
-) -> reference.Trace:
-    shared: dict[str, Any] = {"any_ties": any_ties, "pairs": pairs}
-    return pa_twin(corpus, targets(corpus), orders(corpus, epochs), **shared, **vars(learner))
-
-
-@settings(max_examples=200)
-@given(corpora(dyadic=False), SETTINGS, SOURCES, st.booleans(), st.integers(1, 2))
-def test_equals_the_twin(
-    corpus: Corpus, parameters: dict[str, Any], pairs: PairSource, any_ties: bool, epochs: int
-) -> None:
-    learner = PassiveAggressive(**parameters)
-    trace = twin(learner, corpus, epochs, any_ties, Pairs(pairs))
-    assume(trace.gap > 1e-9)
-    ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-12)
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
-    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(average.w, w, rtol=1e-10, atol=1e-12)
-    assert (last.base, average.base) == pytest.approx((trace.predictors[-1].beta, beta), rel=1e-10, abs=1e-12)
-
-
-@settings(max_examples=80)
-@given(corpora(dyadic=False), corpora(dyadic=False), SETTINGS, SOURCES)
-def test_votes_equal_brute_force(
-    training: Corpus, corpus: Corpus, parameters: dict[str, Any], pairs: PairSource
-) -> None:
-    learner = PassiveAggressive(**parameters)
-    trace = twin(learner, training, 1, pairs=Pairs(pairs))
-    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    found = vote(learner.votes(run(learner, training, 1, pairs=pairs).log, training), corpus)
-    np.testing.assert_array_equal(found, reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("top", [1, 4])
-def test_votes_equal_brute_force_over_many_updates(variant: Any, top: int) -> None:
-    learner, training, corpus = PassiveAggressive(variant, 0.1, top, base_rate=0.25), random_corpus(1), random_corpus(2)
-    ran, trace = run(learner, training, 4), twin(learner, training, 4)
-    assert len(trace.deltas) > 80
-    votes = learner.votes(ran.log, training)
-    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
-    w = np.zeros(training.width)
-    w[votes.columns] = votes.value
-    np.testing.assert_array_equal(w, learner.last(ran.state).w)
-    assert votes.survived.sum() == 4 * training.list_count
 
 
 def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, float]:
@@ -253,18 +176,3 @@ def test_equal_rows_cannot_be_learned_from() -> None:
     assert ran.per_epoch("mistakes") == [1, 1]
     assert ran.per_epoch("loss") == [1.0, 1.0]
     assert ran.per_epoch("updates") == [0, 0]
-
-
-def test_parts_of_an_epoch_change_no_bit() -> None:
-    corpus, learner = random_corpus(5), PassiveAggressive("2", top=3, base_rate=0.3)
-    whole, parts = run(learner, corpus, 3), run(learner, corpus, 3, points=7)
-    assert bits(whole.state) == bits(parts.state)
-    for name, array in whole.log.arrays().items():
-        np.testing.assert_array_equal(array, parts.log.arrays()[name])
-
-
-def test_bad_counts_are_refused() -> None:
-    for top in (0, -1, 1.0, True, 2**31, "2", None):
-        with pytest.raises(RecipeError, match="whole number from 1") as caught:
-            PassiveAggressive(top=top)  # type: ignore[arg-type]
-        assert caught.value.key == "top"

@@ -7,73 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from strategies import bits, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.sop import sop as sop_twin
+from strategies import corpus_of, random_corpus, run, targets
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.learn.rules.gaussian_full import MOST_COLUMNS
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.sop import SecondOrderPerceptron
-from rerank.learn.voting.voting import vote
-
-DIAGONAL: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "covariance": st.just("diagonal"),
-        "a": st.sampled_from([0.1, 1.0, 8.0]),
-        "top": st.sampled_from([1, 1, 2, 5]),
-        "base": st.sampled_from([0.0, 0.5, 1.0]),
-        "base_rate": st.sampled_from([0.0, 0.5]),
-    }
-)
-FULL = DIAGONAL.map(lambda parameters: parameters | {"covariance": "full"})
-
-
-def twin(learner: SecondOrderPerceptron, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    return sop_twin(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **vars(learner))
-
-
-@pytest.mark.parametrize("parameters", [DIAGONAL, FULL], ids=["diagonal", "full"])
-@settings(max_examples=80)
-@given(data=st.data(), corpus=corpora(dyadic=False), any_ties=st.booleans(), epochs=st.integers(1, 2))
-def test_equals_the_twin(parameters: Any, data: st.DataObject, corpus: Corpus, any_ties: bool, epochs: int) -> None:
-    learner = SecondOrderPerceptron(**data.draw(parameters))
-    trace = twin(learner, corpus, epochs, any_ties)
-    assume(trace.gap > 1e-9)
-    ran = run(learner, corpus, epochs, any_ties=any_ties)
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-12)
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
-    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(average.w, w, rtol=1e-9, atol=1e-11)
-    assert (last.base, average.base) == pytest.approx((trace.predictors[-1].beta, beta), rel=1e-9, abs=1e-11)
-
-
-@pytest.mark.parametrize("parameters", [DIAGONAL, FULL], ids=["diagonal", "full"])
-@settings(max_examples=50)
-@given(data=st.data(), training=corpora(dyadic=False), corpus=corpora(dyadic=False))
-def test_votes_equal_brute_force(parameters: Any, data: st.DataObject, training: Corpus, corpus: Corpus) -> None:
-    learner = SecondOrderPerceptron(**data.draw(parameters))
-    trace = twin(learner, training, 2)
-    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    found = vote(learner.votes(run(learner, training, 2).log, training), corpus)
-    np.testing.assert_array_equal(found, reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("covariance", ["diagonal", "full"])
-def test_votes_equal_brute_force_over_many_updates(covariance: Any) -> None:
-    training, corpus = random_corpus(1), random_corpus(2)
-    learner = SecondOrderPerceptron(0.5, covariance, top=2, base=0.0, base_rate=0.25)
-    ran, trace = run(learner, training, 4), twin(learner, training, 4)
-    votes, w = learner.votes(ran.log, training), np.zeros(training.width)
-    assert len(trace.deltas) > 80
-    np.testing.assert_array_equal(vote(votes, corpus), reference.votes(trace, corpus))
-    w[votes.columns] = votes.value
-    np.testing.assert_array_equal(w, learner.last(ran.state).w)
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
@@ -140,12 +80,3 @@ def test_a_full_matrix_has_its_limits() -> None:
     for top in (0, -1, 1.0, True):
         with pytest.raises(RecipeError, match="whole number from 1"):
             SecondOrderPerceptron(top=top)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("covariance", ["diagonal", "full"])
-def test_parts_of_an_epoch_change_no_bit(covariance: Any) -> None:
-    corpus, learner = random_corpus(5), SecondOrderPerceptron(covariance=covariance, top=2, base_rate=0.3)
-    whole, parts = run(learner, corpus, 3), run(learner, corpus, 3, points=7)
-    assert bits(whole.state) == bits(parts.state)
-    for name, array in whole.log.arrays().items():
-        np.testing.assert_array_equal(array, parts.log.arrays()[name])

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import RDA_SETTINGS, WIDTH, Row, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.perceptron import perceptron as perceptron_twin
-from twins.rda import rda as rda_twin
+from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
@@ -23,61 +22,13 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.voting import voting
 from rerank.learn.voting.moves import ROWS
-from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import block_count, vote
 from rerank.storage.checkpoints import Checkpoint
-
-
-def twin(learner: Learner, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    train = perceptron_twin if isinstance(learner, Perceptron) else rda_twin
-    parameters: dict[str, Any] = dict(vars(learner))
-    return train(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
 
 
 def votes_of(learner: Learner, training: Corpus, epochs: int, corpus: Corpus, any_ties: bool = False) -> np.ndarray:
     log = run(learner, training, epochs, any_ties=any_ties).log
     return vote(learner.votes(log, training), corpus)
-
-
-@settings(max_examples=60)
-@given(corpora(), corpora(), st.sampled_from([(1.0, 0.0), (0.0, 0.0), (0.5, 0.25)]), st.integers(0, 3), st.booleans())
-def test_perceptron_equals_brute_force(
-    training: Corpus, corpus: Corpus, rates: tuple[float, float], epochs: int, any_ties: bool
-) -> None:
-    learner = Perceptron(*rates)
-    expected = reference.votes(twin(learner, training, epochs, any_ties), corpus)
-    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus, any_ties), expected)
-
-
-@settings(max_examples=150)
-@given(corpora(), corpora(), RDA_SETTINGS, st.integers(0, 4))
-def test_rda_equals_brute_force(training: Corpus, corpus: Corpus, parameters: dict[str, Any], epochs: int) -> None:
-    learner = RDA(**parameters)
-    expected = reference.votes(twin(learner, training, epochs), corpus)
-    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus), expected)
-
-
-@settings(max_examples=80)
-@given(corpora(whole=True), corpora(whole=True), RDA_SETTINGS, st.booleans(), st.integers(1, 3))
-def test_whole_numbers_equal_brute_force(
-    training: Corpus, corpus: Corpus, parameters: dict[str, Any], linear: bool, epochs: int
-) -> None:
-    learner = Perceptron(parameters["base"], parameters["base_rate"]) if linear else RDA(**parameters)
-    expected = reference.votes(twin(learner, training, epochs), corpus)
-    np.testing.assert_array_equal(votes_of(learner, training, epochs, corpus), expected)
-
-
-@settings(max_examples=60)
-@given(
-    corpora(dyadic=False), corpora(dyadic=False), RDA_SETTINGS, st.sampled_from(["hinge", "logistic", "log", "bayes"])
-)
-def test_equals_brute_force_where_nothing_nearly_ties(
-    training: Corpus, corpus: Corpus, parameters: dict[str, Any], loss: str
-) -> None:
-    learner = RDA(**parameters | {"loss": loss})
-    trace = twin(learner, training, 2)
-    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    np.testing.assert_array_equal(votes_of(learner, training, 2, corpus), reference.votes(trace, corpus))
 
 
 @pytest.mark.parametrize("whole", [False, True])
@@ -95,7 +46,7 @@ def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float
 
     training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32, 33, 70])
     for learner in (RDA(eta=0.5, l1=l1, update=update, base=0.5, base_rate=0.25), Perceptron(base=0.5)):
-        trace = twin(learner, training, 7)
+        trace = twin_of(learner, training, 7)
         assert len(trace.deltas) > 300
         np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
 
@@ -113,25 +64,15 @@ def test_large_whole_numbers_equal_brute_force(value: float) -> None:
 
     training, corpus = lists(60), lists(20)
     for learner in (Perceptron(base=0.0), RDA(base=0.0, l1=64.0, update="mistakes")):
-        expected = reference.votes(twin(learner, training, 3), corpus)
+        expected = reference.votes(twin_of(learner, training, 3), corpus)
         np.testing.assert_array_equal(votes_of(learner, training, 3, corpus), expected)
-
-
-def test_without_updates_the_first_predictor_has_all_votes() -> None:
-    """w_1 = 0: the base score decides; equal base scores leave it to the lower index."""
-    lists = [[({0: 1.0}, 1.0, 0.0), ({0: 5.0}, 2.0, 1.0)], [({}, 3.0, 0.0), ({1: 1.0}, 3.0, 1.0)], []]
-    corpus = corpus_of(lists)
-    for learner in (Perceptron(), RDA(l1=0.5), Perceptron(base=0.0)):
-        votes = learner.votes(UpdateLog(), corpus)._replace(survived=np.array([7]))
-        expected = [0.0, 7.0, 7.0, 0.0]
-        assert vote(votes, corpus).tolist() == expected
 
 
 @settings(max_examples=60)
 @given(corpora(), RDA_SETTINGS, st.integers(1, 3))
 def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters: dict[str, Any], epochs: int) -> None:
     learner = RDA(**parameters)
-    trace, log = twin(learner, corpus, epochs), run(learner, corpus, epochs).log
+    trace, log = twin_of(learner, corpus, epochs), run(learner, corpus, epochs).log
     votes = expand(log, corpus, learner.base_rate)
     assert log.arrays()["lists"].tolist() == trace.lists_of_updates
     found = np.zeros((len(trace.deltas), corpus.width + 1))
@@ -141,25 +82,6 @@ def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters:
         found[k, votes.columns[entries]] = votes.delta[entries]
         found[k, -1] = votes.base[k]
     np.testing.assert_array_equal(found, np.array(trace.deltas).reshape(found.shape))
-
-
-@settings(max_examples=60)
-@given(corpora(), RDA_SETTINGS, st.booleans())
-def test_votes_hold_every_predictor(corpus: Corpus, parameters: dict[str, Any], linear: bool) -> None:
-    learner = Perceptron(parameters["base"], parameters["base_rate"]) if linear else RDA(**parameters)
-    trace, votes = twin(learner, corpus, 2), learner.votes(run(learner, corpus, 2).log, corpus)
-    a = np.zeros(corpus.width)
-    for k, predictor in enumerate(trace.predictors):
-        threshold = votes.threshold[k] if votes.threshold.size else 0.0
-        w = votes.scale[k] * np.sign(a) * np.maximum(np.abs(a) - threshold, 0.0)
-        np.testing.assert_allclose(w, predictor.w, rtol=1e-12)
-        assert votes.beta[k] == pytest.approx(predictor.beta, rel=1e-12)
-        if k < len(trace.deltas):
-            entries = slice(votes.first[k], votes.first[k + 1])
-            a[votes.columns[entries]] = votes.value[entries]
-    assert votes.survived.tolist() == trace.survived
-    again = Votes.from_arrays(votes.arrays())
-    assert all(a is b for a, b in zip(votes, again, strict=True))
 
 
 @pytest.mark.parametrize("loss", ["log", "bayes", "logistic"])

@@ -7,113 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Ran, Row, bits, corpora, corpus_of, orders, random_corpus, run, targets
-from twins.winnow import nwin as nwin_twin
-from twins.winnow import uwin as uwin_twin
+from strategies import Row, corpus_of, random_corpus, run, targets
+from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
-from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
-from rerank.learn.rules.winnow import CARRY, LIMIT, START, NWin, P, UWin, Z
-from rerank.learn.voting.voting import vote
-
-SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {
-        "loss": st.sampled_from(["perceptron", "perceptron", "hinge", "cost", "logistic", "log", "bayes"]),
-        "eta": st.sampled_from([0.01, 0.125, 0.5]),
-        "mu": st.sampled_from([0.01, 0.5, 2.0]),
-        "update": st.sampled_from(["mistakes", "always"]),
-        "base": st.sampled_from([0.0, 0.5, 1.0]),
-        "base_rate": st.sampled_from([0.0, 0.0, 0.5]),
-    }
-)
-TOTALS = st.sampled_from([None, 0.5, 8.0])
-
-
-def made(parameters: dict[str, Any], normalised: bool, total: float | None) -> UWin:
-    return NWin(**parameters, total=total) if normalised else UWin(**parameters)
-
-
-def twin(learner: UWin, corpus: Corpus, epochs: int, any_ties: bool = False) -> reference.Trace:
-    train = nwin_twin if isinstance(learner, NWin) else uwin_twin
-    parameters = dataclasses.asdict(learner)
-    return train(corpus, targets(corpus), orders(corpus, epochs), any_ties=any_ties, **parameters)
-
-
-def assert_equal(learner: UWin, ran: Ran, trace: reference.Trace) -> None:
-    assert ran.per_epoch("mistakes") == trace.mistakes
-    assert ran.per_epoch("updates") == trace.updates
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10, abs=1e-12)
-    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
-    last, average, (w, beta) = learner.last(ran.state), learner.average(ran.state), trace.average()
-    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
-    assert last.base == pytest.approx(trace.predictors[-1].beta, rel=1e-10)
-    np.testing.assert_allclose(average.w, w, rtol=1e-10, atol=1e-12)
-    assert average.base == pytest.approx(beta, rel=1e-10)
-
-
-@settings(max_examples=60)
-@given(corpora(dyadic=False), SETTINGS, st.booleans(), TOTALS, st.booleans(), st.integers(0, 3))
-def test_equals_the_twin(
-    corpus: Corpus, parameters: dict[str, Any], normalised: bool, total: float | None, any_ties: bool, epochs: int
-) -> None:
-    learner = made(parameters, normalised, total)
-    trace = twin(learner, corpus, epochs, any_ties)
-    assume(trace.gap > 1e-9)
-    assert_equal(learner, run(learner, corpus, epochs, any_ties=any_ties), trace)
-
-
-@pytest.mark.parametrize("loss", ["perceptron", "hinge", "logistic", "log", "bayes"])
-@pytest.mark.parametrize("base_rate", [0.0, 0.3])
-@pytest.mark.parametrize("normalised", [False, True])
-def test_equals_the_twin_over_many_updates(loss: str, base_rate: float, normalised: bool) -> None:
-    corpus = random_corpus(11)
-    parameters = {"loss": loss, "eta": 0.05, "mu": 0.4, "update": "always", "base": 0.3, "base_rate": base_rate}
-    learner = made(parameters, normalised, 7.0)
-    assert_equal(learner, run(learner, corpus, 5), twin(learner, corpus, 5))
-
-
-@settings(max_examples=60)
-@given(corpora(dyadic=False), corpora(dyadic=False), SETTINGS, st.booleans(), TOTALS)
-def test_votes_equal_brute_force(
-    training: Corpus, corpus: Corpus, parameters: dict[str, Any], normalised: bool, total: float | None
-) -> None:
-    learner = made(parameters, normalised, total)
-    trace = twin(learner, training, 2)
-    assume(min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9)
-    votes = vote(learner.votes(run(learner, training, 2).log, training), corpus)
-    np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
-
-
-@pytest.mark.parametrize("normalised", [False, True])
-@pytest.mark.parametrize("base_rate", [0.0, 0.3])
-def test_votes_hold_every_predictor(normalised: bool, base_rate: float) -> None:
-    """The last one has the bits of the state; positive and negative parts of the normalised ones sum to W."""
-    corpus, total = random_corpus(12), 7.0
-    learner = made({"eta": 0.1, "mu": 0.4, "base": 0.3, "base_rate": base_rate}, normalised, total)
-    ran, trace = run(learner, corpus, 3), twin(learner, corpus, 3)
-    votes, v = learner.votes(ran.log, corpus), np.zeros(corpus.width)
-    assert len(trace.predictors) > 50
-    for k, predictor in enumerate(trace.predictors):
-        np.testing.assert_allclose(votes.scale[k] * v, predictor.w, rtol=1e-10, atol=1e-13)
-        assert votes.beta[k] == pytest.approx(predictor.beta, rel=1e-11)
-        if normalised:
-            learned = [(votes.beta[k] - learner.base) / base_rate] if base_rate else []
-            all_of_them = np.append(votes.scale[k] * v, learned)
-            prior = 2 * learner.mu * votes.scale[k]  # w² + (2μd)² is the square of the sum of both parts
-            assert np.hypot(all_of_them, prior).sum() == pytest.approx(total, rel=1e-12)
-        if k < len(trace.deltas):
-            entries = slice(votes.first[k], votes.first[k + 1])
-            v[votes.columns[entries]] = votes.value[entries]
-    assert votes.survived.tolist() == trace.survived
-    last = learner.last(ran.state)
-    np.testing.assert_array_equal(last.w, votes.scale[-1] * v)
-    assert last.base == votes.beta[-1]
+from rerank.learn.rules.winnow import CARRY, LIMIT, START, NWin, UWin, Z
 
 
 def test_by_hand() -> None:
@@ -185,7 +86,7 @@ def test_sums_stay_exact_however_far_the_weights_move() -> None:
         starts.add(float(state.norm[START]))
     assert len(starts) > 3
     assert max(starts) / min(starts) > 1e12
-    trace = nwin_twin(corpus, targets(corpus), [order], **dataclasses.asdict(learner))
+    trace = LEARNERS["nwin"].twin(corpus, targets(corpus), [order], **dataclasses.asdict(learner))
     assert log.updates == len(trace.deltas) > 20
     np.testing.assert_allclose(learner.average(state).w, trace.average()[0], rtol=1e-9)
     votes = learner.votes(log, corpus)
@@ -199,7 +100,7 @@ def test_no_number_overflows(normalised: bool, loss: str, eta: float, mu: float,
     corpus = random_corpus(13)
     with np.errstate(over="ignore"):
         corpus = dataclasses.replace(corpus, values=np.clip(corpus.values * np.float32(size), -3e38, 3e38))
-    learner = made({"loss": loss, "eta": eta, "mu": mu, "update": "always", "base_rate": 0.5}, normalised, None)
+    learner = (NWin if normalised else UWin)(loss=loss, eta=eta, mu=mu, update="always", base_rate=0.5)
     ran = run(learner, corpus, 4)
     assert np.abs(ran.state.theta).max() == LIMIT
     for weights in (learner.last(ran.state), learner.average(ran.state)):
@@ -208,35 +109,6 @@ def test_no_number_overflows(normalised: bool, loss: str, eta: float, mu: float,
     votes = learner.votes(ran.log, corpus)
     assert all(np.isfinite(array).all() for array in votes)
     assert np.isfinite(ran.per_epoch("loss")).all()
-
-
-@pytest.mark.parametrize("points", [3, 20])
-@pytest.mark.parametrize("normalised", [False, True])
-def test_parts_of_an_epoch_change_no_bit(points: int, normalised: bool) -> None:
-    corpus, learner = random_corpus(5), made({"eta": 0.1, "mu": 0.3, "base_rate": 0.3}, normalised, 5.0)
-    whole, parts = run(learner, corpus, 3), run(learner, corpus, 3, points=points)
-    assert bits(whole.state) == bits(parts.state)
-    assert [len(epoch) for epoch in parts.stats] == [points] * 3
-
-
-@pytest.mark.parametrize("normalised", [False, True])
-def test_a_fresh_state_predicts_with_the_base_score_alone(normalised: bool) -> None:
-    learner = made({"base": 0.75, "base_rate": 0.5}, normalised, None)
-    for columns in (0, 4):
-        state = learner.init(columns)
-        for weights in (learner.last(state), learner.average(state)):
-            assert weights.w.tolist() == [0.0] * columns
-            assert weights.base == 0.75
-    assert learner.updates(state) == 0
-
-
-def test_without_columns_only_base_scores_decide() -> None:
-    corpus = corpus_of([[({}, 1.0, 0.0), ({}, 0.0, 1.0)]], width=0)
-    for learner in (UWin(), NWin(), NWin(base_rate=0.5)):
-        ran = run(learner, corpus, 3)
-        assert ran.per_epoch("mistakes") == [1, 1, 1]
-        assert np.isfinite(learner.last(ran.state).base)
-        assert np.isfinite(learner.average(ran.state).base)
 
 
 def test_a_normalised_scale_means_something_beside_base_scores_only() -> None:
@@ -253,14 +125,6 @@ def test_a_normalised_scale_means_something_beside_base_scores_only() -> None:
     assert mistakes[1][-1] == 0
 
 
-def test_the_average_is_of_the_passed_weights() -> None:
-    """P is the sum of d over the lists, whichever way it is cut into epochs."""
-    corpus, learner = random_corpus(15), NWin(eta=0.2, mu=0.3, total=4.0)
-    ran = run(learner, corpus, 2)
-    votes = learner.votes(ran.log, corpus)
-    assert ran.state.norm[P] == pytest.approx(float(votes.scale @ votes.survived), rel=1e-12)
-
-
 @pytest.mark.parametrize("mu", [1e-101, 1e21, 1e300])
 def test_priors_out_of_range_are_refused(mu: float) -> None:
     for cls in (UWin, NWin):
@@ -268,11 +132,3 @@ def test_priors_out_of_range_are_refused(mu: float) -> None:
             cls(mu=mu)
         assert caught.value.key == "mu"
         assert repr(mu) in caught.value.message
-
-
-@pytest.mark.parametrize("total", [0.0, -1.0, np.nan, np.inf, "3", True])
-def test_sums_that_are_none_are_refused(total: Any) -> None:
-    with pytest.raises(RecipeError, match="expected a finite number above 0") as caught:
-        NWin(total=total)
-    assert caught.value.key == "total"
-    assert repr(total) in caught.value.message

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 import reference
-from strategies import orders, random_corpus, run, targets
-from twins.rda import rda as rda_twin
+from strategies import random_corpus, run
+from variants import twin_of
 
 from rerank.learn.rules.rda import VotedRDA
 from rerank.learn.scoring import best
@@ -26,8 +26,7 @@ def model(learner: dict[str, Any]) -> Model:
 
 def test_votes_equal_brute_force() -> None:
     training, corpus = random_corpus(1, dyadic=True), random_corpus(2, dyadic=True)
-    names = {"loss": "hinge", "l2": 0.0, "update": "mistakes"}
-    trace = rda_twin(training, targets(training), orders(training, 2), **PARAMETERS | names)
+    trace = twin_of(VotedRDA(**PARAMETERS), training, 2)
     counted = vote_model(model({"name": "vrda", **PARAMETERS}), corpus)
     np.testing.assert_array_equal(counted, reference.votes(trace, corpus))
     assert counted.sum() == 2 * training.list_count * corpus.list_count

@@ -13,7 +13,7 @@ import sacrebleu
 import small
 import small_texts
 from reference import votes
-from twins.perceptron import perceptron as perceptron_twin
+from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
@@ -280,7 +280,7 @@ def test_votes_are_those_of_all_predictors(data: Path, workspace: Path) -> None:
     orders = [epoch_order(training.list_count, recipe.seed, epoch, True).tolist() for epoch in range(3)]
     learner: Any = build(learners, recipe.learner, "learner")
     targets = oracle(training.lists, training.gain, training.base)
-    trace = perceptron_twin(training, targets, orders, base=learner.base, base_rate=learner.base_rate)
+    trace = LEARNERS["perceptron"].twin(training, targets, orders, base=learner.base, base_rate=learner.base_rate)
     expected = best(corpus, votes(trace, corpus))
     model = Model.load(workspace / "texts" / "voted" / "model")
     assert np.array_equal(best(corpus, vote_model(model, corpus)), expected)

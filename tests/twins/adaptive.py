@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from entries import Entry
-from reference import NEGLIGIBLE, Trace
-
-from rerank.data.corpus import Corpus
-from twins.truncated import descend, descend_on_examples
+from entries import descending
+from reference import NEGLIGIBLE
+from reference_walks import Made, linear
 
 
 def spread(a: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -21,16 +18,16 @@ def spread(a: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where((x > 0) & (np.abs(g) > NEGLIGIBLE * top * x), g, 0.0), x
 
 
-def penalised(width: int, first: int, free: int) -> np.ndarray:
-    """bool [width]: all entries but the ``first`` and the last ``free``."""
-    return (np.arange(width) >= first) & (np.arange(width) < width - free)
+def penalised(width: int, free: int) -> np.ndarray:
+    """bool [width]: all entries but the first ``free`` and the base score's, the last."""
+    return (np.arange(width) >= free) & (np.arange(width) < width - 1)
 
 
 class Scales:
-    """Ross et al. (2013), Alg. 2: c, the largest x so far, and √(t/N); the last ``free`` entries keep c = 1."""
+    """Ross et al. (2013), Alg. 2: c, the largest x so far, and √(t/N); the last entry keeps c = 1."""
 
-    def __init__(self, width: int, normalized: bool, free: int) -> None:
-        self.on, self.c = normalized & (np.arange(width) < width - free), np.ones(width)
+    def __init__(self, width: int, normalized: bool) -> None:
+        self.on, self.c = normalized & (np.arange(width) < width - 1), np.ones(width)
         self.c[self.on] = 0.0
         self.t, self.N = 0, 0.0
 
@@ -53,18 +50,17 @@ class Scales:
 
 
 class DualAveraging:
-    """Duchi et al. (2011), Fig. 1, primal-dual update with diagonal H and L1 but for the last ``free`` entries and the
-    ``first``."""
+    """Duchi et al. (2011), Fig. 1, primal-dual update with diagonal H and L1."""
 
     def __init__(
-        self, width: int, eta: float, delta: float, l1: float, normalized: bool, free: int, first: int = 0
+        self, width: int, free: int, _: bool, *, eta: float, delta: float, l1: float, normalized: bool
     ) -> None:
         self.s, self.squares, self.k = np.zeros(width), np.zeros(width), 0
         self.eta, self.delta = eta, delta
-        self.l1 = np.where(penalised(width, first, free), l1, 0.0)
-        self.scales = Scales(width, normalized, free)
+        self.l1 = np.where(penalised(width, free), l1, 0.0)
+        self.scales = Scales(width, normalized)
 
-    def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> np.ndarray:
+    def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
         g, x = spread(a, rows)
         ratio = self.scales.grow(g, x, a)
         unit, pace = self.scales.unit, np.where(self.scales.on, self.scales.pace, 1.0)
@@ -73,26 +69,26 @@ class DualAveraging:
         self.k += 1
         H = self.delta + np.sqrt(self.squares)
         size = np.maximum(np.abs(self.s) - self.k * self.l1, 0.0)
-        return np.divide(-np.sign(self.s) * size * self.eta, H, out=np.zeros(g.size), where=H > 0) / unit * pace
+        w = np.divide(-np.sign(self.s) * size * self.eta, H, out=np.zeros(g.size), where=H > 0)
+        return linear(w / unit * pace)
 
 
 class Proximal:
-    """McMahan et al. (2013), Alg. 1, σ being the change of (β + √n)/α; the last ``free`` entries and the
-    ``first`` are not shrunk."""
+    """McMahan et al. (2013), Alg. 1, σ being the change of (β + √n)/α."""
 
     def __init__(
-        self, width: int, alpha: float, beta: float, l1: float, l2: float, normalized: bool, free: int, first: int = 0
+        self, width: int, free: int, _: bool, *, alpha: float, beta: float, l1: float, l2: float, normalized: bool
     ) -> None:
         self.z, self.n, self.q, self.w = np.zeros((4, width))
         self.alpha, self.beta = alpha, beta
-        self.l1, self.l2 = (np.where(penalised(width, first, free), x, 0.0) for x in (l1, l2))
-        self.scales = Scales(width, normalized, free)
+        self.l1, self.l2 = (np.where(penalised(width, free), x, 0.0) for x in (l1, l2))
+        self.scales = Scales(width, normalized)
 
     def leader(self) -> np.ndarray:
         size = -np.sign(self.z) * np.maximum(np.abs(self.z) - self.l1, 0.0)
         return np.divide(size, self.q + self.l2, out=np.zeros(size.size), where=size != 0)
 
-    def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> np.ndarray:
+    def __call__(self, a: np.ndarray, rows: np.ndarray, weight: float) -> Made:
         g, x = spread(a, rows)
         ratio = self.scales.grow(g, x, a)
         self.z, self.n, self.q = self.z * ratio, self.n * ratio**2, self.q * ratio
@@ -105,52 +101,7 @@ class Proximal:
             self.z[j] += weight * g[j] / unit[j] - sigma * w[j]
             self.n[j], self.q[j] = n, self.q[j] + sigma
         self.w = np.where(g != 0, self.leader() / unit, self.w)
-        return self.w
-
-
-def arda(
-    corpus: Corpus,
-    oracle: np.ndarray,
-    orders: Iterable[Sequence[int]],
-    *,
-    eta: float,
-    delta: float,
-    l1: float,
-    normalized: bool,
-    any_ties: bool = False,
-    **same: Any,
-) -> Trace:
-    step = DualAveraging(corpus.width + 1, eta, delta, l1, normalized, free=1, first=corpus.free)
-    return descend(corpus, oracle, orders, step, any_ties=any_ties, **same)
-
-
-def binary_arda(learner: Any, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    step = DualAveraging(X.shape[1], learner.eta, learner.delta, learner.l1, learner.normalized, free=0)
-    return descend_on_examples(learner.loss, learner.update, X, y, epochs, step)
-
-
-def ftrl(
-    corpus: Corpus,
-    oracle: np.ndarray,
-    orders: Iterable[Sequence[int]],
-    *,
-    alpha: float,
-    beta: float,
-    l1: float,
-    l2: float,
-    normalized: bool,
-    any_ties: bool = False,
-    **same: Any,
-) -> Trace:
-    step = Proximal(corpus.width + 1, alpha, beta, l1, l2, normalized, free=1, first=corpus.free)
-    return descend(corpus, oracle, orders, step, any_ties=any_ties, **same)
-
-
-def binary_ftrl(learner: Any, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    step = Proximal(
-        X.shape[1], learner.alpha, learner.beta, learner.l1, learner.l2, learner.normalized, free=0
-    )  # fmt: skip
-    return descend_on_examples(learner.loss, learner.update, X, y, epochs, step)
+        return linear(self.w)
 
 
 ARDA: list[dict[str, Any]] = [
@@ -177,7 +128,20 @@ FTRL: list[dict[str, Any]] = [
     {"loss": "perceptron", "alpha": 1.0, "base_rate": 0.25},
 ]
 
+SAME: dict[str, list[Any]] = {
+    "loss": ["perceptron", "hinge", "logistic", "log", "bayes"],
+    "update": ["always", "mistakes"],
+    "normalized": [False, True],
+}
+
 ENTRIES = {
-    "arda": Entry(ARDA, arda, binary_arda, frozenset({"eta"})),
-    "ftrl": Entry(FTRL, ftrl, binary_ftrl, frozenset({"alpha"})),
+    "arda": descending(
+        DualAveraging, ARDA, SAME | {"eta": [0.25, 1.0, 3.0], "delta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.2]}, "eta"
+    ),
+    "ftrl": descending(
+        Proximal,
+        FTRL,
+        SAME | {"alpha": [0.25, 1.0, 3.0], "beta": [0.0, 0.01, 1.0], "l1": [0.0, 0.05, 0.5], "l2": [0.0, 0.1]},
+        "alpha",
+    ),
 }

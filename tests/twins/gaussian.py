@@ -6,19 +6,16 @@ them cancel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from entries import Entry
-from reference import Trace
-from reference_pairs import ORACLES, Pairs
+from entries import walking
+from reference_walks import Rule, Shown
 from scipy.optimize import brentq
 
-from rerank.data.corpus import Corpus
-from twins.pa import Step, walk
-
 Long = np.longdouble
+COLLAPSED = 1e-5  # a variance below which rounding decides
 
 
 class Sizes(NamedTuple):
@@ -125,40 +122,30 @@ def moved(covariance: str, sigma: np.ndarray, z: np.ndarray, sizes: Sizes, C: fl
     return np.diag(1.0 / (1.0 / np.diag(sigma) + sizes.xi * z**2))
 
 
-def gaussian(
-    name: str,
-    corpus: Corpus,
-    oracle: np.ndarray,
-    orders: Iterable[Sequence[int]],
-    *,
-    top: int,
-    base: float,
-    base_rate: float,
-    any_ties: bool = False,
-    pairs: Pairs = ORACLES,
-    sigmas: list[np.ndarray] | None = None,
-    **parameters: Any,
-) -> Trace:
-    """μ₁ = 0, Σ₁ = I, the base score's coordinate last; ``sigmas`` takes the covariance of every predictor."""
-    kept = [] if sigmas is None else sigmas
-    kept.append(np.eye(corpus.width + 1))
-    state = {"sigma": kept[0], "scale": np.zeros(corpus.width + 1)}
+def gaussian(name: str) -> Callable[..., Rule]:
+    """μ₁ = 0, Σ₁ = I: the rule of CW (Crammer, Dredze & Pereira 2012), AROW (Crammer, Kulesza & Dredze 2009), soft CW
+    (Wang, Zhao & Hoi 2012) or normal herding (Crammer & Lee 2010)."""
 
-    def learn(mu: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Step:
-        sigma, scale = state["sigma"], state["scale"]
-        if parameters["normalize"]:
-            sigma, scale = rescaled(sigma, scale, z)
-        m, v = fixed + float(mu @ z), float(z @ sigma @ z)
-        short = shortfall(name, parameters, m, v)
-        if short <= 0.0 or not z.any():
-            return Step(max(0.0, short), None, abs(short))
-        sizes = sizes_of(name, parameters, Long(m), Long(v), np.diag(sigma)[z != 0] * z[z != 0] ** 2, weight)
-        state["sigma"] = moved(parameters["covariance"], sigma, z, sizes, parameters.get("C", 0.0) * weight)
-        state["scale"] = scale
-        kept.append(state["sigma"])
-        return Step(short, mu + sizes.alpha * (sigma @ z), abs(short))
+    def make(width: int, **parameters: Any) -> Rule:
+        state = {"sigma": np.eye(width), "scale": np.zeros(width)}
 
-    return walk(corpus, oracle, orders, learn, top=top, base=base, base_rate=base_rate, any_ties=any_ties, pairs=pairs)
+        def learn(mu: np.ndarray, z: np.ndarray, fixed: float, weight: float) -> Shown:
+            sigma, scale = state["sigma"], state["scale"]
+            if parameters["normalize"]:
+                sigma, scale = rescaled(sigma, scale, z)
+            m, v = fixed + float(mu @ z), float(z @ sigma @ z)
+            short = shortfall(name, parameters, m, v)
+            if short <= 0.0 or not z.any():
+                return Shown(max(0.0, short), None, abs(short))
+            sizes = sizes_of(name, parameters, Long(m), Long(v), np.diag(sigma)[z != 0] * z[z != 0] ** 2, weight)
+            after = moved(parameters["covariance"], sigma, z, sizes, parameters.get("C", 0.0) * weight)
+            state.update(sigma=after, scale=scale)
+            collapsed = np.linalg.eigvalsh(after).min() < COLLAPSED
+            return Shown(short, mu + sizes.alpha * (sigma @ z), 0.0 if collapsed else abs(short))
+
+        return learn
+
+    return make
 
 
 def rescaled(sigma: np.ndarray, scale: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,45 +158,6 @@ def rescaled(sigma: np.ndarray, scale: np.ndarray, z: np.ndarray) -> tuple[np.nd
         sigma[j, j] = 1.0 / z[j] ** 2 if scale[j] == 0.0 else sigma[j, j] * (scale[j] / abs(z[j])) ** 2
         scale[j] = abs(z[j])
     return sigma, scale
-
-
-def cw(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
-    """Crammer, Dredze & Pereira (2012)."""
-    return gaussian("cw", corpus, oracle, orders, **parameters)
-
-
-def arow(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
-    """Crammer, Kulesza & Dredze (2009)."""
-    return gaussian("arow", corpus, oracle, orders, **parameters)
-
-
-def scw(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
-    """Wang, Zhao & Hoi (2012)."""
-    return gaussian("scw", corpus, oracle, orders, **parameters)
-
-
-def nherd(corpus: Corpus, oracle: np.ndarray, orders: Iterable[Sequence[int]], **parameters: Any) -> Trace:
-    """Crammer & Lee (2010)."""
-    return gaussian("nherd", corpus, oracle, orders, **parameters)
-
-
-def binary_gaussian(learner: Any, X: np.ndarray, y: np.ndarray, epochs: int) -> tuple[np.ndarray, int]:
-    """The same on examples z = y·x: (μ, mistakes)."""
-    parameters, D = vars(learner), X.shape[1]
-    mu, sigma, scale, mistakes = np.zeros(D), np.eye(D), np.zeros(D), 0
-    for z in np.tile(y[:, None] * X, (epochs, 1)):
-        before, m = (sigma, scale), float(mu @ z)
-        if learner.normalize:
-            sigma, scale = rescaled(sigma, scale, z)
-        v = float(z @ sigma @ z)
-        mistakes += m <= 0.0
-        if shortfall(learner.name, parameters, m, v) > 0.0:
-            sizes = sizes_of(learner.name, parameters, Long(m), Long(v), np.diag(sigma) * z**2, 1.0)
-            mu = mu + sizes.alpha * (sigma @ z)
-            sigma = moved(learner.covariance, sigma, z, sizes, getattr(learner, "C", 0.0))
-        else:
-            sigma, scale = before
-    return mu, int(mistakes)
 
 
 CW_VARIANTS: list[dict[str, Any]] = [
@@ -253,9 +201,26 @@ NHERD_VARIANTS: list[dict[str, Any]] = [
     {"normalize": True, "C": 0.5, "base_rate": 0.25},
 ]
 
+PHI = [0.0625, 0.25, 1.0]
+
+
+def with_covariance(*names: str) -> dict[str, list[Any]]:
+    return {"covariance": list(names), "normalize": [False, False, True]}
+
+
 ENTRIES = {
-    "cw": Entry(CW_VARIANTS, cw, binary_gaussian, frozenset({"phi"})),
-    "arow": Entry(AROW_VARIANTS, arow, binary_gaussian, frozenset({"r"})),
-    "scw": Entry(SCW_VARIANTS, scw, binary_gaussian, frozenset({"phi", "C"})),
-    "nherd": Entry(NHERD_VARIANTS, nherd, binary_gaussian, frozenset({"C"})),
-}
+    "cw": walking(
+        gaussian("cw"), CW_VARIANTS,
+        with_covariance("kl", "l2", "exact", "full") | {"form": ["var", "stdev"], "phi": PHI}, "phi",
+    ),
+    "arow": walking(
+        gaussian("arow"), AROW_VARIANTS, with_covariance("kl", "l2", "full") | {"r": [0.1, 1.0, 10.0]}, "r"
+    ),
+    "scw": walking(
+        gaussian("scw"), SCW_VARIANTS,
+        with_covariance("kl", "l2", "full") | {"variant": ["1", "2"], "phi": [0.25, 1.0], "C": [0.5, 2.0]}, "phi C",
+    ),
+    "nherd": walking(
+        gaussian("nherd"), NHERD_VARIANTS, with_covariance("kl", "l2", "exact", "full") | {"C": [0.1, 1.0, 4.0]}, "C"
+    ),
+}  # fmt: skip
