@@ -10,7 +10,7 @@ WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
 PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
 
-.PHONY: help install quickstart papers-classification test test-quick test-random fuzz check format bench clean
+.PHONY: help install quickstart papers-classification test test-quick test-random coverage fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -50,6 +50,10 @@ test-quick: $(BIN)/.installed-dev  ## run one instance of every test
 test-random: $(BIN)/.installed-dev  ## try other generated examples (SEED=, EXAMPLES= times as many)
 	@seed=$${SEED:-$$(date +%s)}; echo "SEED=$$seed EXAMPLES=$(EXAMPLES)"; \
 		$(PYTEST) --generated --hypothesis-profile random --hypothesis-seed $$seed --examples $(EXAMPLES) $(TESTS)
+
+coverage: $(BIN)/.installed-dev  ## measure line coverage; kernels count where they run as plain Python
+	@$(PYTEST) --cov=rerank --cov-report=
+	-@NUMBA_DISABLE_JIT=1 $(PYTEST) --quick --timeout=300 --timeout-method=signal --cov=rerank --cov-append --cov-report=term
 
 fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(or $(SEED),1)

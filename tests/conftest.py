@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import plain  # noqa: F401 - before any kernel is imported
 import pytest
 import small
 from commands import Command, Result, pass_on

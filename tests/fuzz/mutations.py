@@ -156,57 +156,11 @@ def white(_: bytes, rng: Rng) -> bytes:
     return (b"", b"\n", b" ", b"\n\n\n", b"\r\n", b"\t \n ", b"\xef\xbb\xbf", b"\0", b"\x1a")[int(rng.integers(9))]
 
 
-def _values() -> list[Any]:
-    numbers = [
-        float("nan"),
-        float("inf"),
-        -float("inf"),
-        1e308,
-        5e-324,
-        -1,
-        0,
-        1,
-        2**31,
-        2**63,
-        2**64,
-        10**400,
-        -0.0,
-        0.5,
-    ]
-    others = [
-        "",
-        " ",
-        "nan",
-        "1e3",
-        "\ud800",
-        "a\0b",
-        "../x",
-        "{root}",
-        "{x}",
-        "{",
-        "name",
-        "os:system",
-        None,
-        True,
-        False,
-    ]
-    return [
-        *numbers,
-        *others,
-        [],
-        {},
-        [[]],
-        [None],
-        [1, "a"],
-        {"name": "nothing"},
-        {"name": None},
-        {"": 1},
-        [{}],
-        "x" * 5000,
-    ]
-
-
-VALUES = _values()
+VALUES: list[Any] = [
+    float("nan"), float("inf"), -float("inf"), 1e308, 5e-324, -1, 0, 1, 2**31, 2**63, 2**64, 10**400, -0.0, 0.5,
+    "", " ", "nan", "1e3", "\ud800", "a\0b", "../x", "{root}", "{x}", "{", "name", "os:system", None, True, False,
+    [], {}, [[]], [None], [1, "a"], {"name": "nothing"}, {"name": None}, {"": 1}, [{}], "x" * 5000,
+]  # fmt: skip
 
 
 def change_value(value: Any, rng: Rng) -> Any:

@@ -30,24 +30,15 @@ from rerank.readers.trees.trees import brackets, parse_brackets
 Rng = np.random.Generator
 FEW = 2000  # candidates up to which everything is looked at
 
+SAME: dict[str, list[Any]] = {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"]}
+SIGNS: dict[str, list[Any]] = {"scores": ["score", "cost"]}
 OPTIONS: dict[str, dict[str, list[Any]]] = {
-    "charniak": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "score": [0, 1]},
-    "berkeley": {
-        "ids": ["file", "ordinal"],
-        "duplicates": ["keep", "drop"],
-        "score": [0, 1],
-        "scores": ["score", "cost"],
-    },
-    "moses": {
-        "ids": ["file", "ordinal"],
-        "duplicates": ["keep", "drop"],
-        "first_id": [0, 1],
-        "features": ["auto", "dense", "sparse"],
-        "scores": ["score", "cost"],
-    },
+    "charniak": SAME | {"score": [0, 1]},
+    "berkeley": SAME | {"score": [0, 1]} | SIGNS,
+    "moses": SAME | {"first_id": [0, 1], "features": ["auto", "dense", "sparse"]} | SIGNS,
     "fairseq": {"text": ["H", "D"], "order": ["file", "id"], "duplicates": ["keep", "drop"]},
-    "sockeye": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"], "scores": ["cost", "score", "logprob"]},
-    "jsonl": {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"]},
+    "sockeye": SAME | {"scores": ["cost", "score", "logprob"]},
+    "jsonl": SAME,
     "joined": {"of": ["moses"]},
     "merged": {"of": ["moses"], "duplicates": ["drop", "keep"]},
 }

@@ -176,6 +176,14 @@ def _list_target(name: str, samples: Callable[[], list[Files]], own: tuple[Mutat
     return Target(samples, partial(reading.check_lists, name), own, 3.0)
 
 
+def _made(name: str) -> Callable[[], list[Files]]:
+    return lambda: _trained()[name]
+
+
+def _command(kind: str, samples: Callable[[], list[Files]], weight: float, *fixed: str) -> Target:
+    return Target(samples, partial(using.check_command, kind), weight=weight, fixed=fixed)
+
+
 JSON, YAML, ARRAYS = (json_value,), (yaml_value,), (npy_value, json_value)
 
 TARGETS: dict[str, Target] = {
@@ -202,39 +210,27 @@ TARGETS: dict[str, Target] = {
     "text pipeline": Target(moses, partial(using.check_pipeline, "moses"), weight=0.4, large=False),
     "jsonl pipeline": Target(jsonl, partial(using.check_pipeline, "jsonl"), JSON, 0.4, large=False),
     "recipe": Target(_each("recipe.yaml", recipes), using.check_recipe, YAML, 3.0),
-    "corpus": Target(lambda: _trained()["corpus"], using.check_corpus, ARRAYS, 1.5, large=False),
-    "table": Target(lambda: _trained()["table"], using.check_table, ARRAYS, 1.0, large=False),
-    "shards": Target(lambda: _trained()["shards"], using.check_shards, ARRAYS, 1.0, large=False),
-    "weights": Target(lambda: _trained()["weights"], using.check_weights, weight=1.0, fixed=("model/",)),
-    "model": Target(lambda: _trained()["model"], using.check_model, ARRAYS, 2.0, ("lists", "gold"), large=False),
+    "corpus": Target(_made("corpus"), using.check_corpus, ARRAYS, 1.5, large=False),
+    "table": Target(_made("table"), using.check_table, ARRAYS, 1.0, large=False),
+    "shards": Target(_made("shards"), using.check_shards, ARRAYS, 1.0, large=False),
+    "weights": Target(_made("weights"), using.check_weights, weight=1.0, fixed=("model/",)),
+    "model": Target(_made("model"), using.check_model, ARRAYS, 2.0, ("lists", "gold"), large=False),
     "text model": Target(
-        lambda: _trained()["texts"],
-        using.check_model,
-        ARRAYS,
-        1.0,
-        ("lists", "sources", "references"),
-        large=False,
+        _made("texts"), using.check_model, ARRAYS, 1.0, ("lists", "sources", "references"), large=False
     ),
-    "compare": Target(lambda: _trained()["compare"], using.check_compare, (json_value,), 0.5, large=False),
-    "rerank": Target(
-        lambda: _trained()["model"], partial(using.check_command, "rerank"), weight=1.0, fixed=("model/", "gold")
-    ),
-    "rerank texts": Target(
-        lambda: _trained()["texts"],
-        partial(using.check_command, "rerank-texts"),
-        weight=0.5,
-        fixed=("model/", "references"),
-    ),
-    "oracle": Target(parses, partial(using.check_command, "oracle"), weight=0.5),
-    "oracle texts": Target(moses, partial(using.check_command, "oracle-texts"), weight=0.5),
-    "evaluate": Target(_tests_and_golds, partial(using.check_command, "evaluate"), weight=0.7),
-    "evaluate texts": Target(_references, partial(using.check_command, "evaluate-texts"), weight=0.7),
+    "compare": Target(_made("compare"), using.check_compare, (json_value,), 0.5, large=False),
+    "rerank": _command("rerank", _made("model"), 1.0, "model/", "gold"),
+    "rerank texts": _command("rerank-texts", _made("texts"), 0.5, "model/", "references"),
+    "oracle": _command("oracle", parses, 0.5),
+    "oracle texts": _command("oracle-texts", moses, 0.5),
+    "evaluate": _command("evaluate", _tests_and_golds, 0.7),
+    "evaluate texts": _command("evaluate-texts", _references, 0.7),
     "crossed": Target(crossed, crossing.check_crossed, weight=4.0, large=False, whole=0.8),
     "compared": Target(compared, crossing.check_compared, weight=1.0, large=False, whole=0.8),
     "crossed recipe": Target(lists_of_all_formats, crossing.check_crossed_recipe, weight=1.0, large=False, whole=0.8),
     "split names": Target(lambda: parses()[:1], crossing.check_split_names, weight=0.5, large=False, whole=0.9),
-    "threads": Target(lambda: _trained()["model"], crossing.check_threads, weight=0.3, large=False, whole=1.0),
-    "text threads": Target(lambda: _trained()["texts"], crossing.check_threads, weight=0.3, large=False, whole=1.0),
+    "threads": Target(_made("model"), crossing.check_threads, weight=0.3, large=False, whole=1.0),
+    "text threads": Target(_made("texts"), crossing.check_threads, weight=0.3, large=False, whole=1.0),
 }
 
 LARGE = 0.0015  # the share of large inputs

@@ -51,17 +51,10 @@ def choice(rng: Rng, values: Any) -> Any:
 
 def recipe_for(kind: str, directory: Path, rng: Rng) -> ListRecipe:
     """A recipe over the lists in ``directory``, which are training and dev split at once."""
-    data = {
-        "root": str(directory),
-        "nbest": "{root}/lists",
-        "dev": "train",
-        "tests": [],
-        "on_bad_list": choice(rng, POLICIES),
-    }
-    changes: dict[str, Any] = {
-        "training": {"epochs": 1},
-        "learner": {"name": choice(rng, ("perceptron", "vrda", "arow"))},
-    }
+    data: dict[str, Any] = {"root": str(directory), "nbest": "{root}/lists", "dev": "train", "tests": []}
+    data["on_bad_list"] = choice(rng, POLICIES)
+    learner = {"name": choice(rng, ("perceptron", "vrda", "arow"))}
+    changes: dict[str, Any] = {"training": {"epochs": 1}, "learner": learner}
     if kind == "parses":
         sets = ({"templates": small.TEMPLATES}, {"set": "extended", "templates": []}, {"hash_bits": 10})
         features = {"min_lists": 1, **choice(rng, sets)}
@@ -111,18 +104,11 @@ def check_pipeline(kind: str, directory: Path, rng: Rng) -> int:
 
 def check_examples(directory: Path, rng: Rng) -> int:
     """A set of labelled examples with its folds and vocabulary, as a recipe of classification reads it."""
-    source = {
-        "path": str(directory / "examples"),
-        "folds": str(directory / "folds"),
-        "vocabulary": str(directory / "words"),
+    data = {
+        key: str(directory / name) for key, name in (("path", "examples"), ("folds", "folds"), ("vocabulary", "words"))
     }
-    scale = choice(rng, (None, "l2", "max"))
-    settings = {
-        "name": "x",
-        "task": "classification",
-        "data": {**source, "scale": scale, "bias": choice(rng, (None, 1.0))},
-    }
-    recipe = validate(ClassificationRecipe, settings)
+    data |= {"scale": choice(rng, (None, "l2", "max")), "bias": choice(rng, (None, 1.0))}
+    recipe = validate(ClassificationRecipe, {"name": "x", "task": "classification", "data": data})
     ((name, found),) = recipe.data.named_sets("x").items()
     examples = load_set(recipe.data, name, found, 1)
     for number in range(examples.splits):

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from outcomes import fault_of, outcome
 
 from rerank.base.errors import DataError
@@ -62,13 +60,6 @@ def test_groups(tmp_path: Path) -> None:
 def test_failed_parses_are_no_candidates(tmp_path: Path, failed: bytes) -> None:
     assert outline(read(tmp_path, failed + b"\n\n-1\t(NN x)\n\n" + failed + b"\n")) == [("0", 0), ("1", 1), ("2", 0)]
     assert outline(read(tmp_path, b"-1\t(NN x)\n" + failed + b"\n-2\t(NN y)\n")) == [("0", 2)]
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_groups_line_ends_and_blank_lines(tmp_path: Path, end: bytes) -> None:
-    text = (b"\n" + GROUPS.replace(b"\n\n", b"\n \n\n")).replace(b"\n", end)
-    for data in (text, text.rstrip(), b"\xef\xbb\xbf" + text):
-        assert outline(read(tmp_path, data)) == [("0", 2), ("1", 0), ("2", 1)]
 
 
 def test_headed_lists_with_several_scores(tmp_path: Path) -> None:
@@ -125,13 +116,6 @@ def test_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert outline(read(tmp_path, group + b"\n" + group)) == [("0", size), ("1", size)]
 
 
-def test_duplicates(tmp_path: Path) -> None:
-    data = b"-1\t(NN x)\n-2\t(NN y)\n-3\t(NN x)\n"
-    assert (good(read(tmp_path, data)[0]).duplicates, len(good(read(tmp_path, data)[0]))) == (1, 3)
-    dropped = good(read(tmp_path, data, BerkeleyReader(duplicates="drop"))[0])
-    assert (dropped.base.tolist(), list(dropped.lines), dropped.duplicates) == ([-1, -2], [1, 2], 1)
-
-
 @pytest.mark.parametrize("data", [GROUPS, HEADED])
 def test_lists_are_written_in_their_own_variant(tmp_path: Path, data: bytes) -> None:
     out = io.BytesIO()
@@ -151,15 +135,3 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
     out = io.BytesIO()
     BerkeleyReader().write(out, good(read(tmp_path, HEADED)[0]), [1], np.array([1.5, 2.5]))
     assert out.getvalue() == b"1\twsj-1\n2.5\t-85.01\t-80.0\t0.125\n(S1 (S (NP (PRP It)) (VP (VBN rained))))\n\n"
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.binary(max_size=60) | st.lists(st.sampled_from([*GROUPS.split(b"\n"), b"x", b"-1\t("])).map(b"\n".join))
-def test_any_bytes_end_in_lists_bad_lists_or_a_data_error(data: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
-        try:
-            found = list(BerkeleyReader().read("-"))
-        except DataError:
-            return
-    assert [one.line for one in found] == sorted(one.line for one in found)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from outcomes import fault_of, outcome
 
 from rerank.base.errors import DataError, RecipeError
@@ -50,20 +48,6 @@ def test_a_list_has_its_texts_scores_and_lines(tmp_path: Path) -> None:
     assert (second.id, second.line, list(second.lines), second.base.tolist()) == ("b", 7, [9], [-3.0])
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("blank", [b"", b"\n", b"\n \t\n\n"])
-@pytest.mark.parametrize("last", [True, False])
-def test_line_ends_byte_order_mark_and_blank_lines_are_free(
-    tmp_path: Path, end: bytes, mark: bytes, blank: bytes, last: bool
-) -> None:
-    text = blank + b"".join(one.rstrip(b"\n") + b"\n" + blank for one in (A, B, C))
-    text = (mark + text).replace(b"\n", end)
-    found = read(tmp_path, text if last else text.rstrip())
-    assert outline(found) == [("a", 2), ("b", 1), ("c", 1)]
-    assert good(found[0]).texts == [b"(S1 (NN one))", b"(S1 (NN two))"]
-
-
 def test_headers(tmp_path: Path) -> None:
     tail = b"\n-1\n(NN x)\n\n"
     heads = [b"1", b"1 wsj 0001 (x)", b"1\t\tid ", b" 1  7"]
@@ -79,11 +63,6 @@ def test_lists_without_candidates_are_valid(tmp_path: Path) -> None:
         assert outline(found) == [("none", 0), ("a", 2), ("more", 0), ("b", 1), ("last", 0)]
         empty = good(found[0])
         assert (empty.base.shape, empty.scores.shape[0], list(empty.candidates)) == ((0,), 0, [])
-
-
-def test_empty_files_have_no_lists(tmp_path: Path) -> None:
-    assert read(tmp_path, b"") == []
-    assert read(tmp_path, b"\n\r\n  \n") == []
 
 
 def test_several_scores_and_the_column_of_the_base(tmp_path: Path) -> None:
@@ -118,21 +97,6 @@ def test_very_long_lines(tmp_path: Path) -> None:
     first, second = map(good, read(tmp_path, b"1\tlong\n-1\n" + text + b"\n\n" + B))
     assert first.texts == [text]
     assert second.id == "b"
-
-
-DUPLICATES = b"4\td\n-1\n(NN x)\n-2\n(NN y)\n-3\n(NN x)\n-4\n(NN x)\n"
-
-
-def test_duplicates_are_kept_and_counted_or_dropped_and_counted(tmp_path: Path) -> None:
-    kept = good(read(tmp_path, DUPLICATES)[0])
-    assert (len(kept), kept.duplicates) == (4, 2)
-    dropped = good(read(tmp_path, DUPLICATES, CharniakReader(duplicates="drop"))[0])
-    assert (dropped.texts, dropped.duplicates) == ([b"(NN x)", b"(NN y)"], 2)
-    assert (dropped.base.tolist(), list(dropped.lines)) == ([-1, -2], [3, 5])
-    for reader in (CharniakReader(), CharniakReader(duplicates="drop")):
-        count = SkipCount()
-        list(read_lists(reader, tmp_path / "lists", count=count))
-        assert count.duplicates == 2
 
 
 BAD = {
@@ -262,29 +226,6 @@ def test_many_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert outline(read(tmp_path, data + blank + B)) == [("x", count), ("b", 1)]
         more = read(tmp_path, data.replace(b"%d\t" % count, b"%d\t" % (count + 1)) + b"\n" + B)
         assert outline(more) == [("x", "too few"), ("b", 1)]
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=80) | st.lists(st.sampled_from([*A.split(b"\n"), b"", b"3", b"\0", b"x"])).map(b"\n".join))
-def test_any_bytes_end_in_lists_bad_lists_or_a_data_error(data: bytes) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdin", type("Stdin", (), {"buffer": io.BytesIO(data)}))
-        try:
-            found = list(CharniakReader().read("-"))
-        except DataError:
-            return
-    lines = [one.line for one in found]
-    assert lines == sorted(lines)
-    assert all(one.path == "<stdin>" for one in found)
-
-
-@pytest.mark.parametrize("share", range(0, 100, 4))
-def test_a_truncated_archive_is_an_error_under_both_policies(tmp_path: Path, share: int) -> None:
-    data = gzip.compress(b"".join(A.replace(b"\ta", b"\ta%d" % i) for i in range(200)))
-    path = tmp_path / "lists.gz"
-    path.write_bytes(data[: len(data) * share // 100])
-    with pytest.raises(DataError, match="again"):
-        list(read_lists(CharniakReader(), path, "skip"))
 
 
 def test_write_gives_back_what_was_read(tmp_path: Path) -> None:

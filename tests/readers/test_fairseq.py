@@ -108,15 +108,6 @@ def test_new_scores_are_written_in_h_and_d(place: Path) -> None:
     assert written(seven, [1]).count("H-") == 1
 
 
-def test_duplicates(place: Path) -> None:
-    text = "S-7	a\nH-7	-1	x\nH-7	-2	y\nH-7	-3	x\n"
-    (kept,) = read(place, text)
-    (dropped,) = read(place, text, duplicates="drop")
-    assert (len(kept), kept.duplicates) == (3, 1)
-    assert (dropped.texts, dropped.base.tolist(), dropped.duplicates) == ([b"x", b"y"], [-1.0, -2.0], 1)
-    assert written(dropped, [1, 0]) == "S-7	a\nH-7	-2	y\nH-7	-1	x\n"
-
-
 BAD = {
     # what it is: (reason, line within the list, part of the message)
     "an unknown line": ("record", SEVEN.replace("D-7	-0.35	It rains.\n", "It rains.\n"), 4, "'It rains.'"),
@@ -198,26 +189,3 @@ def test_reading_equals_its_twin_and_what_is_written_is_read_again(
     (again,) = read(place, written(found[0], order, scores))
     assert again.texts == [found[0].texts[i] for i in order]
     assert again.base.tolist() == [scores[i] for i in order]
-
-
-TEXT = (SEVEN + BETWEEN + TWO).encode()
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    at=st.integers(0, len(TEXT)),
-    size=st.integers(0, 10),
-    piece=st.binary(max_size=5),
-    order=st.sampled_from(["file", "id"]),
-)
-def test_mutated_bytes_give_lists_bad_lists_or_errors(
-    place: Path, at: int, size: int, piece: bytes, order: str
-) -> None:
-    try:
-        found = read(place, TEXT[:at] + piece + TEXT[at + size :], order=order)
-    except DataError:
-        return
-    for nbest in found:
-        if isinstance(nbest, TextList):
-            assert nbest.scores.shape == (len(nbest), len(nbest.names))
-            written(nbest, None, np.zeros(len(nbest)))

@@ -223,15 +223,6 @@ def test_ids(place: Path) -> None:
     assert [type(one) for one in read(place, lines("", '"id": null, ', '"id": 1, '))] == [TextList, TextList, BadList]
 
 
-def test_duplicates(place: Path) -> None:
-    item = {"candidates": [{"text": t, "score": s} for t, s in (("a", 1), ("b", 2), ("a ", 3), ("b", 4))]}
-    kept = one(place, item)
-    assert (len(kept), kept.duplicates) == (4, 2)
-    dropped = one(place, item, duplicates="drop")
-    assert (dropped.texts, dropped.base.tolist(), dropped.duplicates) == ([b"a", b"b"], [1.0, 2.0], 2)
-    assert [entry["score"] for entry in written(dropped, [1, 0])["candidates"]] == [2, 1]
-
-
 @pytest.mark.parametrize(
     "options", [{"base": ""}, {"base": 1}, {"dense": "lm"}, {"dense": ["a", "a"]}, {"ids": "x"}, {"duplicates": 1}]
 )
@@ -364,30 +355,3 @@ def test_reading_equals_its_twin_and_writing_gives_the_same_back(place: Path, it
     again = one(place, written(found, order, scores))
     assert again.base.tolist() == [float(k) for k in order]
     assert again.texts == [found.texts[k] for k in order]
-
-
-LINES = b"".join(
-    json.dumps(item).encode() + b"\n" for item in (FULL, {"candidates": ["a", {"text": "b", "score": 1e3}]})
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    at=st.integers(0, len(LINES)),
-    size=st.integers(0, 12),
-    piece=st.one_of(
-        st.binary(max_size=6), st.sampled_from([b'"', b"{", b"}", b"[", b"]", b"\n", b",", b"1e999", b"null"])
-    ),
-)
-def test_mutated_bytes_give_lists_bad_lists_or_errors(place: Path, at: int, size: int, piece: bytes) -> None:
-    place.write_bytes(LINES[:at] + piece + LINES[at + size :])
-    try:
-        found = list(JsonlReader().read(place))
-    except DataError:
-        return
-    for nbest in found:
-        if isinstance(nbest, BadList):
-            assert nbest.reason in {"json", "text", "score", "columns", "infinite score", "nul", "id", "duplicate id"}
-        else:
-            assert nbest.scores.shape == (len(nbest.texts), len(nbest.names))  # type: ignore[attr-defined]
-            JsonlReader().write(io.BytesIO(), nbest, None, np.zeros(len(nbest)))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from outcomes import fault_of, outcome
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, POWERS, UNDECIDED
 from rerank.readers.moses import lines as moses_lines
 from rerank.readers.moses.kernel import read_decimal
@@ -246,24 +246,6 @@ def test_ordinal_ids(tmp_path: Path) -> None:
     assert outline(read(tmp_path, data, Moses(ids="ordinal", first_id=5))) == [("5", 2), ("6", 1), ("7", 1)]
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("last", [True, False])
-def test_line_ends_byte_order_mark_and_blank_lines_are_free(
-    tmp_path: Path, end: bytes, mark: bytes, last: bool
-) -> None:
-    data = mark + (b"\n \n" + MOSES.replace(b"\n1 |||", b"\n\n\t\n1 |||")).replace(b"\n", end)
-    first, second = map(good, read(tmp_path, data if last else data.rstrip()))
-    assert first.alignment == [b"0-0 1-1", b"0-0 1-1"]
-    assert (list(first.lines), list(second.lines)) == ([3, 4], [7])
-    assert written(first) + written(second) == MOSES
-
-
-def test_empty_files_have_no_lists(tmp_path: Path) -> None:
-    assert read(tmp_path, b"") == []
-    assert read(tmp_path, b"\n\r\n  \n") == []
-
-
 def test_bytes_that_are_not_utf8_and_other_white_space_are_kept(tmp_path: Path) -> None:
     data = b"0 ||| caf\xe9 \xc2\xa0 |||| a|||b ||| F\xe9= 1\tG= 2 ||| -1\n"
     first = good(read(tmp_path, data)[0])
@@ -408,10 +390,6 @@ def test_a_file_of_something_else_is_a_bad_list(tmp_path: Path) -> None:
 def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(RecipeError):
         Moses(**options)
-
-
-def test_the_reader_is_registered() -> None:
-    assert readers.get("moses") is Moses
 
 
 RESCORED = {
@@ -608,40 +586,6 @@ def test_numbers_are_those_of_python(text: str) -> None:
         assert math.copysign(1, value) == math.copysign(1, expected)
     if len(text) < 15 and "e" not in text.lower():
         assert kind == DECIMAL
-
-
-MIXED = b"".join(data for data, _, _, _ in VARIANTS.values())
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    data=st.data(), reader=st.sampled_from([Moses(), Moses(ids="ordinal"), Moses(features="dense", duplicates="drop")])
-)
-def test_damaged_bytes_give_lists_bad_lists_or_errors(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, reader: Moses
-) -> None:
-    raw = bytearray(data.draw(st.sampled_from([MOSES * 2, MIXED, *(one[0] for one in VARIANTS.values())])))
-    for _ in range(data.draw(st.integers(0, 6))):
-        place = data.draw(st.integers(0, len(raw)))
-        piece = data.draw(
-            st.sampled_from([b"|||", b"|", b"\n", b" ", b"\0", b"=", b":", b";", b"9", b"|0-1|", b"\xff", b"-"])
-        )
-        cut = data.draw(st.integers(0, 12))
-        raw[place : place + cut] = piece
-    try:
-        found = read(tmp_path_factory.mktemp("x"), bytes(raw), reader)
-    except DataError as error:
-        found = [BadList("", error.path or "", error.line or 1, "", error.message)]
-    for nbest in found:
-        if isinstance(nbest, TextList):
-            assert len(nbest.texts) == len(nbest.scores) == len(nbest.lines)
-            assert np.isfinite(nbest.scores).all()
-            assert not any(b"\n" in text for text in nbest.texts)
-            written(nbest, scores=np.zeros(len(nbest)))
-        else:
-            assert nbest.message
-            assert nbest.path.endswith("lists")
-            assert nbest.line > 0
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"no translation lists at {SHARED}; set RERANK_SHARED")

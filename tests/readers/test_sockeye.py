@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import fault_of
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.readers.texts.sockeye import SockeyeReader
 from rerank.readers.texts.text_list import TextList
 
@@ -85,15 +85,6 @@ def test_new_scores_and_order(place: Path) -> None:
     assert again["translations_factors"] == [{"factor1": "y"}, {"factor1": "x"}]
 
 
-def test_duplicates(place: Path) -> None:
-    item = {"translations": ["a", "a", "b"], "scores": [1, 2, 3], "translation": "a", "score": 1}
-    (kept,) = read(place, item)
-    (dropped,) = read(place, item, duplicates="drop")
-    assert (len(kept), kept.duplicates) == (3, 1)
-    assert (dropped.texts, dropped.base.tolist(), dropped.duplicates) == ([b"a", b"b"], [-1.0, -3.0], 1)
-    assert written(dropped, [1, 0])["translations"] == ["b", "a"]
-
-
 BAD = {
     "no json": ("json", "{", "JSON"),
     "no translation": ("text", {"score": 1}, "no 'translation'"),
@@ -154,19 +145,3 @@ def test_writing_and_reading_again(place: Path, rows: list[tuple[str, float]], n
     (again,) = read(place, written(found, order, new))
     assert again.texts == [found.texts[i] for i in order]
     assert again.base.tolist() == [new[i] for i in order]
-
-
-LINES = b"".join(json.dumps(item).encode() + b"\n" for item in (NESTED, FACTORS, SINGLE))
-
-
-@settings(max_examples=150, deadline=None)
-@given(at=st.integers(0, len(LINES)), size=st.integers(0, 10), piece=st.binary(max_size=5))
-def test_mutated_bytes_give_lists_bad_lists_or_errors(place: Path, at: int, size: int, piece: bytes) -> None:
-    place.write_bytes(LINES[:at] + piece + LINES[at + size :])
-    try:
-        found = list(SockeyeReader().read(place))
-    except DataError:
-        return
-    for nbest in found:
-        if isinstance(nbest, TextList):
-            SockeyeReader().write(io.BytesIO(), nbest, None, np.zeros(len(nbest)))

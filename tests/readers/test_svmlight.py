@@ -180,15 +180,6 @@ def test_damaged_files_end_as_the_naive_parser_says(place, text, edits, chunk, i
     agree(place, text, chunk, index_base, None)
 
 
-@given(st.binary(max_size=60))
-def test_any_bytes_give_a_value_or_a_data_error(place, text) -> None:
-    try:
-        size, message = read(place, text).size, ""
-    except DataError as error:
-        size, message = 0, str(error)
-    assert size or message.startswith(str(place))
-
-
 # Numbers
 
 

@@ -1,0 +1,85 @@
+"""What every reader must do with files as they come: line ends, archives, nothing at all, and candidates twice."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from formats import CANDIDATES, CASES, FORMATS, LISTS, Case
+
+from rerank.base.errors import DataError
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import NBestList, SkipCount, read_lists
+
+every_format = pytest.mark.parametrize("name", FORMATS)
+PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
+
+
+def lists_in(name: str, blank: bytes = b"") -> bytes:
+    """A file of a format, with something before, between and after its lists."""
+    form = FORMATS[name]
+    whole = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(LISTS)]
+    return blank + blank.join(whole) + blank
+
+
+def read(name: str, path: Path, data: bytes) -> list[tuple[str, list[bytes], list[list[float]]]]:
+    """What is in the lists of a file."""
+    path.write_bytes(data)
+    found = read_lists(make_reader({"name": name.split()[0]}), str(path))
+    return [(nbest.id if "ids" not in name else "", nbest.texts, nbest.scores.tolist()) for nbest in found]
+
+
+@every_format
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("blank", [b"", b"\n", b"\n \t\n\n"])
+@pytest.mark.parametrize("last", [True, False])
+def test_line_ends_byte_order_marks_and_blank_lines_are_free(
+    tmp_path: Path, name: str, end: bytes, mark: bytes, blank: bytes, last: bool
+) -> None:
+    expected = read(name, tmp_path / "plain", lists_in(name))
+    assert [len(texts) for _, texts, _ in expected] == [CANDIDATES] * LISTS
+    text = (mark + lists_in(name, blank)).replace(b"\n", end)
+    assert read(name, tmp_path / "other", text if last else text.rstrip()) == expected
+
+
+@every_format
+def test_files_of_nothing_have_no_lists(tmp_path: Path, name: str) -> None:
+    for data in (b"", b"\n\r\n  \n"):
+        assert read(name, tmp_path / "lists", data) == []
+
+
+@every_format
+def test_archives_are_read_and_cut_ones_are_an_error_under_both_policies(tmp_path: Path, name: str) -> None:
+    data, path = gzip.compress(lists_in(name)), tmp_path / "lists"
+    assert read(name, path, data) == read(name, tmp_path / "plain", lists_in(name))
+    for size in range(3, len(data), 7):
+        path.write_bytes(data[:size])
+        for policy in ("error", "skip"):
+            with pytest.raises(DataError, match="again"):
+                list(read_lists(make_reader({"name": name.split()[0]}), str(path), policy))
+
+
+@pytest.mark.parametrize("case", PLAIN, ids=str)
+def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Path, case: Case) -> None:
+    """The last candidate of a list has the text of the first; what is written of a list without it can be read."""
+
+    def twice(i: int, k: int, text: bytes) -> bytes:
+        return text.replace(b"b2", b"b0").replace(b"VP2", b"VP0") if (i, k) == (1, 2) else text
+
+    path, found = case.write(tmp_path, twice), {}
+    for policy in ("keep", "drop"):
+        count, reader = SkipCount(), make_reader({**case.spec, "duplicates": policy})
+        found[policy] = list(read_lists(reader, path, count=count))[1]
+        assert found[policy].duplicates == count.duplicates == 1
+    kept, dropped = found["keep"], found["drop"]
+    assert kept.texts == [*dropped.texts, dropped.texts[0]]
+    assert (dropped.scores.tolist(), list(dropped.lines)) == (kept.scores[:2].tolist(), list(kept.lines)[:2])
+    out, reader = io.BytesIO(), make_reader(case.spec)
+    reader.write(out, dropped, [1, 0], np.array([0.25, 4.5]))
+    (tmp_path / "written").write_bytes(out.getvalue())
+    again = [nbest for nbest in reader.read(str(tmp_path / "written")) if isinstance(nbest, NBestList) and len(nbest)]
+    assert [(nbest.texts, nbest.base.tolist()) for nbest in again] == [(dropped.texts[::-1], [4.5, 0.25])]
