@@ -33,7 +33,7 @@ EPOCHS = 3
 SOURCES = [
     PairSource("hope-fear", tilt=2.0),
     PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
-    PairSource("oracle", tilt=0.5),  # the tilt is of the loss ``cost`` alone
+    PairSource("oracle", tilt=0.5),
 ]
 
 
@@ -48,6 +48,19 @@ def fields(kind: type) -> Any:
             if type(0.0 if item.default is None else item.default) is kind
         ],
     )
+
+
+def variants_with_sources(*sources: PairSource) -> Iterator[Any]:
+    """Every variant with every source that the learner takes; the tilt of oracles' pairs is of the loss cost alone."""
+    for variant in variants():
+        name, parameters = variant.values
+        for pairs in sources:
+            taken = pairs is ORACLE_PAIRS or pairs.name != "oracle" or parameters.get("loss") == "cost"
+            if taken and pairs.name in learners.get(name).sources:
+                yield pytest.param(name, parameters, pairs, id=f"{variant.id}-{pairs.name}-{pairs.tilt}")
+
+
+every_source = pytest.mark.parametrize(("name", "parameters", "pairs"), list(variants_with_sources(*SOURCES)))
 
 
 every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
@@ -191,10 +204,11 @@ def test_an_unknown_parameter_is_refused() -> None:
             make(name, {"nonsense": 1})
 
 
-@every_variant
-def test_equals_its_twin(name: str, parameters: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("name", "parameters", "pairs"), [*variants_with_sources(ORACLE_PAIRS, *SOURCES)])
+def test_equals_its_twin(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
     corpus, learner = random_corpus(4), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
+    ran = run(learner, corpus, EPOCHS, pairs=pairs)
+    trace = twin_of(learner, corpus, EPOCHS, pairs=ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
     assert ran.per_epoch("mistakes") == trace.mistakes
     assert ran.per_epoch("updates") == trace.updates
     assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
@@ -222,14 +236,18 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
 
 @pytest.mark.parametrize("name", [name for name, _ in learners])
 @settings(max_examples=100)
-@given(data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4))
+@given(
+    data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4),
+    free=st.sampled_from([0, 0, 2, WIDTH]),
+)  # fmt: skip
 def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
-    name: str, data: st.DataObject, dyadic: bool, whole: bool, any_ties: bool, epochs: int
+    name: str, data: st.DataObject, dyadic: bool, whole: bool, any_ties: bool, epochs: int, free: int
 ) -> None:
     """What is counted, logged and radius, all predictors, and votes; ties and zeros where sums are exact."""
     learner, pairs = data.draw(drawn(name))
     sure = exact(learner)
-    corpus, other = (data.draw(corpora(dyadic=dyadic and sure, whole=whole)) for _ in "ab")
+    made = (data.draw(corpora(dyadic=dyadic and sure, whole=whole)) for _ in "ab")
+    corpus, other = (dataclasses.replace(each, free=free) for each in made)
     with np.errstate(over="ignore", invalid="ignore"):
         trace = twin_of(learner, corpus, epochs, any_ties, ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
     rounding, sure = rounding_of(learner, trace), sure and dyadic
@@ -444,20 +462,6 @@ def dense_corpus(corpus: Corpus, phi: np.ndarray) -> Corpus:
     )
 
 
-def variants_with_sources() -> Iterator[Any]:
-    """Every variant with every source that the learner takes."""
-    for variant in variants():
-        name, parameters = variant.values
-        for pairs in SOURCES:
-            if pairs.name in learners.get(name).sources and (
-                pairs.name != "oracle" or parameters.get("loss") == "cost"
-            ):
-                yield pytest.param(name, parameters, pairs, id=f"{variant.id}-{pairs.name}")
-
-
-every_source = pytest.mark.parametrize(("name", "parameters", "pairs"), list(variants_with_sources()))
-
-
 @pytest.mark.parametrize("name", [name for name, _ in learners])
 def test_sources_that_make_no_sense_are_refused(name: str) -> None:
     learner = make(name, LEARNERS[name].variants[0])
@@ -468,20 +472,6 @@ def test_sources_that_make_no_sense_are_refused(name: str) -> None:
             assert LEARNERS[name].duals
             with pytest.raises(RecipeError, match=f"found '{pairs.name}'; expected oracle for the learner '{name}'"):
                 require_source(learner, pairs)
-
-
-@every_source
-def test_equals_its_twin_with_every_pair_source(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
-    corpus, learner = random_corpus(4), make(name, parameters)
-    ran, trace = run(learner, corpus, EPOCHS, pairs=pairs), twin_of(learner, corpus, EPOCHS, pairs=Pairs(pairs))
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
-    assert learner.updates(ran.state) == len(trace.deltas) > 0
-    assert ran.log.arrays()["survived"].tolist() == trace.survived
-    np.testing.assert_allclose(learner.last(ran.state).w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
-    w, beta = trace.average()
-    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
-    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
 
 
 @every_source
@@ -522,24 +512,6 @@ def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]
     assert np.count_nonzero(last.w[:5]) == 5
     penalised = learner.last(run(learner, random_corpus(4), EPOCHS).state).w
     assert np.abs(last.w - penalised).max() > 1e-6
-
-
-@every_penalised
-@settings(max_examples=30)
-@given(corpus=corpora(), other=corpora(), free=st.integers(0, WIDTH))
-def test_votes_with_free_columns_equal_brute_force(
-    name: str, parameters: dict[str, Any], corpus: Corpus, other: Corpus, free: int
-) -> None:
-    corpus, other = (dataclasses.replace(part, free=free) for part in (corpus, other))
-    learner = make(name, parameters)
-    trace = twin_of(learner, corpus, 2)
-    rounding = rounding_of(learner, trace)
-    assume(min(trace.gap, reference.voting_gap(trace, other)) > 10 * rounding)
-    ran = run(learner, corpus, 2)
-    assume(exact(learner) or not reference.residues(learner.votes(ran.log, corpus)))
-    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
-    np.testing.assert_allclose(learner.average(ran.state).w, trace.average()[0], rtol=rounding, atol=rounding / 100)
-    np.testing.assert_array_equal(vote(learner.votes(ran.log, corpus), other), reference.votes(trace, other))
 
 
 @every_penalised

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import small
 
-from rerank.base.errors import DataError, ModelError, RecipeError, RunError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import metric_of
 from rerank.learn.scoring import best, scores
@@ -148,24 +148,6 @@ def test_the_same_seed_gives_the_same_results(small_run, tmp_path):
     assert small.lists_of(again / name) == small.lists_of(small_run / name)
     other_seed = pipeline.run(load_recipe(small_run / "recipe.yaml", ["seed=2"]), tmp_path / "elsewhere" / "seed")
     assert small.without_clock(other_seed["runs"]) != small.results(small_run)["runs"]
-
-
-def test_train_then_test_is_run(small_run, workspace):
-    recipe, directory = load_recipe(small_run / "recipe.yaml"), workspace / "stages"
-    pipeline.run(recipe, directory, stages=("train",))
-    assert not (directory / "report.html").exists()
-    assert json.loads((directory / "metrics.json").read_text())["splits"] == {}
-    for _ in range(2):  # testing again is no harm
-        pipeline.run(recipe, directory, resume=True, stages=("test",))
-        assert small.results(directory) == small.results(small_run)
-    assert (directory / "report.html").exists()
-
-
-def test_testing_what_is_not_trained_leaves_nothing(small_data, workspace):
-    directory = workspace / "untrained"
-    with pytest.raises(DataError, match="run `rerank train` first"):
-        pipeline.run(small.recipe(small_data), directory, resume=True, stages=("test",))
-    assert not directory.exists()
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monkeypatch):
@@ -375,55 +357,11 @@ def test_equal_runs_do_not_confuse_the_choice(small_data, workspace):
     assert metrics["chosen"] == {"name": "one", "seed": 1}
 
 
-@pytest.mark.parametrize(
-    ("change", "hint"),
-    [
-        ({"learner": {"name": "percepton"}}, r"learner.name: unknown learner 'percepton'; did you mean perceptron"),
-        ({"learner": {"name": "vrda", "etha": 1}}, r"learner: learner vrda has no 'etha'; did you mean eta"),
-        ({"learner": {"name": "vrda", "eta": -1}}, r"learner.eta: found -1"),
-        ({"learner": {"name": "vrda", "loss": "hige"}}, r"learner.loss: found 'hige'"),
-        ({"learner": {"name": "math:pi"}}, r"learner.name: learner 'math:pi' is no class derived from"),
-        ({"learner": {"name": 5}}, r"learner.name: names no learner; known: arda, arow"),
-        ({"training": {"select": {"learner": {"l1": 1}}}}, r"training.select.learner.name: names no learner"),
-        ({"runs": [{"name": "x", "set": {"learner.etha": 1}}]}, r"has no 'etha'"),
-        ({"metric": {"name": "bleuu"}}, r"metric.name: unknown metric 'bleuu'"),
-        ({"data": {"reader": {"name": "charnak"}}}, r"data.reader.name: unknown reader 'charnak'; did you mean"),
-        ({"data": {"nbest": "-"}}, r"data.nbest: .* name a file"),
-        ({"data": {"root": "/nowhere"}}, r"/nowhere/train.nbest.gz: no such file"),
-        ({"data": {"tests": ["tset"]}}, r"tset.nbest.gz: no such file; did you mean .*test.nbest.gz"),
-    ],
-)
-def test_a_bad_recipe_fails_before_anything_is_touched(small_run, small_data, workspace, change, hint):
-    directory = workspace / "kept"
-    if not directory.exists():
-        shutil.copytree(small_run, directory)
-    before = small.files_of(directory)
-    with pytest.raises((RecipeError, DataError), match=hint):
-        pipeline.run(small.recipe(small_data, **change), directory)
-    assert small.files_of(directory) == before
-
-
-def test_other_peoples_directories_are_left_alone(small_data, tmp_path):
-    (tmp_path / "predictions").mkdir()
-    (tmp_path / "predictions" / "mine").write_text("precious")
-    with pytest.raises(RecipeError, match="holds 'predictions', but no run"):
-        pipeline.run(small.recipe(small_data), tmp_path)
-    assert small.files_of(tmp_path) == {"predictions/mine": b"precious"}
-
-
 def test_a_runs_directory_beside_the_results_is_left_alone(small_data, tmp_path):
     (tmp_path / "project" / "runs" / "old").mkdir(parents=True)
     (tmp_path / "project" / "runs" / "old" / "metrics.json").write_text("precious")
     pipeline.run(small.recipe(small_data), tmp_path / "project")
     assert (tmp_path / "project" / "runs" / "old" / "metrics.json").read_text() == "precious"
-
-
-def test_an_output_that_cannot_be_written(small_data, tmp_path):
-    (tmp_path / "file").write_text("mine")
-    for directory in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(RunError, match=r"cannot write .*file"):
-            pipeline.run(small.recipe(small_data), directory)
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_comparing_runs(small_run, small_data, workspace):
