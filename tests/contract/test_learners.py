@@ -246,11 +246,11 @@ def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
     """What is counted, logged and radius, all predictors, and votes; ties and zeros where sums are exact."""
     learner, pairs = data.draw(drawn(name))
     sure = exact(learner)
-    made = (data.draw(corpora(dyadic=dyadic and sure, whole=whole)) for _ in "ab")
+    made = (data.draw(corpora(dyadic=dyadic and sure, whole=whole and sure)) for _ in "ab")
     corpus, other = (dataclasses.replace(each, free=free) for each in made)
     with np.errstate(over="ignore", invalid="ignore"):
         trace = twin_of(learner, corpus, epochs, any_ties, ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
-    rounding, sure = rounding_of(learner, trace), sure and dyadic
+    rounding, sure = 10 * rounding_of(learner, trace), sure and dyadic
     assume(sure or (trace.gap > 10 * rounding and trace.largest.max() < 1e6))
     ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
     votes = learner.votes(ran.log, corpus)
