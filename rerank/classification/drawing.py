@@ -8,7 +8,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.classification.curves import Trace, trace
-from rerank.classification.experiment import Draw, seeds_of, workers
+from rerank.classification.experiment import Draw, workers
 from rerank.classification.figures import NAMES, ErrorCurve, FigureDrawing, draw_lines, draw_scatter, parameter_lines
 from rerank.classification.results import Result
 from rerank.classification.tables import cells_of
@@ -17,14 +17,13 @@ from rerank.recipes.example_recipe import ClassificationRecipe, FigureSettings, 
 Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed
 
 
-def check_figures(recipe: ClassificationRecipe) -> None:
-    """Do the figures name runs and keys that there are?
+def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
+    """Do the figures name runs, of ``specs``, and keys that there are?
 
     Raises
     ------
     RecipeError: one does not.
     """
-    specs = recipe.expand()
     for number, figure in enumerate(recipe.figures):
         if figure.kind == "parameter" and not any(figure.x in spec.point for spec in specs):
             known = ", ".join(sorted({key for spec in specs for key in spec.point})) or "none"
@@ -39,7 +38,7 @@ def check_figures(recipe: ClassificationRecipe) -> None:
 
 def traces_of(recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, figure: FigureSettings) -> Traced:
     """A single pass of every learner over one set, at every noise level with every seed, on the first fold."""
-    seeds = seeds_of(recipe)
+    seeds = recipe.run_seeds
     sets = {seed: draw(seed) for seed in seeds}
     name = sets[seeds[0]].name
     found: Traced = {}
@@ -88,7 +87,7 @@ def draw_results(
     drawings = []
     for panel, lines in panels.items():
         x = f"1 / (n · {str(figure.x).split('.')[-1]})" if figure.inverse else str(figure.x).split(".")[-1]
-        caption = _caption(figure, panel, f"{NAMES[figure.measure]} over {x}", len(seeds_of(recipe)))
+        caption = _caption(figure, panel, f"{NAMES[figure.measure]} over {x}", len(recipe.run_seeds))
         name = _name(figure, panel, panels)
         drawings.append(draw_lines(name, caption, lines, x, NAMES[figure.measure], logarithmic=True))
     return drawings

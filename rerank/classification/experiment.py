@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from os import cpu_count
@@ -13,20 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.classification.data import ExampleSet, load_set
+from rerank.classification.data import ExampleSet, Split, load_set
 from rerank.classification.fitting import Fit, fit
 from rerank.classification.results import Result
-from rerank.classification.tuning import Map, best_point, held_out_errors, points_of, tune
+from rerank.classification.tuning import Map, best_point, held_out_errors, points_of
 from rerank.engines.settings import Engine
-from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, SourceSettings, Spec
+from rerank.recipes.example_recipe import ExampleData, SourceSettings, Spec
 
 log = logging.getLogger("rerank")
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
-
-
-def seeds_of(recipe: ClassificationRecipe) -> tuple[int, ...]:
-    """The seeds of all runs."""
-    return recipe.seeds or (recipe.seed,)
 
 
 @contextmanager
@@ -56,50 +51,42 @@ class SetOrigin:
         """The origin of a set of a recipe."""
         return SetOrigin(name, data.model_dump_json(), source.model_dump_json())
 
-
-@lru_cache(maxsize=2)
-def drawn(origin: SetOrigin, seed: int) -> ExampleSet:
-    """The set for a seed; a worker keeps the last ones."""
-    data, source = ExampleData.model_validate_json(origin.data), SourceSettings.model_validate_json(origin.source)
-    return load_set(data, origin.name, source, seed if source.generator is not None else 0)
+    @lru_cache(maxsize=2)  # noqa: B019 - a worker keeps the last sets
+    def __call__(self, seed: int) -> ExampleSet:
+        """The set for a seed."""
+        data, source = ExampleData.model_validate_json(self.data), SourceSettings.model_validate_json(self.source)
+        return load_set(data, self.name, source, seed if source.generator is not None else 0)
 
 
 class FoldJob(NamedTuple):
-    """A fold with a seed, or a point of tuning, as a task of an engine; see ``fit_fold`` and ``errors_of``."""
+    """A fold with a seed, or a point of tuning, as a task: see ``fit_fold`` and ``errors_of``."""
 
     spec: Spec
-    origin: SetOrigin
+    draw: Draw
     noise: float
     seed: int
     fold: int = 0
 
 
 class FoldOutcome(NamedTuple):
-    """The result of a fold: the fit, its errors by predictor, which examples were tested, and how many trained."""
+    """The result of a fold: the fit, which examples were tested, and how many trained."""
 
     fit: Fit
-    errors: dict[str, float]
     tested: np.ndarray
     size: int
 
 
-def fit_fold(spec: Spec, examples: ExampleSet, noise: float, seed: int, fold: int) -> FoldOutcome:
+def fit_fold(job: FoldJob) -> FoldOutcome:
     """Fit one fold with one seed."""
-    part = examples.split(fold, noise, seed)
-    done = fit(spec, part.train, part.test, seed=seed)
-    done.training = None  # a fold's weights are not needed again
-    return FoldOutcome(done, done.errors(part.test.label), part.index, part.train.size)
-
-
-def fit_job(job: FoldJob) -> FoldOutcome:
-    """``fit_fold``, as a task."""
-    _warm_up_once(job.spec.model_dump_json(), job.origin, job.noise, job.seed)
-    return fit_fold(job.spec, drawn(job.origin, job.seed), job.noise, job.seed, job.fold)
+    examples = job.draw(job.seed)
+    part = examples.split(job.fold, job.noise, job.seed)
+    _warm_up(job.spec, examples.name, part, job.seed)
+    return FoldOutcome(fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size)
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:
-    """The held-out errors of a point of tuning, as a task."""
-    examples = drawn(job.origin, job.seed)
+    """The held-out errors of a point of tuning."""
+    examples = job.draw(job.seed)
     return held_out_errors(job.spec, examples.noisy(job.noise, job.seed), examples.examples)
 
 
@@ -116,49 +103,35 @@ def run_spec(
     Folds, and points of tuning, are tasks of ``engine``, whose workers read the set by its ``origin``; in this process
     they are shared by threads.
     """
-    sets = {seed: draw(seed) for seed in seeds}
-    first = sets[seeds[0]]
-    noisy, clean = first.noisy(noise, seeds[0]), first.examples
-    jobs = [(seed, number) for seed in seeds for number in range(first.splits)]
-    single, tuned = spec, None
+    first, place = draw(seeds[0]), draw
+    shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
     if engine is not None and engine.workers > 1 and origin is not None:
+        place, shared = origin, nullcontext(engine.map)
+    single, tuned = spec, None
+    with shared as run_all:
         if spec.recipe.tune is not None:
-            points = [FoldJob(spec.at(point), origin, noise, seeds[0]) for point in points_of(spec)]
-            tuned = best_point(spec, engine.map(errors_of, points))
+            points = [FoldJob(spec.at(point), place, noise, seeds[0]) for point in points_of(spec)]
+            tuned = best_point(spec, run_all(errors_of, points))
             single = tuned.applied(spec)
-        tasks = [FoldJob(single, origin, noise, seed, number) for seed, number in jobs]
-        found = list(zip(jobs, engine.map(fit_job, tasks), strict=True))
-    else:
-        with workers(spec.recipe.training.workers) as run_all:
-            _warm_up(spec, first, noise, seeds[0])
-            if spec.recipe.tune is not None:
-                tuned = tune(spec, noisy, clean, run_all)
-                single = tuned.applied(spec)
-
-            def carry_out(job: tuple[int, int]) -> FoldOutcome:
-                """One fold with one seed."""
-                return fit_fold(single, sets[job[0]], noise, *job)
-
-            found = list(zip(jobs, run_all(carry_out, jobs), strict=True))
+        jobs = [FoldJob(single, place, noise, seed, fold) for seed in seeds for fold in range(first.splits)]
+        found = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
     entry = tuned.as_dict() if tuned is not None else {}
-    by_seed = {seed: [outcome for (other, _), outcome in found if other == seed] for seed in seeds}
-    return [_result(first.name, noise, spec, seed, by_seed[seed], sets[seed].tested.size, entry) for seed in seeds]
+    by_seed = {seed: [outcome for job, outcome in found if job.seed == seed] for seed in seeds}
+    tested = {seed: draw(seed).tested.size for seed in seeds}
+    return [_result(first.name, noise, spec, seed, by_seed[seed], tested[seed], entry) for seed in seeds]
 
 
-@lru_cache(maxsize=64)
-def _warm_up_once(spec: str, origin: SetOrigin, noise: float, seed: int) -> None:
-    """``_warm_up``, in a worker."""
-    _warm_up(Spec.model_validate_json(spec), drawn(origin, seed), noise, seed)
+_WARM = set[tuple[str, str]]()  # what this process has compiled the kernels for: settings and sets
 
 
-def _warm_up(spec: Spec, examples: ExampleSet, noise: float, seed: int) -> None:
-    """Fit a few examples, so that no fold's time includes the compilation of kernels."""
-    if spec.baseline is None:
-        part = examples.split(0, noise, seed)
-        small = spec.recipe.training.model_copy(update={"epochs": 1})
-        once = spec.model_copy(update={"recipe": spec.recipe.model_copy(update={"training": small})})
-        few = np.arange(min(4, part.train.size))
-        fit(once, part.train.take(few), part.test.take(np.arange(min(4, part.test.size))), seed=seed)
+def _warm_up(spec: Spec, name: str, part: Split, seed: int) -> None:
+    """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
+    key = (spec.model_dump_json(), name)
+    if spec.baseline is None and key not in _WARM:
+        once = spec.at({"training.epochs": 1})
+        few, some = (np.arange(min(4, each.size)) for each in (part.train, part.test))
+        fit(once, part.train.take(few), part.test.take(some), seed=seed)
+        _WARM.add(key)
 
 
 def _result(
@@ -170,17 +143,17 @@ def _result(
     tested: int,
     tuned: dict[str, Any],
 ) -> Result:
-    predictions = {name: np.full(tested, -1, np.int64) for name in outcomes[0].errors}
+    fits = [outcome.fit for outcome in outcomes]
+    predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
     for outcome in outcomes:
         for key, classes in outcome.fit.predictions.items():
             predictions[key][outcome.tested] = classes
-    fits = [outcome.fit for outcome in outcomes]
     return Result(
         set=name,
         noise=noise,
         spec=spec,
         seed=seed,
-        errors={key: [outcome.errors[key] for outcome in outcomes] for key in outcomes[0].errors},
+        errors={key: [done.errors[key] for done in fits] for key in fits[0].errors},
         train_errors=[done.train_error for done in fits],
         seconds=[done.seconds for done in fits],
         updates=[done.updates for done in fits],

@@ -22,26 +22,19 @@ from rerank.recipes.example_recipe import Spec
 
 @dataclass
 class Fit:
-    """The result of a fit: ``predictions``, the class of every test example by predictor (int64 [n]).
+    """The result of a fit.
 
-    train_error: of the main predictor (of the average where that votes); mistakes: by epoch; seconds: of training;
-    apart: errors by predictor, as means over models whose predictions are not kept, if these were asked for.
+    predictions: the class of every test example by predictor (int64 [n]); errors: the share of wrong ones by predictor;
+    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch.
     """
 
     predictions: dict[str, np.ndarray]
+    errors: dict[str, float]
     train_error: float
     seconds: float
     updates: int = 0
     mistakes: list[int] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
-    training: Training | None = None
-    apart: dict[str, float] | None = None
-
-    def errors(self, label: np.ndarray) -> dict[str, float]:
-        """The share of examples that each predictor gets wrong."""
-        if self.apart is not None:
-            return self.apart
-        return {name: float(np.mean(found != label)) for name, found in self.predictions.items()}
 
 
 def make_learner(spec: Spec) -> Learner:
@@ -64,15 +57,21 @@ def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
     return classes_of(corpus, scores(corpus, weights))
 
 
-def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int, threads: int | None = 1) -> Fit:
-    """Train ``spec`` for its number of epochs and predict ``test_part``; ``threads``: of voting."""
+def _errors(predictions: dict[str, np.ndarray], label: np.ndarray) -> dict[str, float]:
+    return {name: float(np.mean(found != label)) for name, found in predictions.items()}
+
+
+def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> Fit:
+    """Train ``spec`` for its number of epochs and predict ``test_part``."""
     settings = spec.recipe.training
+    predictions: dict[str, np.ndarray]
     if spec.baseline is not None:
         start = time.perf_counter()
         fitted = fit_baseline(spec.baseline, train_part)
         seconds = time.perf_counter() - start
         wrong = predict_baseline(fitted, train_part) != train_part.label
-        return Fit({settings.predictor: predict_baseline(fitted, test_part)}, float(np.mean(wrong)), seconds)
+        predictions = {settings.predictor: predict_baseline(fitted, test_part)}
+        return Fit(predictions, _errors(predictions, test_part.label), float(np.mean(wrong)), seconds)
     if settings.mixing is not None and settings.mixing.alone:
         return fit_apart(spec, train_part, test_part, seed=seed)
     corpus, test = train_part.corpus(), test_part.corpus()
@@ -80,17 +79,17 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int, thr
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
     predictions = {name: predicted(test, weights) for name, weights in training.weights.items()}
     if voting and training.log is not None:
-        votes = vote(training.learner.votes(training.log, corpus), test, threads)
+        votes = vote(training.learner.votes(training.log, corpus), test, 1)
         predictions["voted"] = classes_of(test, votes)
     main = training.weights["last" if settings.predictor == "last" else "average"]
     return Fit(
         predictions,
+        _errors(predictions, test_part.label),
         train_error=float(np.mean(predicted(corpus, main) != train_part.label)),
         seconds=sum(line["seconds"] for line in training.history),
         updates=training.learner.updates(training.state),
         mistakes=[line["mistakes"] for line in training.history],
         history=training.history,
-        training=training,
     )
 
 
@@ -98,22 +97,18 @@ def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: in
     """A model for each of the sections that mixing would combine; the predictions are the first one's."""
     mixing = spec.recipe.training.mixing
     assert mixing is not None
-    once = spec.recipe.training.model_copy(update={"mixing": None, "vote": False})
-    single = spec.model_copy(update={"recipe": spec.recipe.model_copy(update={"training": once})})
+    single = spec.at({"training.mixing": None, "training.vote": False})
     order = shuffled(train_part.size, seed)
     fits = []
     for first, last, own in divided(train_part.size, mixing.shards, seed):
-        done = fit(single, train_part.take(order[first:last]), test_part, seed=own)
-        done.training = None
-        fits.append(done)
-    errors = [done.errors(test_part.label) for done in fits]
+        fits.append(fit(single, train_part.take(order[first:last]), test_part, seed=own))
     return Fit(
         fits[0].predictions,
+        {name: float(np.mean([done.errors[name] for done in fits])) for name in fits[0].errors},
         train_error=float(np.mean([done.train_error for done in fits])),
         seconds=sum(done.seconds for done in fits),
         updates=sum(done.updates for done in fits),
         mistakes=[sum(every) for every in zip(*(done.mistakes for done in fits), strict=True)],
-        apart={name: float(np.mean([each[name] for each in errors])) for name in errors[0]},
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from rerank.classification.data import ExampleSet
-from rerank.classification.experiment import seeds_of
 from rerank.classification.fitting import train_on
 from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
@@ -40,7 +39,7 @@ def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown:
 
 def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
     """Train the recipe's one run on all training examples of its one set; tuned first, unless ``tuned`` is given."""
-    seed, noise = seeds_of(recipe)[0], recipe.data.noise[0]
+    seed, noise = recipe.run_seeds[0], recipe.data.noise[0]
     noisy = examples.noisy(noise, seed)
     if spec.recipe.tune is not None:
         if tuned:

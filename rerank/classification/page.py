@@ -25,8 +25,8 @@ from rerank.storage.files import write_text
 class Outcome:
     """What a recipe gave: the content of metrics.json, tables and figures."""
 
-    metrics: dict[str, Any]
-    tables: list[TextTable]
+    metrics: dict[str, Any] = field(default_factory=dict)
+    tables: list[TextTable] = field(default_factory=list)
     drawings: list[FigureDrawing] = field(default_factory=list)
 
 

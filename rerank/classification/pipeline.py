@@ -6,6 +6,8 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,13 @@ from rerank.base.progress import track
 from rerank.classification.baselines import make_baseline
 from rerank.classification.data import ExampleSet, load_set, load_sets
 from rerank.classification.drawing import Traced, check_figures, draw_results, draw_traces, traces_of
-from rerank.classification.experiment import Draw, SetOrigin, run_spec, seeds_of
+from rerank.classification.experiment import Draw, SetOrigin, run_spec
 from rerank.classification.figures import FigureDrawing
 from rerank.classification.fitting import make_learner
 from rerank.classification.kept import code_of, key_of, load_results, save_results
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
-from rerank.classification.predictions import significance_of, write_predictions, write_selections
+from rerank.classification.predictions import selections_of, significance_of, write_predictions
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
 from rerank.classification.tuning import points_of
@@ -32,47 +34,54 @@ from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
 from rerank.recipes.settings import files_named
+from rerank.runs.course import carry_out
+from rerank.runs.results import Metrics
 from rerank.runs.stages import Stages
 from rerank.storage.files import write_text
-from rerank.storage.outputs import finished, output_directory, say_finished
-from rerank.storage.strict_json import as_json
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
-Metrics = dict[str, Any]
 KEPT = ".runs"  # in an output directory: finished results, until the recipe is done
 RESULTS = (KEPT, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", "model")
 
 
 @dataclass
-class Store:
-    """The sets of a recipe, read when they are needed; drawn ones by seed."""
+class Plan:
+    """A recipe that has been checked, with its runs at every point and its sets, which are read when they are needed.
+
+    counts: what metrics.json says about the sets that were read; labels: of the tested examples, by the first seed.
+    """
 
     recipe: ClassificationRecipe
+    specs: list[Spec]
     sets: dict[str, SourceSettings]
     counts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    labels: dict[str, np.ndarray] = field(default_factory=dict)  # of the tested examples, by the first seed
+    labels: dict[str, np.ndarray] = field(default_factory=dict)
+    _drawn: dict[str, Draw] = field(default_factory=dict)
 
-    @staticmethod
-    def of(recipe: ClassificationRecipe) -> Store:
-        """The sets of ``recipe``, after a check that all files exist."""
-        return Store(recipe, dict(load_sets(recipe)))
+    @property
+    def single(self) -> bool:
+        """Is it one learner, one set, one noise level, one seed? Then there is a model."""
+        axes = (self.sets, self.specs, self.recipe.data.noise, self.recipe.run_seeds)
+        return all(len(axis) == 1 for axis in axes) and self.specs[0].baseline is None
 
     def draw(self, name: str) -> Draw:
-        """The function from a seed to the set; sets that are not drawn are read once."""
+        """The function from a seed to the set, which is kept in memory until another one is asked for."""
+        if name not in self._drawn:
+            self._drawn = {name: self._draw(name)}
+        return self._drawn[name]
+
+    def _draw(self, name: str) -> Draw:
         source = self.sets[name]
-        kept: dict[int, ExampleSet] = {}
 
+        @cache
         def drawn(seed: int) -> ExampleSet:
-            """The set for a seed, kept in memory."""
-            key = seed if source.generator is not None else 0
-            if key not in kept:
-                start = time.perf_counter()
-                kept[key] = load_set(self.recipe.data, name, source, seed)
-                self.counts.setdefault(name, _counts(kept[key], time.perf_counter() - start))
-            return kept[key]
+            start = time.perf_counter()
+            found = load_set(self.recipe.data, name, source, seed)
+            self.counts.setdefault(name, _counts(found, time.perf_counter() - start))
+            return found
 
-        return drawn
+        return lambda seed: drawn(seed if source.generator is not None else 0)
 
 
 def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
@@ -93,7 +102,7 @@ def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
     return counts
 
 
-def check(recipe: ClassificationRecipe) -> Store:
+def check(recipe: ClassificationRecipe) -> Plan:
     """Build every part that the recipe names and look for its files, before anything is read or written.
 
     Raises
@@ -101,12 +110,11 @@ def check(recipe: ClassificationRecipe) -> Store:
     RecipeError: an unknown part or setting, or settings that exclude one another.
     DataError: a file that does not exist or cannot be opened.
     """
-    check_parts(recipe)
-    return Store.of(recipe)
+    return Plan(recipe, check_parts(recipe), dict(load_sets(recipe)))
 
 
-def check_parts(recipe: ClassificationRecipe) -> None:
-    """Build every learner, baseline and figure that the recipe names.
+def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
+    """Build every learner, baseline and figure that the recipe names; returns its runs.
 
     Raises
     ------
@@ -114,21 +122,23 @@ def check_parts(recipe: ClassificationRecipe) -> None:
     """
     if recipe.metric != {"name": "error"}:
         raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
-    for spec in recipe.expand():
+    specs = recipe.expand()
+    for spec in specs:
         for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
                 make_learner(single)
-    check_figures(recipe)
+    check_figures(recipe, specs)
+    return specs
 
 
 def extract(recipe: ClassificationRecipe) -> dict[str, Any]:
     """Read all sets of a recipe; returns their counts."""
-    store = check(recipe)
-    for name in store.sets:
-        store.draw(name)(seeds_of(recipe)[0])
-    return store.counts
+    plan = check(recipe)
+    for name in plan.sets:
+        plan.draw(name)(recipe.run_seeds[0])
+    return plan.counts
 
 
 def run(
@@ -149,99 +159,80 @@ def run(
     ------
     RerankError: see its subclasses.
     """
-    start = time.monotonic()
-    store = check(recipe)
-    specs = recipe.expand()
-    if "test" not in stages and not _single(recipe, store, specs):
+    plan, outcome = check(recipe), Outcome()
+    if "test" not in stages and not plan.single:
         raise RecipeError("one set, one noise level and one run make a model; leave the others out", key="runs")
-    inputs = files_named(recipe.model_dump(), recipe.data.root)
-    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=inputs):
-        done = finished(directory, {"report" if "test" in stages else "model"})
-        if done is not None:
-            say_finished(directory, done, code_of(recipe.model_dump(mode="json")))
-            return Outcome(done, [])
-        work = Stages(directory / "history.jsonl")
-        outcome = _carry_out(recipe, store, specs, directory, work, stages, engine)
-        outcome.metrics["stages"] = work.summary()
-        outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
-        outcome.metrics["code"] = code_of(recipe.model_dump(mode="json"))
-        write_text(directory / "metrics.json", as_json(outcome.metrics, indent=1) + "\n")
-        remove_written(directory, [KEPT])
+    settings = recipe.model_dump(mode="json")
+    outcome.metrics = carry_out(
+        recipe,
+        directory,
+        lambda work: _stages(plan, directory, work, "test" in stages, engine, outcome),
+        results=RESULTS,
+        inputs=files_named(settings, recipe.data.root),
+        resume=resume,
+        last="report" if "test" in stages else "model",
+        code=code_of(settings),
+        clean=lambda: remove_written(directory, [KEPT]),
+    )
     return outcome
 
 
-def _carry_out(
-    recipe: ClassificationRecipe,
-    store: Store,
-    specs: Sequence[Spec],
-    directory: Path,
-    work: Stages,
-    stages: tuple[str, ...],
-    engine: Engine | None,
-) -> Outcome:
-    """Stage by stage; the metrics lack stages and time."""
+def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engine | None, outcome: Outcome) -> Metrics:
+    """Stage by stage, into ``outcome``; returns its metrics, without stages and code."""
     start = time.monotonic()
-    results: list[Result] = []
+    recipe, results = plan.recipe, list[Result]()
     traced: dict[str, Traced] = {}
-    if "test" in stages:
-        with work.stage("experiments", sets=len(store.sets), runs=len(specs)) as found:
-            results, traced = _experiments(recipe, store, specs, directory, engine)
+    if tests:
+        with work.stage("experiments", sets=len(plan.sets), runs=len(plan.specs)) as found:
+            results, traced = _experiments(plan, directory, engine)
             found["results"] = len(results)
         work.append(line for each in results for line in _history(each))
-    if _single(recipe, store, specs):
+    if plan.single:
         with work.stage("model"):
-            (name,) = store.sets
+            (name,) = plan.sets
             tuned = results[0].tuned if results else None
-            train_model(recipe, specs[0], store.draw(name)(seeds_of(recipe)[0]), tuned).save(directory / "model")
+            model = train_model(recipe, plan.specs[0], plan.draw(name)(recipe.run_seeds[0]), tuned)
+            model.save(directory / "model")
     if len(results) == 1:
-        label = store.labels[results[0].set]
-        write_selections(claim(directory, "predictions", "test.selections.npz"), results[0], label)
-    outcome = Outcome(_metrics(recipe, store, results), [])
+        (only,) = results
+        wrong = selections_of(only.predictions, plan.labels[only.set])
+        wrong.save(claim(directory, "predictions", "test.selections.npz"))
+    outcome.metrics = _metrics(plan, results)
     if results:
         with work.stage("report"):
-            outcome.metrics["significance"] = significance_of(recipe, store.labels, results)
-            outcome.tables += tables_of(recipe, results)
-            outcome.drawings += _draw(recipe, results, traced, directory)
+            outcome.metrics["significance"] = significance_of(recipe, plan.labels, results)
+            outcome.tables = tables_of(recipe, results)
+            outcome.drawings = _draw(recipe, results, traced, directory)
             outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
             write_page(directory / "report.html", recipe, outcome)
-    return outcome
+    return outcome.metrics
 
 
-def _single(recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec]) -> bool:
-    """Is it one learner, one set, one noise level, one seed? Then there is a model."""
-    several = len(store.sets) > 1 or len(specs) > 1 or len(recipe.data.noise) > 1 or len(seeds_of(recipe)) > 1
-    return not several and specs[0].baseline is None
-
-
-def _experiments(
-    recipe: ClassificationRecipe, store: Store, specs: Sequence[Spec], directory: Path, engine: Engine | None
-) -> tuple[list[Result], dict[str, Traced]]:
+def _experiments(plan: Plan, directory: Path, engine: Engine | None) -> tuple[list[Result], dict[str, Traced]]:
     """All results, set by set, and what the figures measure on the way."""
-    results: list[Result] = []
+    recipe, seeds, results = plan.recipe, plan.recipe.run_seeds, list[Result]()
     traced: dict[str, Traced] = {}
 
     def jobs() -> Iterator[tuple[str, Draw, float, Spec]]:
         """Every run on every set at every noise level; after each set, what needs all of it."""
-        for name in store.sets:
-            draw = store.draw(name)
-            for noise in recipe.data.noise:
-                for spec in specs:
-                    yield name, draw, noise, spec
+        for name in plan.sets:
+            draw = plan.draw(name)
+            for noise, spec in product(recipe.data.noise, plan.specs):
+                yield name, draw, noise, spec
             for figure in recipe.figures:
                 if figure.kind in ("online", "stream"):
-                    traced.setdefault(figure.name, {}).update(traces_of(recipe, specs, draw, figure))
-            own = [each for each in results if each.set == name]
-            examples = draw(seeds_of(recipe)[0])
-            store.labels[name] = examples.tested.label
-            write_predictions(directory, examples, own)
+                    traced.setdefault(figure.name, {}).update(traces_of(recipe, plan.specs, draw, figure))
+            examples = draw(seeds[0])
+            plan.labels[name] = examples.tested.label
+            write_predictions(directory, examples, [each for each in results if each.set == name])
 
-    total = len(store.sets) * len(recipe.data.noise) * len(specs)
+    total = len(plan.sets) * len(recipe.data.noise) * len(plan.specs)
     for name, draw, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):
-        key = key_of(draw(seeds_of(recipe)[0]), noise, spec)
+        key = key_of(draw(seeds[0]), noise, spec)
         found = load_results(directory / KEPT, key, spec)
         if found is None:
-            origin = SetOrigin.of(recipe.data, name, store.sets[name])
-            found = run_spec(spec, draw, noise, seeds_of(recipe), engine, origin)
+            origin = SetOrigin.of(recipe.data, name, plan.sets[name])
+            found = run_spec(spec, draw, noise, seeds, engine, origin)
             claim(directory, KEPT, f"{key}.json")
             save_results(directory / KEPT, key, found)
         results += found
@@ -260,17 +251,17 @@ def _chosen(tuned: dict[str, Any]) -> str:
     return ", ".join([*values, *([f"{tuned['epochs']} epochs"] if tuned["epochs"] else [])]) or "nothing to tune"
 
 
-def _metrics(recipe: ClassificationRecipe, store: Store, results: Sequence[Result]) -> Metrics:
+def _metrics(plan: Plan, results: Sequence[Result]) -> Metrics:
     """The content of metrics.json except for significance and time."""
-    single = len(results) == 1
+    recipe, single = plan.recipe, len(results) == 1
     return {
         "schema": 1,
         "task": recipe.task,
         "name": recipe.name,
-        "seed": seeds_of(recipe)[0],
+        "seed": recipe.run_seeds[0],
         "version": __version__,
         "metric": Classification().signature,
-        "corpora": store.counts,
+        "corpora": plan.counts,
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "splits": {"test": results[0].splits()} if single else {},
         "tables": as_data(recipe, results) if results else {},

@@ -13,7 +13,6 @@ from rerank.base.names import file_name
 from rerank.classification.data import ExampleSet
 from rerank.classification.results import Result
 from rerank.metrics.classification import Classification
-from rerank.metrics.significance import compare
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
 from rerank.storage.files import write_text
@@ -41,14 +40,11 @@ def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[R
         write_text(target, "\n".join(lines) + "\n")
 
 
-def write_selections(path: Path, result: Result, label: np.ndarray) -> None:
-    """What ``rerank compare`` needs from a single run: which of the tested examples every predictor gets wrong.
-
-    label: int64 [n], those of the tested examples.
-    """
-    rows = {name: (found != label).astype(np.float64)[:, np.newaxis] for name, found in result.predictions.items()}
+def selections_of(predictions: dict[str, np.ndarray], label: np.ndarray) -> Selections:
+    """Which of the tested examples, whose classes are ``label`` (int64 [n]), are wrong by each of ``predictions``."""
+    rows = {name: (found != label).astype(np.float64)[:, np.newaxis] for name, found in predictions.items()}
     ids = [str(i + 1) for i in range(label.size)]
-    Selections(ids, Classification().signature, np.ones((label.size, 1)), rows).save(path)
+    return Selections(ids, Classification().signature, np.ones((label.size, 1)), rows)
 
 
 def _first_seed(results: Sequence[Result]) -> list[Result]:
@@ -63,29 +59,18 @@ def significance_of(
     The key is ``a_vs_b``, the difference a's error minus b's. labels: those of the tested examples of every set, for
     the first seed, which is the one that is tested.
     """
-    test = recipe.significance.test
-    if test is None:
+    settings = recipe.significance
+    if settings.test is None:
         return {}
     found: dict[str, Any] = {}
-    for place in dict.fromkeys((each.set, each.noise) for each in results):
-        own = _first_seed([each for each in results if (each.set, each.noise) == place])
-        label = labels[place[0]]
-        wrong = [(each.predicted != label).astype(np.float64)[:, np.newaxis] for each in own]
-        pairs = list(combinations(range(len(own)), 2))
+    for name, noise in dict.fromkeys((each.set, each.noise) for each in results):
+        own = _first_seed([each for each in results if (each.set, each.noise) == (name, noise)])
+        wrong = selections_of({each.spec.name: each.predicted for each in own}, labels[name])
+        pairs = list(combinations(wrong.rows, 2))
         if len(own) > MOST:
-            best = int(np.argmin([each.mean() for each in wrong]))
-            pairs = [(i, best) for i in range(len(own)) if i != best]
-        name = f"{place[0]}, noise {place[1]:g}" if place[1] else place[0]
-        reference = np.ones((label.size, 1))
-        for i, j in pairs:
-            outcome = compare(
-                Classification(),
-                wrong[i],
-                wrong[j],
-                reference,
-                test=test,
-                samples=recipe.significance.samples,
-                seed=recipe.seed,
-            )
-            found.setdefault(name, {})[f"{own[i].spec.name}_vs_{own[j].spec.name}"] = outcome.as_dict()
+            best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
+            pairs = [(run, best) for run in wrong.rows if run != best]
+        if pairs:
+            tested = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
+            found[f"{name}, noise {noise:g}" if noise else name] = tested
     return found

@@ -57,6 +57,11 @@ class TaskRecipe(Section):
         """The resolved recipe, all defaults written out."""
         return as_yaml(self.model_dump(mode="json"))
 
+    @property
+    def run_seeds(self) -> tuple[int, ...]:
+        """The seeds that every run is made with."""
+        return self.seeds or (self.seed,)
+
     def changed(self, changes: Settings) -> Self:
         """The recipe with other values at dotted keys.
 
@@ -113,7 +118,7 @@ class ListRecipe(TaskRecipe):
         runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
         require_few_runs(len(runs) * len(points) * max(1, len(self.seeds)))
         expanded = []
-        for run, point, seed in product(runs, points, self.seeds or (self.seed,)):
+        for run, point, seed in product(runs, points, self.run_seeds):
             single = plain.changed({**run.set, **point, "seed": seed})
             message = "a run may not change data, features or metric"
             self.require_same(single, ("data", "features", "metric"), message, f"runs.{run.name}")
