@@ -15,7 +15,7 @@ from commands import Command, Result, pass_on
 from ending import pytest_configure  # noqa: F401 - a hook
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
-from instances import first_instances, multiply_examples
+from instances import first_instances, in_turn, multiply_examples
 
 from rerank import cli
 from rerank.base import interrupts
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = first_instances(kept)
         factor *= 0.1
     config.hook.pytest_deselected(items=list({*items}.difference(kept)))
-    items[:] = kept
+    items[:] = in_turn(kept)
     multiply_examples([item.obj for item in items if isinstance(item, pytest.Function)], factor)
 
 

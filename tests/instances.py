@@ -1,4 +1,4 @@
-"""Which instances of the tests are run, and how many examples they try."""
+"""Which instances of the tests are run, in which order, and how many examples they try."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ import pytest
 from hypothesis import settings
 
 SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis and its pytest plugin keep those of a test
+
+
+EARLY = ("contract/test_learners.py",)
+LATE = (
+    "contract/test_learner_twins.py",
+    "contract/test_votes.py",
+    "contract/test_extremes.py",
+    "learn/",
+    "estimators/",
+)
+
+
+def in_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """What compiles all learners first, and last what needs them too, so that no two processes do it at once.
+
+    Processes take whole files in this order; what others have compiled they find in the cache.
+    """
+
+    def turn(item: pytest.Item) -> int:
+        return 1 + any(part in item.nodeid for part in LATE) - any(part in item.nodeid for part in EARLY)
+
+    return sorted(items, key=turn)
 
 
 def first_instances(items: Iterable[pytest.Item]) -> list[pytest.Item]:

@@ -43,6 +43,14 @@ def write_slices(root: Path) -> None:
         write_golds(root / f"{split}.gold.gz", golds_of(QUICKSTART / f"{split}.gold.gz")[:size])
 
 
+def extended(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A recipe whose sections ``changes`` replace or, where both are mappings, extend; a learner is replaced."""
+    for key, value in changes.items():
+        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
+        made[key] = made[key] | value if extends else value
+    return made
+
+
 def settings(root: Path, **changes: Any) -> dict[str, Any]:
     """A recipe over the slices in ``root``; ``changes`` replace or, where both are mappings, extend its sections."""
     made: dict[str, Any] = {
@@ -54,10 +62,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "significance": {"samples": 200},
         "examples": 1,
     }
-    for key, value in changes.items():
-        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
-        made[key] = made[key] | value if extends else value
-    return made
+    return extended(made, changes)
 
 
 def recipe(root: Path, **changes: Any) -> Recipe:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from small import extended
 
 from rerank.recipes.example_recipe import ClassificationRecipe
 
@@ -49,10 +50,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "learner": {"name": "perceptron"},
         "training": {"epochs": 2, "workers": 1, "vote": True},
     }
-    for key, value in changes.items():
-        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
-        made[key] = made[key] | value if extends else value
-    return made
+    return extended(made, changes)
 
 
 def recipe(root: Path, **changes: Any) -> ClassificationRecipe:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from small import extended
 
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -64,10 +65,7 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
         "significance": {"samples": 200},
         "examples": 0,
     }
-    for key, value in changes.items():
-        extends = isinstance(made.get(key), dict) and isinstance(value, dict) and key != "learner"
-        made[key] = made[key] | value if extends else value
-    return made
+    return extended(made, changes)
 
 
 def recipe(root: Path, **changes: Any) -> TextRecipe:

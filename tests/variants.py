@@ -31,6 +31,10 @@ def variants() -> Iterator[Any]:
             yield pytest.param(name, parameters, id=f"{name}({text})")
 
 
+EPOCHS = 3
+every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
+
+
 def make(name: str, parameters: dict[str, Any]) -> Learner:
     return build(learners, {"name": name, **parameters}, "learner")
 

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import reference
 from strategies import Row, corpus_of, random_corpus, run
-from variants import make, variants
+from variants import every_variant, make
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
 from rerank.learn.voting.voting import vote
 
 WIDTH = 40
-every_variant = pytest.mark.parametrize(("name", "parameters"), list(variants()))
 
 
 def real_corpus(seed: int, lists: int, whole: bool) -> Corpus:

@@ -249,30 +249,12 @@ def test_disordered_sparse_input_is_understood_and_left_alone() -> None:
         np.testing.assert_array_equal(array, copy)
 
 
-def test_labels_of_any_kind() -> None:
-    X, y = problem(3)
-    names = np.array(["zebra", "cat", "dog"])
-    model = PerceptronClassifier(random_state=0).fit(X, names[y])
-    assert list(model.classes_) == ["cat", "dog", "zebra"]
-    assert model.score(X, names[y]) > 0.6
-    assert weights(PerceptronClassifier(random_state=0).fit(X, y - 1.0)) == weights(
-        PerceptronClassifier(random_state=0).fit(X, y)
-    )
-
-
 def test_no_intercept() -> None:
     X, y = problem(3)
     model = PerceptronClassifier(fit_intercept=False).fit(X, y)
     assert model.coef_.shape == (3, 6)
     np.testing.assert_array_equal(model.intercept_, np.zeros(3))
     np.testing.assert_array_equal(model.predict(np.zeros((1, 6))), [0])  # a tie
-
-
-def test_feature_names_are_kept() -> None:
-    pandas = pytest.importorskip("pandas")
-    X, y = problem(2)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
-    assert list(PerceptronClassifier().fit(frame, y).feature_names_in_) == list("abcdef")
 
 
 # Errors
@@ -309,12 +291,6 @@ def test_values_beyond_float32_are_refused() -> None:
         PerceptronClassifier().fit(X, y)
     with pytest.raises(ValueError, match="beyond the largest 32-bit float"):
         PerceptronClassifier().fit(sparse.csr_array(X), y)
-
-
-def test_weights_that_leave_the_numbers_are_reported() -> None:
-    X, y = problem(2)
-    with pytest.raises(ValueError, match="scale X or take smaller steps"), np.errstate(all="ignore"):
-        SGDClassifier(loss="perceptron", eta=1e300, schedule="constant").fit(1e30 * X, y)
 
 
 @pytest.mark.parametrize(
@@ -438,5 +414,5 @@ def test_an_interrupt_between_epochs_ends_a_fit(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
 def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
     X, y = problem(2)
-    with pytest.raises(ValueError, match=r"the weights have left the floating-point numbers in 2 passes"):
+    with pytest.raises(ValueError, match=r"the weights have left .* in 2 passes; scale X or take smaller steps"):
         SGDClassifier(eta=1e300, schedule="constant", epochs=2, average=average).fit(1e30 * X, y)

@@ -1,0 +1,242 @@
+"""Every registered learner does what its dense twin does: with any parameters, pairs, columns without a penalty."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import assume, given, reject, settings
+from hypothesis import strategies as st
+from reference_pairs import ORACLES, Pairs
+from strategies import WIDTH, bits, corpora, corpus_of, random_corpus, run, stored, targets
+from variants import EPOCHS, LEARNERS, every_variant, exact, make, rounding_of, twin_of, variants
+
+import rerank.learn
+from rerank.base.errors import RecipeError
+from rerank.learn.base import Learner, learners
+from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.scoring import best, scores
+from rerank.learn.trainer import ORACLE_PAIRS
+from rerank.learn.voting.voting import vote
+
+assert rerank.learn  # importing it registers the learners
+
+SOURCES = [
+    PairSource("hope-fear", tilt=2.0),
+    PairSource("sampled", tilt=0.5, draws=4, threshold=0.25),
+    PairSource("oracle", tilt=0.5),
+]
+
+
+def variants_with_sources(*sources: PairSource) -> Iterator[Any]:
+    """Every variant with every source that the learner takes; the tilt of oracles' pairs is of the loss cost alone."""
+    for variant in variants():
+        name, parameters = variant.values
+        for pairs in sources:
+            taken = pairs is ORACLE_PAIRS or pairs.name != "oracle" or parameters.get("loss") == "cost"
+            if taken and pairs.name in learners.get(name).sources:
+                yield pytest.param(name, parameters, pairs, id=f"{variant.id}-{pairs.name}-{pairs.tilt}")
+
+
+every_source = pytest.mark.parametrize(("name", "parameters", "pairs"), list(variants_with_sources(*SOURCES)))
+
+
+@pytest.mark.parametrize(("name", "parameters", "pairs"), [*variants_with_sources(ORACLE_PAIRS, *SOURCES)])
+def test_equals_its_twin(name: str, parameters: dict[str, Any], pairs: PairSource) -> None:
+    corpus, learner = random_corpus(4), make(name, parameters)
+    ran = run(learner, corpus, EPOCHS, pairs=pairs)
+    trace = twin_of(learner, corpus, EPOCHS, pairs=ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
+    assert ran.per_epoch("mistakes") == trace.mistakes
+    assert ran.per_epoch("updates") == trace.updates
+    assert ran.per_epoch("loss") == pytest.approx(trace.loss, rel=1e-10)
+    assert learner.updates(ran.state) == len(trace.deltas) > 0
+    assert ran.log.arrays()["survived"].tolist() == trace.survived
+    np.testing.assert_allclose(learner.last(ran.state).w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    assert learner.last(ran.state).base == pytest.approx(trace.predictors[-1].beta, rel=1e-10)
+    w, beta = trace.average()
+    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
+
+
+@st.composite
+def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
+    """A learner with one of its variants, or with any of its choices; and pairs that it takes."""
+    entry = LEARNERS[name]
+    anything = st.fixed_dictionaries({key: st.sampled_from(values) for key, values in entry.choices.items()})
+    try:
+        learner = make(name, draw(st.one_of(anything, anything, st.sampled_from(entry.variants))))
+    except RecipeError:  # two choices that exclude each other
+        reject()
+    taken = [pairs for pairs in SOURCES if pairs.name in learner.sources and not entry.duals]
+    return learner, draw(st.sampled_from([ORACLE_PAIRS, ORACLE_PAIRS, *taken]))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+@settings(max_examples=100)
+@given(
+    data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4),
+    free=st.sampled_from([0, 0, 2, WIDTH]),
+)  # fmt: skip
+def test_all_that_is_done_with_any_parameters_is_what_the_twin_does(
+    name: str, data: st.DataObject, dyadic: bool, whole: bool, any_ties: bool, epochs: int, free: int
+) -> None:
+    """What is counted, logged and radius, all predictors, and votes; ties and zeros where sums are exact."""
+    learner, pairs = data.draw(drawn(name))
+    sure = exact(learner)
+    made = (data.draw(corpora(dyadic=dyadic and sure, whole=whole and sure)) for _ in "ab")
+    corpus, other = (dataclasses.replace(each, free=free) for each in made)
+    with np.errstate(over="ignore", invalid="ignore"):
+        trace = twin_of(learner, corpus, epochs, any_ties, ORACLES if pairs is ORACLE_PAIRS else Pairs(pairs))
+    rounding, sure = 10 * rounding_of(learner, trace), sure and dyadic
+    assume(sure or (trace.gap > 10 * rounding and trace.largest.max() < 1e6))
+    ran = run(learner, corpus, epochs, any_ties=any_ties, pairs=pairs)
+    votes = learner.votes(ran.log, corpus)
+    assume(sure or not reference.residues(votes))
+    close = {"rtol": rounding, "atol": rounding / 100}
+    assert ran.per_epoch("lists") == [corpus.list_count] * epochs
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    assert ran.per_epoch("loss") == pytest.approx(
+        trace.loss, rel=rounding, abs=1e-7 if name in ("cw", "scw") else 1e-11
+    )
+    assert max((part.radius for parts in ran.stats for part in parts), default=0.0) == pytest.approx(trace.radius)
+    assert ran.log.arrays()["lists"].tolist() == trace.lists_of_updates
+    assert ran.log.arrays()["survived"].tolist() == votes.survived.tolist() == trace.survived
+    found, (w, beta) = reference.trace_of(votes, corpus.width).predictors, trace.average()
+    assert len(found) == len(trace.predictors) == learner.updates(ran.state) + 1
+    for one, two in zip([*found, learner.last(ran.state)], [*trace.predictors, trace.predictors[-1]], strict=True):
+        np.testing.assert_allclose(one.w, two.w, **close)
+        assert one[-1] == pytest.approx(two.beta, rel=rounding, abs=1e-11)
+    assert not sure or not np.any((learner.last(ran.state).w == 0) != (trace.predictors[-1].w == 0))
+    assert learner.nonzero_weights(ran.state) == np.count_nonzero(learner.last(ran.state).w)
+    np.testing.assert_allclose(learner.average(ran.state).w, w, **close)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=rounding, abs=1e-11)
+    if sure or reference.voting_gap(trace, other) > 10 * rounding:
+        np.testing.assert_array_equal(vote(votes, other), reference.votes(trace, other))
+
+
+@every_variant
+@pytest.mark.parametrize("sizes", [(2,), (2, 3, 5)])
+def test_votes_hold_the_weights_of_the_state_however_sure_a_learner_is(
+    name: str, parameters: dict[str, Any], sizes: tuple[int, ...]
+) -> None:
+    """Large values drive P(y) to 0 and 1: coefficients vanish, and updates of one candidate are logged."""
+    random = np.random.default_rng(11)
+    lists: list[list[Any]] = [
+        [(dict(enumerate(200.0 * random.normal(size=WIDTH))), 0.0, float(y == 0)) for y in range(random.choice(sizes))]
+        for _ in range(60)
+    ]
+    corpus, learner = corpus_of(lists), make(name, parameters)
+    ran, w = run(learner, corpus, 2), np.zeros(WIDTH)
+    votes = learner.votes(ran.log, corpus)
+    assert vote(votes, corpus).sum() == 2 * 60 * 60
+    for e in range(int(votes.first[-1])):
+        w[votes.columns[e]] = votes.value[e]
+    if not votes.threshold.size:
+        np.testing.assert_allclose(votes.scale[-1] * w, learner.last(ran.state).w, rtol=1e-9, atol=1e-300)
+
+
+@every_variant
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_list_of_two_is_a_binary_example(name: str, parameters: dict[str, Any], seed: int) -> None:
+    """Candidates φ = x and φ = 0; the label says which is the oracle: z = y·x. Base scores are equal."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, WIDTH)).astype(np.float32).astype(float)
+    y = np.sign(X @ random.normal(size=WIDTH) + 0.5 * random.normal(size=40))
+    lists = [
+        [(dict(enumerate(x)), 0.0, float(label > 0)), ({}, 0.0, float(label < 0))]
+        for x, label in zip(X, y, strict=True)
+    ]
+    corpus, learner = corpus_of(lists), make(name, parameters)
+    state, mistakes = learner.init(WIDTH, corpus.candidate_count), 0
+    for _ in range(EPOCHS):
+        mistakes += learner.epoch(corpus, targets(corpus), np.arange(40), state)[0].mistakes
+    w, expected = LEARNERS[name].binary(learner, X, y, EPOCHS)
+    assert mistakes == expected > 0
+    np.testing.assert_allclose(learner.last(state).w, w, rtol=1e-10, atol=1e-12)
+    predicted = np.where(best(corpus, scores(corpus, learner.last(state))) % 2 == 0, 1.0, -1.0)
+    np.testing.assert_array_equal(predicted, np.sign(X @ w))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in learners])
+def test_sources_that_make_no_sense_are_refused(name: str) -> None:
+    learner = make(name, LEARNERS[name].variants[0])
+    for pairs in SOURCES:
+        if pairs.name in learner.sources:
+            require_source(learner, pairs)
+        else:
+            assert LEARNERS[name].duals
+            with pytest.raises(RecipeError, match=f"found '{pairs.name}'; expected oracle for the learner '{name}'"):
+                require_source(learner, pairs)
+
+
+@every_source
+def test_same_seed_same_bits_and_votes_with_every_pair_source(
+    name: str, parameters: dict[str, Any], pairs: PairSource
+) -> None:
+    corpus, learner = random_corpus(1), make(name, parameters)
+    one, two = run(learner, corpus, 2, pairs=pairs), run(learner, corpus, 1, pairs=pairs)
+    two = run(learner, corpus, 1, state=stored(two.state), first=1, pairs=pairs)
+    assert bits(one.state) == bits(two.state)
+    trace = twin_of(learner, corpus, 2, pairs=Pairs(pairs))
+    votes = vote(learner.votes(one.log, corpus), corpus)
+    if exact(learner) or min(trace.gap, reference.voting_gap(trace, corpus)) > 1e-9:
+        np.testing.assert_array_equal(votes, reference.votes(trace, corpus))
+    assert votes.sum() == 2 * corpus.list_count**2
+
+
+def penalised_variants() -> Iterator[Any]:
+    """Every variant with a penalty."""
+    for variant in variants():
+        if any(variant.values[1].get(penalty) for penalty in ("l1", "l2")):
+            yield variant
+
+
+every_penalised = pytest.mark.parametrize(("name", "parameters"), list(penalised_variants()))
+
+
+@every_penalised
+def test_equals_its_twin_with_free_columns(name: str, parameters: dict[str, Any]) -> None:
+    corpus, learner = dataclasses.replace(random_corpus(4), free=5), make(name, parameters)
+    ran, trace = run(learner, corpus, EPOCHS), twin_of(learner, corpus, EPOCHS)
+    assert (ran.per_epoch("mistakes"), ran.per_epoch("updates")) == (trace.mistakes, trace.updates)
+    last, (w, beta) = learner.last(ran.state), trace.average()
+    np.testing.assert_allclose(last.w, trace.predictors[-1].w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(learner.average(ran.state).w, w, rtol=1e-10, atol=1e-12)
+    assert learner.average(ran.state).base == pytest.approx(beta, rel=1e-10)
+    assert learner.nonzero_weights(ran.state) == np.count_nonzero(last.w)
+    assert np.count_nonzero(last.w[:5]) == 5
+    penalised = learner.last(run(learner, random_corpus(4), EPOCHS).state).w
+    assert np.abs(last.w - penalised).max() > 1e-6
+
+
+@every_penalised
+def test_free_columns_alone_are_columns_without_a_penalty(name: str, parameters: dict[str, Any]) -> None:
+    corpus = random_corpus(3)
+    free = dataclasses.replace(corpus, free=corpus.width)
+    without = make(name, parameters | {penalty: 0.0 for penalty in ("l1", "l2") if penalty in parameters})
+    penalised = make(name, parameters)
+    one, two = run(penalised, free, EPOCHS), run(without, corpus, EPOCHS)
+    assert one.stats == two.stats
+    np.testing.assert_allclose(penalised.last(one.state).w, without.last(two.state).w, rtol=1e-12)
+    np.testing.assert_allclose(penalised.average(one.state).w, without.average(two.state).w, rtol=1e-9, atol=1e-12)
+    votes = [
+        vote(own.votes(ran.log, lists), lists) for own, ran, lists in ((penalised, one, free), (without, two, corpus))
+    ]
+    trace = twin_of(penalised, free, EPOCHS)
+    if exact(penalised) or min(trace.gap, reference.voting_gap(trace, free)) > 1e-9:  # none hangs on the last bits
+        np.testing.assert_array_equal(*votes)
+    assert votes[0].sum() == votes[1].sum()
+
+
+@every_penalised
+def test_a_state_is_not_trained_on_with_other_free_columns(name: str, parameters: dict[str, Any]) -> None:
+    if name == "ftrl":
+        pytest.skip("its state says the same of free columns and others")
+    corpus, learner = random_corpus(3), make(name, parameters)
+    state = run(learner, corpus, 1).state
+    with pytest.raises(ValueError, match="trained with 0 free columns, the corpus has 2"):
+        run(learner, dataclasses.replace(corpus, free=2), 1, state=state, first=1)
