@@ -8,16 +8,8 @@ import pytest
 from hypothesis import settings
 
 SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis and its pytest plugin keep those of a test
-
-
 EARLY = ("contract/test_learners.py",)
-LATE = (
-    "contract/test_learner_twins.py",
-    "contract/test_votes.py",
-    "contract/test_extremes.py",
-    "learn/",
-    "estimators/",
-)
+LATE = ("contract/test_learner_twins", "contract/test_votes", "contract/test_extremes", "/learn/", "/estimators/")
 
 
 def in_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
