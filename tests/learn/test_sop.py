@@ -60,19 +60,6 @@ def test_the_current_example_counts_by_hand() -> None:
     assert weights_in_order(SecondOrderPerceptron(), one_column()) == [0.5, 5.0 / 18.0]
 
 
-def test_one_column_is_the_same_with_a_full_matrix() -> None:
-    assert weights_in_order(SecondOrderPerceptron(covariance="full"), one_column()) == pytest.approx([0.5, 5.0 / 18.0])
-
-
-def test_one_column_is_judged_the_same_with_a_full_matrix() -> None:
-    """z = 4 against −1: 4·1/2 − 1 > 0 is right, 4·1/18 − 1 is not."""
-    corpus = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({0: 4.0}, 0.0, 1.0), ({}, 1.0, 0.0)]], width=1)
-    diagonal, full = (SecondOrderPerceptron(covariance=covariance) for covariance in ("diagonal", "full"))  # type: ignore[arg-type]
-    one, other = (learner.epoch(corpus, targets(corpus), np.arange(2), learner.init(1)) for learner in (diagonal, full))
-    assert one[0].mistakes == 2
-    assert other[0].mistakes == 2
-
-
 def test_a_full_matrix_has_its_limits() -> None:
     with pytest.raises(RecipeError, match="diagonal covariance") as caught:
         SecondOrderPerceptron(covariance="full").init(MOST_COLUMNS + 1)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from strategies import bits, corpus_of, random_corpus, run, targets
+from strategies import corpus_of, random_corpus, run, targets
 from variants import twin_of
 
 from rerank.learn.rules.truncated import Fobos, TruncatedGradient
-
-
-def test_fobos_is_truncation_of_all_weights_after_every_step() -> None:
-    corpus = random_corpus(4)
-    for update in ("always", "mistakes"):
-        same: dict[str, Any] = {"loss": "log", "eta": 0.5, "l1": 0.02, "update": update, "base_rate": 0.25}
-        one, two = run(Fobos(**same), corpus, 3), run(TruncatedGradient(**same), corpus, 3)
-        assert bits(one.state) == bits(two.state)
-        assert one.stats == two.stats
 
 
 @settings(max_examples=30)
