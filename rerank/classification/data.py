@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from rerank.readers.streams import open_stream
 from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 
 log = logging.getLogger("rerank")
+FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one
 MISSING = (
     "the recipe wants a svmlight file NAME.svm[.gz] here and its fold numbers, one a line, in NAME.folds.txt; "
     "say where such files are with --set data.root=DIR"
@@ -81,35 +81,28 @@ class ExampleSet:
         return Split(noisy.take(train), self.examples.take(index), index, changed[train])
 
 
-def load_sets(recipe: ClassificationRecipe) -> Iterator[tuple[str, SourceSettings]]:
-    """Names and sources of all sets, after a check that their files exist.
+def load_sets(recipe: ClassificationRecipe) -> dict[str, SourceSettings]:
+    """All sets by name, with the root in the paths of their files, after a check that these exist.
 
     Raises
     ------
     RecipeError, DataError: an invalid source, or a file that does not exist.
     """
-    found = recipe.data.named_sets(recipe.name)
-    for source in found.values():
-        _check_files(recipe.data, source)
-    yield from found.items()
+    return {name: _found(recipe.data, source) for name, source in recipe.data.named_sets(recipe.name).items()}
 
 
-def _check_files(data: ExampleData, source: SourceSettings) -> None:
-    for path in (source.path, source.train, source.test, source.folds, source.vocabulary):
-        if isinstance(path, str):
-            where = filled(data, path)
-            if "{root}" in path and not Path(where).exists():
-                raise DataError(f"no such file; {MISSING}", path=where)
-            if where == "-":
-                raise RecipeError("a recipe reads its files more than once; name a file", key="data")
-            open_stream(where).close()
+def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
+    places = {key: path for key in FILES if isinstance(path := getattr(source, key), str)}
+    filled = {key: path.replace("{root}", data.root) for key, path in places.items()}
+    for key, path in filled.items():
+        if path != places[key] and not Path(path).exists():
+            raise DataError(f"no such file; {MISSING}", path=path)
+        if path == "-":
+            raise RecipeError("a recipe reads its files more than once; name a file", key="data")
+        open_stream(path).close()
     if source.generator is not None:
         build(generators, source.generator, "data.generator")
-
-
-def filled(data: ExampleData, path: str) -> str:
-    """``path`` with ``{root}`` filled in."""
-    return path.replace("{root}", data.root)
+    return source.model_copy(update=filled)
 
 
 def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) -> ExampleSet:
@@ -125,25 +118,24 @@ def load_set(data: ExampleData, name: str, source: SourceSettings, seed: int) ->
     elif source.newsgroups:
         examples, words = read_newsgroups(source.newsgroups, data.vectorizer)
     elif data.format == "text":
-        paths = [filled(data, path) for path in (source.path or source.train, source.test) if path]
+        paths = [path for path in (source.path or source.train, source.test) if path]
         parts, words = read_texts(paths, data.vectorizer)
         examples, test = parts[0], parts[1] if len(parts) > 1 else None
     else:
-        examples = read_svmlight(filled(data, source.path or source.train or ""))
+        examples = read_svmlight(source.path or source.train or "")
         if source.test is not None:
-            path = filled(data, source.test)
             try:
-                test = read_svmlight(path).align(examples.classes, examples.width)
+                test = read_svmlight(source.test).align(examples.classes, examples.width)
             except DataError as error:
-                raise error if error.path else DataError(error.message, path=path) from None
+                raise error if error.path else DataError(error.message, path=source.test) from None
     names = words if source.newsgroups or (data.format == "text" and source.generator is None) else ()
     if source.vocabulary is not None:
-        names = read_vocabulary(filled(data, source.vocabulary), examples.width)
+        names = read_vocabulary(source.vocabulary, examples.width)
     if len(examples.classes) < 2:
         found = ", ".join(examples.classes)
         raise DataError(f"all labels are {found!r}; expected at least two classes", path=source.path or source.train)
     prepared = [_prepared(data, part, examples) for part in (examples, test) if part is not None]
-    folds = None if test is not None else _folds(data, source, examples)
+    folds = None if test is not None else _folds(source, examples)
     return ExampleSet(name, prepared[0], prepared[1] if test is not None else None, folds, names)
 
 
@@ -156,11 +148,10 @@ def _prepared(data: ExampleData, part: Labelled, training: Labelled) -> Labelled
     return part if data.bias is None else part.with_bias(data.bias)
 
 
-def _folds(data: ExampleData, source: SourceSettings, examples: Labelled) -> np.ndarray:
+def _folds(source: SourceSettings, examples: Labelled) -> np.ndarray:
     if isinstance(source.folds, str):
-        path = filled(data, source.folds)
-        folds = read_folds(path, examples.label.size)
-        fold_numbers(folds, path)
+        folds = read_folds(source.folds, examples.label.size)
+        fold_numbers(folds, source.folds)
         return folds
     drawn = source.folds or FoldSettings()
     return draw_folds(examples.label, drawn.count, drawn.seed)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,22 +15,19 @@ from rerank import __version__
 from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.base.progress import track
-from rerank.classification.baselines import make_baseline
-from rerank.classification.data import ExampleSet, load_set, load_sets
-from rerank.classification.drawing import Traced, check_figures, draw_results, draw_traces, traces_of
+from rerank.classification.drawing import Traced, draw_results, draw_traces, traces_of
 from rerank.classification.experiment import Draw, SetOrigin, run_spec
 from rerank.classification.figures import FigureDrawing
-from rerank.classification.fitting import make_learner
 from rerank.classification.kept import code_of, key_of, load_results, save_results
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
+from rerank.classification.plan import Plan, check
 from rerank.classification.predictions import selections_of, significance_of, write_predictions
 from rerank.classification.results import Result
 from rerank.classification.tables import as_data, tables_of
-from rerank.classification.tuning import points_of
 from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
-from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
+from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.course import carry_out
 from rerank.runs.results import Metrics
@@ -43,94 +38,6 @@ from rerank.storage.written import claim, remove_written
 log = logging.getLogger("rerank")
 KEPT = ".runs"  # in an output directory: finished results, until the recipe is done
 RESULTS = (KEPT, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", "model")
-
-
-@dataclass
-class Plan:
-    """A recipe that has been checked, with its runs at every point and its sets, which are read when they are needed.
-
-    counts: what metrics.json says about the sets that were read; labels: of the tested examples, by the first seed.
-    """
-
-    recipe: ClassificationRecipe
-    specs: list[Spec]
-    sets: dict[str, SourceSettings]
-    counts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    labels: dict[str, np.ndarray] = field(default_factory=dict)
-    _drawn: dict[str, Draw] = field(default_factory=dict)
-
-    @property
-    def single(self) -> bool:
-        """Is it one learner, one set, one noise level, one seed? Then there is a model."""
-        axes = (self.sets, self.specs, self.recipe.data.noise, self.recipe.run_seeds)
-        return all(len(axis) == 1 for axis in axes) and self.specs[0].baseline is None
-
-    def draw(self, name: str) -> Draw:
-        """The function from a seed to the set, which is kept in memory until another one is asked for."""
-        if name not in self._drawn:
-            self._drawn = {name: self._draw(name)}
-        return self._drawn[name]
-
-    def _draw(self, name: str) -> Draw:
-        source = self.sets[name]
-
-        @cache
-        def drawn(seed: int) -> ExampleSet:
-            start = time.perf_counter()
-            found = load_set(self.recipe.data, name, source, seed)
-            self.counts.setdefault(name, _counts(found, time.perf_counter() - start))
-            return found
-
-        return lambda seed: drawn(seed if source.generator is not None else 0)
-
-
-def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
-    """What metrics.json says about a set."""
-    labels = np.bincount(found.examples.label, minlength=len(found.examples.classes))
-    counts = {
-        "examples": found.examples.size,
-        "test_examples": found.tested.size,
-        "nonzeros": found.examples.nonzeros,
-        "columns": found.examples.width,
-        "classes": dict(zip(found.examples.classes, labels.tolist(), strict=True)),
-        "splits": found.splits,
-        "seconds": round(seconds, 3),
-    }
-    dropped = found.test.dropped if found.test is not None else 0
-    if dropped:
-        log.warning("set %s: %s values of features that training has not are left out", found.name, f"{dropped:,}")
-    return counts
-
-
-def check(recipe: ClassificationRecipe) -> Plan:
-    """Build every part that the recipe names and look for its files, before anything is read or written.
-
-    Raises
-    ------
-    RecipeError: an unknown part or setting, or settings that exclude one another.
-    DataError: a file that does not exist or cannot be opened.
-    """
-    return Plan(recipe, check_parts(recipe), dict(load_sets(recipe)))
-
-
-def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
-    """Build every learner, baseline and figure that the recipe names; returns its runs.
-
-    Raises
-    ------
-    RecipeError: an unknown part or setting, or settings that exclude one another.
-    """
-    if recipe.metric != {"name": "error"}:
-        raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
-    specs = recipe.expand()
-    for spec in specs:
-        for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
-            if single.baseline is not None:
-                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
-            else:
-                make_learner(single)
-    check_figures(recipe, specs)
-    return specs
 
 
 def extract(recipe: ClassificationRecipe) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def root(tmp_path: Path) -> Path:
 
 def loaded(root: Path, seed: int = 1, **data: Any) -> ExampleSet:
     recipe = small_classes.recipe(root, data=data)
-    ((name, source),) = load_sets(recipe)
+    ((name, source),) = load_sets(recipe).items()
     return load_set(recipe.data, name, source, seed)
 
 

@@ -81,7 +81,7 @@ def test_errors_are_those_of_the_predictions(root: Path, tmp_path: Path) -> None
 
 def test_a_fold_is_a_fit_of_the_rest(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.2})
-    ((name, source),) = load_sets(recipe)
+    ((name, source),) = load_sets(recipe).items()
     examples = load_set(recipe.data, name, source, 1)
     (spec,) = recipe.expand()
     (result,) = run_spec(spec, lambda _: examples, 0.2, (1,))
@@ -200,7 +200,7 @@ def test_figures_of_a_single_pass_and_of_two_runs(root: Path, tmp_path: Path) ->
 
 def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.3})
-    ((name, source),) = load_sets(recipe)
+    ((name, source),) = load_sets(recipe).items()
     part = load_set(recipe.data, name, source, 1).split(0, 0.3, 1)
     (spec,) = recipe.expand()
     found = trace(spec, part, seed=1, every=40, test=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rerank.base.errors import RecipeError
-from rerank.classification.pipeline import check_parts
+from rerank.classification.plan import check_parts
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
