@@ -24,12 +24,13 @@ import numpy as np
 from rerank.base.errors import RerankError, RunError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Content, Raw
+from rerank.extraction.content.base import Content
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.readers.base import SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
+from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import read_array
@@ -44,7 +45,7 @@ class Block(NamedTuple):
     """Lists as they are read; ``number`` counts blocks from 0."""
 
     number: int
-    lists: list[Raw]
+    lists: list[Beside]
 
 
 class Summary(NamedTuple):
@@ -199,12 +200,12 @@ _held = _Hold()
 logging.getLogger("rerank").addFilter(_held)
 
 
-def cut(raws: Iterable[Raw], failure: list[RerankError]) -> Iterator[Block]:
+def cut(raws: Iterable[Beside], failure: list[RerankError]) -> Iterator[Block]:
     """The lists in blocks.
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
-    number, lists, size = 0, list[Raw](), 0
+    number, lists, size = 0, list[Beside](), 0
     try:
         for raw in raws:
             nbest = raw.nbest

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import DataError, ModelError
+from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair, make_reader
@@ -21,9 +21,10 @@ from rerank.models.model import Model, recipe_of
 from rerank.models.predictions import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import PathLike, Writable, stream_name
-from rerank.readers.texts.references import read_lines
+from rerank.readers.sides import in_step
+from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import source_lines
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.strict_json import as_json
 
@@ -84,31 +85,6 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList
     write_bad()
 
 
-def with_sources(
-    lists: Iterable[NBestList | BadList], sources: PathLike | None, path: str
-) -> Iterator[NBestList | BadList]:
-    """The lists of ``path``, each with the next line of the file ``sources`` where one is given.
-
-    Raises
-    ------
-    DataError: not as many sources as lists; names both files.
-    """
-    if sources is None:
-        yield from lists
-        return
-    name, lines, number = stream_name(sources), read_lines(sources), 0
-    for number, nbest in enumerate(lists, 1):
-        source = next(lines, None)
-        if source is None:
-            message = f"{name} has {number - 1} sources for at least {number} lists"
-            message += "; every list needs one, in the same order"
-            raise DataError(message, path=stream_name(path), line=nbest.line, list_id=nbest.id)
-        yield replace(nbest, source=source) if isinstance(nbest, TextList) else nbest
-    if next(lines, None) is not None:
-        message = f"more sources than the {number} lists of {stream_name(path)}"
-        raise DataError(f"{message}; every list needs one, in the same order", path=name, line=number + 1)
-
-
 def model_digest(model: Model) -> str:
     """What tells a model from others: its settings, provenance, columns and weights of the base score."""
     parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
@@ -161,7 +137,10 @@ class Reranker:
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
         hold theirs.
         """
-        for nbest in with_sources(reader.knowing(self.content.columns).read(path), sources, path):
+        sides = [] if sources is None else [source_lines(sources)]
+        for nbest, found, _ in in_step(reader.knowing(self.content.columns), path, sides):
+            if found and isinstance(nbest, TextList):
+                nbest = replace(nbest, source=found[0])
             opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
             if isinstance(opened, BadList):
                 count.bad(opened)

@@ -70,13 +70,14 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.escaping import plain
 from rerank.base.registry import Registry
-from rerank.readers.nbest import TRACE, Bad, BadCandidate, BadList, Candidate, NBestList, nameless
+from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
+from rerank.readers.nbest import TRACE, Candidate, NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.streams import PathLike, Writable
 
 __all__ = [
-    "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "NBestList", "OnBadList", "Reader", "SkipCount",
+    "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader", "SkipCount",
     "check_choice", "excerpt", "nameless", "read_lists", "readers",
 ]  # fmt: skip
 
@@ -184,8 +185,40 @@ class SkipCount:
 class Reader(ABC):
     """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
 
-    ``known`` are the score columns that its lists should have, if that is known before a file is read.
+    ``known`` are the score columns that its lists should have, if that is known before a file is read. The properties
+    hold for most formats; a format where they do not, or where they are options, defines its own.
     """
+
+    @property
+    def within(self) -> tuple[Reader, ...]:
+        """The readers that this one reads through."""
+        return ()
+
+    @property
+    def files(self) -> int | None:
+        """How many files a path names, separated by commas; None: any number."""
+        return 1
+
+    @property
+    def first_id(self) -> int:
+        """The number of the first list."""
+        return min((reader.first_id for reader in self.within), default=0)
+
+    @property
+    def ids(self) -> str:
+        """Whether the lists have the ids of the "file" or are numbered: "ordinal"."""
+        return "file"
+
+    @property
+    def order(self) -> str:
+        """The order of lists: by "id", that of the inputs, or one of the "file"."""
+        return "file" if any(reader.order == "file" for reader in self.within) else "id"
+
+    def offers(self, option: str) -> bool:
+        """Whether this reader, or one that it reads through, has an option."""
+        return option in getattr(self, "__dataclass_fields__", ()) or any(
+            reader.offers(option) for reader in self.within
+        )
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
 

@@ -23,21 +23,14 @@ class CostReader(Reader):
     inner: Reader
 
     @property
+    def within(self) -> tuple[Reader, ...]:
+        """See ``Reader``."""
+        return (self.inner,)
+
+    @property
     def files(self) -> int | None:
-        """How many files a path names for this reader; None: any number."""
-        found: int | None = getattr(self.inner, "files", 1)
-        return found
-
-    @property
-    def first_id(self) -> int:
-        """The number of the first list."""
-        return int(getattr(self.inner, "first_id", 0))
-
-    @property
-    def order(self) -> str | None:
-        """The order of lists, if the reader can choose it."""
-        found: str | None = getattr(self.inner, "order", None)
-        return found
+        """See ``Reader``."""
+        return self.inner.files
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""

@@ -48,9 +48,10 @@ class LineReader:
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """(number, line) of all remaining lines."""
-        while line := self.ahead(1):
+        while self._at < len(self._lines) or self.ahead(1):
+            line = self._lines[self._at]
             self.take(1)
-            yield self.number, line[0]
+            yield self.number, line
 
     def _fill(self) -> bool:
         """Read a chunk and cut it into lines; False at the end of the stream."""

@@ -1,4 +1,4 @@
-"""Readers that read through other readers, or from several files, which the path names separated by commas."""
+"""Readers as recipes describe them, and paths that name several files, separated by commas."""
 
 from __future__ import annotations
 
@@ -42,25 +42,6 @@ def make_reader(spec: Any, key: str) -> Reader:
     return CostReader(reader) if sign == "cost" else reader
 
 
-def file_count(reader: Reader) -> int | None:
-    """How many files a path names for ``reader``; None: any number, separated by commas."""
-    return getattr(reader, "files", 1)
-
-
-def drops_duplicates(reader: Reader) -> bool:
-    """Whether a reader, or one that it reads through, drops duplicates."""
-    inner = getattr(reader, "inner", [])
-    within = inner if isinstance(inner, list) else [inner]
-    return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, within))
-
-
-def format_of(reader: Reader) -> Reader:
-    """The reader that knows the format: ``reader``, or the one that it reads through."""
-    inner = getattr(reader, "inner", None)
-    inner = inner[0] if isinstance(inner, list) else inner
-    return reader if inner is None else format_of(inner)
-
-
 def split_paths(path: PathLike) -> list[str]:
     """The files of a path that names several, separated by commas.
 
@@ -73,3 +54,13 @@ def split_paths(path: PathLike) -> list[str]:
         raise DataError("a file name is empty; expected names, separated by commas", path=stream_name(path))
     single_stdin(*names)
     return names
+
+
+def drops_duplicates(reader: Reader) -> bool:
+    """Whether a reader, or one that it reads through, drops duplicates."""
+    return getattr(reader, "duplicates", "keep") == "drop" or any(map(drops_duplicates, reader.within))
+
+
+def format_of(reader: Reader) -> Reader:
+    """The reader that knows the format: ``reader``, or the first that it reads through."""
+    return format_of(reader.within[0]) if reader.within else reader

@@ -249,7 +249,7 @@ def test_a_source_too_few(tuned: Path, data: Path, tmp_path: Path, rerank: Comma
     short = tmp_path / "short.src"
     small_texts.write_lines(short, small_texts.lines_of(data / "test.src.gz")[:-1])
     result = rerank("rerank", tuned / "model", data / "test.nbest.gz", "--sources", short, "-o", tmp_path / "out")
-    refused(result, "test.nbest.gz:109", "short.src has 19 sources", "at least 20 lists")
+    refused(result, "short.src:19", "19 sources for at least 20 lists of", "test.nbest.gz (list 19 at line 109)")
     assert not (tmp_path / "out").exists()
 
 

@@ -113,3 +113,23 @@ def test_a_list_of_bad_candidates_is_a_bad_list(tmp_path: Path, case: Case, reas
         last = found[-1]
         assert isinstance(last, NBestList)
         assert last.scores[:, -1].tolist() == [-9.0, -10.0, -11.0]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.name in ("charniak", "jsonl", "fairseq")], ids=str)
+def test_an_id_used_before_makes_a_bad_list_of_a_bad_one_too(tmp_path: Path, case: Case) -> None:
+    """So that what is written in its place has an id of its own."""
+    if case.form == "jsonl without ids":
+        pytest.skip("there are no ids")
+    path = Path(case.write(tmp_path, whole))
+    lists = FORMATS[case.form]
+    texts = [lists.whole(i, [lists.candidate(i, k) for k in range(CANDIDATES)]) for i in (0, 1)]
+    path.write_bytes(texts[0] + lists.ruin(texts[0]) + texts[1])
+    first, again, last = make_reader(case.spec).read(str(path))
+    assert isinstance(again, BadList)
+    assert (first.id, again.reason, isinstance(last, NBestList)) == (again.id, "duplicate id", True)
+    out = io.BytesIO()
+    items = [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one)), one.base) for one in (first, last)]
+    write_ranked(out, make_reader(case.spec), [items[0], again, items[1]])
+    path.write_bytes(out.getvalue())
+    if case.name != "fairseq":  # its lists keep their numbers
+        assert [len(one) for one in read_lists(make_reader(case.spec), str(path))] == [CANDIDATES, 0, CANDIDATES]

@@ -120,7 +120,7 @@ def test_systems_may_have_costs(spec: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["moses", "charniak", "sockeye"])
 def test_another_sign_is_refused(name: str) -> None:
-    with pytest.raises(RecipeError, match=r"data\.reader\.scores: found 'penalty'; expected 'score' or 'cost'|'cost'"):
+    with pytest.raises(RecipeError, match=r"data\.reader\.scores: found 'penalty'; expected .*cost"):
         make_reader({"name": name, "scores": "penalty"})
 
 

@@ -14,11 +14,11 @@ from rerank.classification.data import read_vocabulary
 from rerank.classification.text import read_texts
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import SymbolTable
-from rerank.features.text.view import ViewError, make_view
+from rerank.features.text.view import make_view
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import read_prm
-from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.base import BadList, Fault, NBestList, Reader
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
 from rerank.readers.several import make_reader
 from rerank.readers.texts.references import read_lines, read_references
@@ -122,7 +122,7 @@ def look_into(nbest: NBestList, symbols: SymbolTable) -> None:
     if isinstance(nbest, TextList):
         try:
             make_view(nbest, nbest.source or b"a b c", symbols)
-        except ViewError as error:
+        except Fault as error:
             holds(error.reason and error.message, "a reason")
         return
     parsed = parse_list(nbest, symbols)

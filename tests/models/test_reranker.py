@@ -6,7 +6,6 @@ import io
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,9 +16,8 @@ from rerank.data.corpus import Corpus
 from rerank.learn.scoring import scores
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model
-from rerank.models.reranker import Opened, Ranked, Reranker, rank, with_sources, write_ranked
+from rerank.models.reranker import Opened, Ranked, Reranker, rank, write_ranked
 from rerank.readers.base import BadList, NBestList, SkipCount
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
@@ -53,28 +51,6 @@ def test_rank_breaks_ties_by_base_and_index():
     expected = sorted(range(5), key=lambda y: (-given[y], -base[y], y))
     assert list(rank(given, base)) == expected == [2, 4, 1, 0, 3]
     assert rank(np.zeros(0), np.zeros(0)).size == 0
-
-
-def test_every_list_has_its_source_and_both_files_are_named_where_there_are_too_few_or_many(tmp_path: Path) -> None:
-    path = tmp_path / "inputs"
-    lists: list[Any] = [
-        TextList(str(i), "lists", 3 * i + 1, [b"x"], [1], np.zeros((1, 1)), names=("score",)) for i in range(3)
-    ]
-    lists[1:1] = [BadList("1", "lists", 4, "score", "no number")]
-    path.write_bytes(b"a\nb\nc\n\n")
-    assert list(with_sources(lists, None, "lists")) == lists
-    found = list(with_sources(lists, path, "lists"))
-    assert [getattr(one, "source", None) for one in found] == [b"a", None, b"c", b""]
-    with pytest.raises(DataError) as caught:
-        list(with_sources([*lists, lists[3]], path, "lists"))
-    assert str(caught.value) == (
-        f"lists:7: list 2: {path} has 4 sources for at least 5 lists; every list needs one, in the same order"
-    )
-    with pytest.raises(DataError) as caught:
-        list(with_sources(lists[:3], path, "-"))
-    assert str(caught.value) == (
-        f"{path}:4: more sources than the 3 lists of <stdin>; every list needs one, in the same order"
-    )
 
 
 @pytest.mark.parametrize("predictor", ["last", "average"])

@@ -248,7 +248,7 @@ def test_write_in_a_new_order_with_new_scores(tmp_path: Path) -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(RecipeError, match="duplicates: found 'merge'; expected 'keep' or 'drop'"):
+    with pytest.raises(RecipeError, match="duplicates: found 'merge'; expected one of keep, drop"):
         CharniakReader(duplicates="merge")  # type: ignore[arg-type]
     with pytest.raises(RecipeError, match="ids: found 'hash'"):
         CharniakReader(ids="hash")  # type: ignore[arg-type]

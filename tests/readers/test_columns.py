@@ -93,14 +93,16 @@ def test_scores_beside_merged_lists(place: Path) -> None:
     [
         (b"1\n2\n", 2, "2 lines of scores for at least 3 candidates"),
         (b"# x\n1\n", 2, "1 lines of scores for at least 2 candidates"),
-        (b"", 0, "0 lines of scores"),
-        (b"1\n2\n3\n4\n", 4, "more lines of scores than the 3 candidates"),
-        (b"1\n2\n3\n\n", 4, "more lines of scores"),
+        (b"", None, "0 lines of scores for at least 2 candidates"),
+        (b"1\n2\n3\n4\n", 4, "at least 4 lines of scores for the 3 candidates"),
+        (b"1\n2\n3\n\n", 4, "at least 4 lines of scores for the 3 candidates"),
         (b"# a b a\n1\n2\n3\n", 1, "a name comes twice"),
         (b"# LM\n1\n2\n3\n", 1, "the lists have a column 'LM' too"),
     ],
 )
-def test_scores_that_do_not_fit_are_an_error_with_its_place(place: Path, scores: bytes, line: int, part: str) -> None:
+def test_scores_that_do_not_fit_are_an_error_with_its_place(
+    place: Path, scores: bytes, line: int | None, part: str
+) -> None:
     with pytest.raises(DataError) as error:
         read(place, LISTS, scores)
     assert part in str(error.value)
@@ -144,8 +146,15 @@ def test_the_scores_of_a_bad_candidate_go_with_it(place: Path) -> None:
 
 def test_after_a_list_of_nobody_knows_how_many_candidates_the_scores_have_lost_their_places(place: Path) -> None:
     both = path(place, b'{"candidates": ["a"]}\n{"candidates": \n{"candidates": ["b"]}\n', b"1\n2\n3\n")
-    with pytest.raises(DataError, match=r"0.gz:2: list 1.*nobody can tell which scores"):
+    with pytest.raises(DataError, match=r"0.gz:2: list 1.*nothing tells which lines of scores"):
         list(read_lists(JoinedReader(of="jsonl"), both, count=SkipCount("skip")))
+
+
+def test_a_list_with_an_id_used_before_keeps_its_scores(place: Path) -> None:
+    lists = [json.dumps({"id": name, "candidates": ["a", "b"]}).encode() + b"\n" for name in "xxy"]
+    first, again, last = read(place, b"".join(lists), b"1\n2\n3\n4\n5\n6\n", of="jsonl")
+    assert (again.reason, again.size) == ("duplicate id", 2)
+    assert (first.scores[:, 1].tolist(), last.scores[:, 1].tolist()) == ([1.0, 2.0], [5.0, 6.0])
 
 
 def test_options_and_paths_are_checked(place: Path) -> None:

@@ -16,10 +16,9 @@ from outcomes import fault_of
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import BadList, SkipCount, read_lists
 from rerank.readers.moses.reader import Moses
-from rerank.readers.several import file_count
 from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.merging import MergedReader, merge
+from rerank.readers.texts.merging import MergedReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.charniak import CharniakReader
 
@@ -134,15 +133,12 @@ def test_what_is_bad_in_one_system_is_bad(place: Path) -> None:
     ] == [False, True, False]
 
 
-def test_merge_counts_and_skips(place: Path) -> None:
-    names = paths(place, ONE, TWO.replace(b"-9", b"x")).split(",")
-    systems = [(Moses(), name) for name in names]
-    count = SkipCount("skip")
-    assert [one.id for one in merge(systems, count=count)] == ["0", "1", "2"]
+def test_bad_lists_are_counted_and_skipped(place: Path) -> None:
+    names, count = paths(place, ONE, TWO.replace(b"-9", b"x")), SkipCount("skip")
+    assert [one.id for one in read_lists(MergedReader(), names, count=count)] == ["0", "1", "2"]
     assert (count.lists, dict(count.reasons), dict(count.candidate_reasons)) == (3, {}, {"score": 1})
     with pytest.raises(DataError, match=r"1\.nbest:2"):
-        list(merge(systems))
-    assert [one.id for one in read_lists(MergedReader(), ",".join(names), "skip")] == ["0", "1", "2"]
+        list(read_lists(MergedReader(), names))
 
 
 def test_lists_are_written_in_the_format_of_the_systems(place: Path) -> None:
@@ -188,7 +184,7 @@ def test_systems_with_different_readers_are_written_as_json(place: Path) -> None
 def test_readers_with_several_files_each(place: Path) -> None:
     scores = b"1\n2\n3\n"
     reader = MergedReader(of=[{"name": "joined", "names": ["nmt"]}, "moses"])
-    assert (reader.files, file_count(MergedReader()), file_count(Moses())) == (3, None, 1)
+    assert (reader.files, MergedReader().files, Moses().files) == (3, None, 1)
     zero, *_ = reader.read(paths(place, ONE, scores, TWO))
     assert isinstance(zero, TextList)
     assert zero.names == ("LM", "X", "score", "nmt", "TM", "system_1", "system_2")
@@ -216,7 +212,7 @@ def test_what_cannot_be_merged(place: Path) -> None:
     tree = place / "trees"
     tree.write_bytes(b"1\t0\n-1\n(NN x)\n")
     with pytest.raises(RecipeError, match="does not read texts"):
-        list(merge([(CharniakReader(), tree)]))
+        list(MergedReader(of=[CharniakReader()]).read(str(tree)))
     clash = jsonl({"candidates": [{"text": "a", "system_1": 1}]})
     with pytest.raises(DataError, match="'system_1', a name that merged lists need"):
         read(place, clash, clash, of="jsonl")
@@ -229,7 +225,7 @@ def test_columns_that_change_within_a_system_are_bad() -> None:
                 names = ("score", f"x{item}")
                 yield TextList(str(item), "f", item, [b"t"], [item], np.ones((1, 2)), names=names)
 
-    found = list(merge([(Changing(), "f")], count=SkipCount("skip")))
+    found = list(read_lists(MergedReader(of=[Changing()]), "f", "skip"))
     assert [one.id for one in found] == ["1"]
 
 
@@ -296,4 +292,4 @@ def test_fairseq_in_order_of_ids_merges_with_moses(place: Path) -> None:
     assert [(one.id, one.texts) for one in found if isinstance(one, TextList)] == [
         ("0", [b"y", b"a b", b"a c"]), ("1", []), ("2", [b"x", b"z"]),
     ]  # fmt: skip
-    assert FairseqReader(order="id") == reader.inner[0]  # type: ignore[index]
+    assert FairseqReader(order="id") == reader.within[0]

@@ -14,6 +14,7 @@ import pytest
 from rerank.base.errors import DataError
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.moses.reader import Moses
+from rerank.readers.several import make_reader
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import TextPair, read_text_pairs
@@ -68,6 +69,19 @@ def test_references_by_id_count_as_the_lists_do(files: Files) -> None:
     assert outline(pairs) == [("1", 1, b"", (b"r1", b"R1")), ("2", 1, b"", (b"r2",))]
 
 
+def test_lists_within_other_readers_begin_where_these_do(tmp_path: Path) -> None:
+    (tmp_path / "lists").write_bytes(b"1 ||| a ||| -1\n2 ||| b ||| -2\n")
+    (tmp_path / "scores").write_bytes(b"-5\n-6\n")
+    (tmp_path / "references").write_bytes(b"1 ||| r1\n2 ||| r2\n")
+    inner = {"name": "moses", "first_id": 1}
+    lists = str(tmp_path / "lists")
+    paths = {"joined": f"{lists},{tmp_path / 'scores'}", "merged": f"{lists},{lists}"}
+    for name, path in paths.items():
+        reader = make_reader({"name": name, "of": inner}, "reader")
+        pairs = list(read_text_pairs(reader, path, references=[tmp_path / "references"], form="id"))
+        assert [(pair.nbest.id, pair.references) for pair in pairs] == [("1", (b"r1",)), ("2", (b"r2",))]
+
+
 def test_a_bad_list_takes_its_source_and_reference_along(files: Files) -> None:
     lists = LISTS.replace(b"1 ||| c ||| F= 1 ||| -1", b"1 ||| c ||| F= 1 ||| x")
     with pytest.raises(DataError, match=r"lists:3: list 1: found 'x'"):
@@ -80,10 +94,10 @@ def test_a_bad_list_takes_its_source_and_reference_along(files: Files) -> None:
 
 @pytest.mark.parametrize("policy", ["error", "skip"])
 def test_too_few_sources_or_references(files: Files, policy: Any) -> None:
-    message = r"references: 2 references for at least 3 lists of \S*lists \(list 2 at line 4\)"
+    message = r"references:2: 2 references for at least 3 lists of \S*lists \(list 2 at line 4\)"
     with pytest.raises(DataError, match=message):
         files.read(LISTS, b"s0\ns1\ns2\n", b"r0\nr1\n", count=SkipCount(policy))
-    with pytest.raises(DataError, match=r"sources: 2 sources for at least 3 lists"):
+    with pytest.raises(DataError, match=r"sources:2: 2 sources for at least 3 lists"):
         files.read(LISTS, b"s0\ns1\n", b"r0\nr1\nr2\n", count=SkipCount(policy))
 
 

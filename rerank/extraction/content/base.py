@@ -20,17 +20,11 @@ from rerank.metrics.base import Metric
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.sides import Beside
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 
 T = TypeVar("T")
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
-
-
-class Raw(NamedTuple):
-    """A list with what the other files hold for it, before either is looked into; quick to send elsewhere."""
-
-    nbest: NBestList | BadList
-    beside: Any  # what ``pair`` needs
 
 
 class Pair(NamedTuple):
@@ -78,8 +72,9 @@ class Content(ABC, Generic[T]):
                 yield pair
 
     @abstractmethod
-    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
-        """All lists of a split in order, bad ones in their places.
+    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
+        """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
+        elsewhere, as nothing is looked into.
 
         Raises
         ------
@@ -87,7 +82,7 @@ class Content(ABC, Generic[T]):
         """
 
     @abstractmethod
-    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used.
 
         Raises

@@ -11,21 +11,22 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
-from rerank.extraction.content.base import Content, Description, Pair, Raw, make_reader, make_templates
+from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
 from rerank.extraction.content.columns import columns_of, hold, unknown_columns
 from rerank.features.collecting import ListFeatures
 from rerank.features.text.extractor import TextExtractor
-from rerank.features.text.view import TextView, ViewError, make_view
+from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric, decoded
-from rerank.readers.base import BadCandidate, BadList, NBestList, SkipCount
+from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import RawTextPair, complete, read_raw_text_pairs, settle, text_list
+from rerank.readers.texts.text_pairs import complete, settle, text_list, texts_beside
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
@@ -65,22 +66,29 @@ class TextContent(Content[TextView]):
         )
         self.names, self.free = self.extractor.names, self.extractor.free
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
         """See ``Content.read``."""
-        for raw in text_pairs(data, split, self._shown):
-            yield Raw(raw.nbest, raw[1:])
+        files = data.files(split)
+        sources = files.get("sources")
+        return texts_beside(
+            make_reader(data.reader).knowing(self._shown),
+            ",".join(files["nbest"]),
+            references=files.get("references"),
+            sources=sources[0] if sources else None,
+            form=cast(TextDataSettings, data).form,
+        )
 
-    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
-        found = RawTextPair(cast(TextList, raw.nbest), *raw.beside)
-        nbest = complete(found, needs_references=not isinstance(self.metric, Gain))
-        opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=found.source or b""))
+        source, references = raw.found
+        nbest = complete(raw, needs_references=not isinstance(self.metric, Gain))
+        opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=source or b""))
         if isinstance(opened, BadList):
-            settle(found, opened, count)
+            settle(raw, opened, count)
             return None
-        settle(found, opened[0], count)
+        settle(raw, opened[0], count)
         count.scores.unknown.update(self.unknown(opened[0]))
-        return Pair(*opened, found.references)
+        return Pair(*opened, references)
 
     def open(self, nbest: NBestList) -> tuple[TextList, TextView] | BadList:
         """The words, phrases and scores of a list; without a source there are no phrases.
@@ -95,31 +103,16 @@ class TextContent(Content[TextView]):
         held = texts if self.columns is None else hold(self.columns, self._measured_aside(texts))
         if isinstance(held, BadList):
             return held
-        try:
-            return texts, self._view(texts)
-        except ViewError:
-            found = texts.without(self._unusable(texts))
-            return found if isinstance(found, BadList) else self.open(found)
+        return texts.opened(self._view)
 
     def _view(self, nbest: TextList) -> TextView:
-        """What templates see of a list. Raises ViewError."""
+        """What templates see of a list. Raises Fault."""
         lists = self._measured_aside(nbest)
         if self.columns is not None:
             lists = cast(TextList, hold(self.columns, lists))
         if lists.source is None:
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
-
-    def _unusable(self, nbest: TextList) -> list[BadCandidate]:
-        """The candidates of a list whose derivations or scores cannot be used."""
-        found = []
-        for place in range(len(nbest)):
-            try:
-                self._view(nbest.some([place]))
-            except ViewError as error:
-                line = error.line or nbest.line
-                found.append(BadCandidate(nbest.id, nbest.path, line, error.reason, error.message, place))
-        return found
 
     def columns_of(self, nbest: NBestList) -> ScoreColumns | None:
         """See ``Content.columns_of``."""
@@ -195,22 +188,6 @@ def without_column(nbest: TextList, name: str | None) -> TextList:
     kept = [k for k in range(len(nbest.names)) if k != dropped]
     names = tuple(nbest.names[k] for k in kept)
     return replace(nbest, names=names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
-
-
-def text_pairs(data: SplitSettings, split: str, columns: ScoreColumns | None = None) -> Iterator[RawTextPair]:
-    """The lists of a split with their sources and references; see ``read_raw_text_pairs``.
-
-    columns: the score columns to look for.
-    """
-    files = data.files(split)
-    sources = files.get("sources")
-    return read_raw_text_pairs(
-        make_reader(data.reader).knowing(columns),
-        ",".join(files["nbest"]),
-        references=files.get("references"),
-        sources=sources[0] if sources else None,
-        form=cast(TextDataSettings, data).form,
-    )
 
 
 def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:

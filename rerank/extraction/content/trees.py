@@ -10,7 +10,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import Content, Pair, Raw, make_reader, make_templates
+from rerank.extraction.content.base import Content, Pair, make_reader, make_templates
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
@@ -18,7 +18,8 @@ from rerank.features.heads import Rules
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
-from rerank.readers.trees.pairs import RawPair, parse_list, parse_pair, read_raw_pairs
+from rerank.readers.sides import Beside, in_step
+from rerank.readers.trees.pairs import gold_trees, parse_list, parse_pair
 from rerank.readers.trees.trees import ROOM, Trees, brackets
 from rerank.recipes.recipe import FeatureSettings, Recipe
 from rerank.recipes.sections import SplitSettings
@@ -49,16 +50,15 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[Raw]:
+    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
         """See ``Content.read``."""
         files = data.files(split)
-        for raw in read_raw_pairs(make_reader(data.reader), files["nbest"][0], files["gold"][0]):
-            yield Raw(raw.nbest, raw[1:])
+        return in_step(make_reader(data.reader), files["nbest"][0], [gold_trees(files["gold"][0])])
 
-    def pair(self, raw: Raw, count: SkipCount) -> Pair | None:
+    def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
         symbols = self._table()
-        pair = parse_pair(RawPair(raw.nbest, *raw.beside), symbols)
+        pair = parse_pair(raw.nbest, raw.found[0], symbols)
         if isinstance(pair, BadList):
             count.bad(pair)
             return None

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
 from rerank.features.extract import LARGEST
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.kernels.compile import kernel
+from rerank.readers.faults import Fault
 from rerank.readers.texts.text_list import TextList
 
 DIGIT, PUNCTUATION = 1, 2  # a word's kind: it has a digit; it has neither letters nor digits
@@ -27,15 +27,6 @@ _FORMS = {
     "segmentation": "source words = target words, like 5-7=5 or 2=3-4",
     "alignment": "source word - target word, like 2-3",
 }
-
-
-class ViewError(DataError):
-    """A list's derivations or scores cannot be used; ``reason`` is the name under which bad lists are counted."""
-
-    def __init__(self, reason: str, message: str, nbest: TextList, y: int) -> None:
-        line = nbest.lines[y] if len(nbest.lines) else nbest.line
-        super().__init__(message, path=nbest.path, line=line, list_id=nbest.id)
-        self.reason = reason
 
 
 class TextView(NamedTuple):
@@ -117,7 +108,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
 
     Raises
     ------
-    ViewError: a segmentation or alignment is malformed or points outside source or candidate (reason
+    Fault: a segmentation or alignment is malformed or points outside source or candidate (reason
         "segmentation" or "alignment"), or features cannot hold a score (reason "infinite score").
     """
     N = len(nbest)
@@ -144,10 +135,10 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
     if (y := first_unfit(scores, LARGEST)) >= 0:
-        raise ViewError("infinite score", f"found a score that is not finite or exceeds {LARGEST:.3g}", nbest, y)
+        raise _fault("infinite score", f"found a score that is not finite or exceeds {LARGEST:.3g}", nbest, y)
     if (e := first_unfit(given.reshape(-1, 1), LARGEST)) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
-        raise ViewError("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
+        raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
     return TextView(
         tokens.hashes[:S],
         kinds[:S],
@@ -180,8 +171,14 @@ def _derivation(
     if why:
         values = {"found": _word(raw[at:]), "source": source, "target": int(lengths[y])}
         message = _WRONG[why].format(**values, field=field, form=_FORMS[field])
-        raise ViewError(field, message, nbest, y)
+        raise _fault(field, message, nbest, y)
     return first, rows[: first[-1]]
+
+
+def _fault(reason: str, message: str, nbest: TextList, y: int) -> Fault:
+    """What is wrong with candidate ``y``."""
+    line = nbest.lines[y] if len(nbest.lines) else nbest.line
+    return Fault(reason, message, line, path=nbest.path, list_id=nbest.id)
 
 
 def _word(text: bytes) -> str:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadCandidate, BadList, excerpt
+from rerank.readers.base import BadList, Fault, excerpt
+from rerank.readers.faults import NUL
 from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
 from rerank.readers.moses.layout import (
     TOTAL,
@@ -28,9 +29,8 @@ from rerank.readers.moses.layout import (
 )
 from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 from rerank.readers.moses.values import Values, read_values
-from rerank.readers.texts.pieces import Pieces, first_places
+from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.text_list import SparseScores, TextList
-from rerank.readers.trees.parses import Fault
 
 FARTHEST = 1_000_000  # lists without candidates in a row
 
@@ -168,26 +168,18 @@ class File:
             self.next += 1
             yield self._empty(name, line)
 
-    def _bad(self, parsed: _Parsed, name: str, begin: int, end: int) -> list[BadCandidate]:
-        """What is wrong with the lines of a list."""
-        found = []
-        for place in np.flatnonzero(parsed.bad[begin:end]).tolist():
-            fault = self._fault(parsed, begin + place)
-            found.append(BadCandidate(name, self.path, fault.line, fault.reason, fault.message, place))
-        return found
-
     def _fault(self, parsed: _Parsed, line: int) -> Fault:
         """What is wrong with a line."""
-        block, number, fields = parsed.block, parsed.numbers[line], (self.layout or Layout(4, 2, 3)).fields
+        block, fields = parsed.block, (self.layout or Layout(4, 2, 3)).fields
         text, count = block.line_text(line), int(block.rows[line, COUNT])
         if b"\0" in text:
-            return Fault("nul", "a NUL byte; the file is damaged or not a text file", number)
+            return Fault("nul", NUL)
         if count != fields:
             form = "id ||| text ||| features ||| score" if self.layout is None else "as in the file's first lists"
-            return Fault("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}", number)
+            return Fault("fields", f"found {count} fields in {excerpt(text)}; expected {fields}, {form}")
         if self.reader.ids == "file" and block.ids[line] < 0:
             message = f"found the id {excerpt(block.field(line, 0))}; expected a whole number"
-            return Fault("id", f"{message} (ids of any kind take the reader's option ids: ordinal)", number)
+            return Fault("id", f"{message} (ids of any kind take the reader's option ids: ordinal)")
         if line in parsed.values.faults:
             return parsed.values.faults[line]
         column = int(parsed.columns[line])
@@ -195,15 +187,15 @@ class File:
             what = f"{'no' if column > 0 else 'more than one'} value of {self.columns.names[abs(column) - 1]!r}"
             why = "is a column in the file's first lists" if self.reader.asked is None else "column is asked for"
             message = f"found {what} in {excerpt(text)}; expected one, as that {why}"
-            return Fault("columns", f"{message} (the reader's option columns can name those that are meant)", number)
-        return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}", number)
+            return Fault("columns", f"{message} (the reader's option columns can name those that are meant)")
+        return Fault("infinite score", f"found NaN or an infinite value in {excerpt(text, 200)}")
 
     def _list(self, parsed: _Parsed, name: str, begin: int, end: int, *, damaged: bool) -> TextList | BadList:
         """A list without its bad lines, of which there are some if ``damaged``."""
         block, fields = parsed.block, parsed.fields
         if damaged and end - begin == 1 and _is_marker(block, begin):
             return self._empty(name, parsed.numbers[begin])
-        bad = self._bad(parsed, name, begin, end) if damaged else []
+        bad = np.flatnonzero(parsed.bad[begin:end]).tolist() if damaged else []
         segmentation = fields["segmentation"][begin:end] if "segmentation" in fields else None
         alignment = fields["alignment"][begin:end] if "alignment" in fields else None
         every = TextList(
@@ -212,14 +204,10 @@ class File:
             segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
             others=self.columns.others, absent=self._absent(parsed, begin, end),
         )  # fmt: skip
-        found = every.without(bad) if bad else every
+        found = every.without({place: self._fault(parsed, begin + place) for place in bad})
         if isinstance(found, BadList):
             return found
-        found = _unmarked(found) if block.marked else found
-        repeated = len(found) - len(set(found.texts))
-        if repeated and self.reader.duplicates == "drop":
-            found = found.some(first_places(found.texts))
-        return replace(found, duplicates=repeated) if repeated else found
+        return (_unmarked(found) if block.marked else found).repeated(self.reader.duplicates)
 
     def _absent(self, parsed: _Parsed, begin: int, end: int) -> dict[str, int]:
         """How many values in a list are 0 because they are missing, by column."""

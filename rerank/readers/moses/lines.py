@@ -50,10 +50,6 @@ class MosesBlock(NamedTuple):
         begins, ends = self.rows[lines, place].tolist(), self.rows[lines, place + 1].tolist()
         return [self.data[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
-    def number(self, line: int) -> int:
-        """The 1-based number of a line in the file."""
-        return self.line + int(self.rows[line, NUMBER]) + 1
-
 
 def read_blocks(stream: InputStream, numbered: bool) -> Iterator[MosesBlock]:
     """The lists of ``stream`` in blocks of whole lists; ``numbered``: their ids are whole numbers.

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import BadList, NBestList, Reader, check_choice, readers
+from rerank.base.ranges import Checked, Range
+from rerank.readers.base import BadList, NBestList, Reader, readers
 from rerank.readers.moses.file import File
 from rerank.readers.moses.layout import TOTAL
 from rerank.readers.moses.lines import read_blocks
@@ -36,7 +37,7 @@ from rerank.readers.texts.text_list import TextList
 
 @readers.add("moses")
 @dataclass(frozen=True)
-class Moses(Reader):
+class Moses(Checked, Reader):
     """Lists of Moses, Marian, Joshua, cdec, Travatar and others.
 
     Parameters
@@ -54,16 +55,12 @@ class Moses(Reader):
     base: str = TOTAL
     duplicates: Literal["keep", "drop"] = "keep"
     ids: Literal["file", "ordinal"] = "file"
-    first_id: int = 0
+    first_id: Annotated[int, Range(0)] = 0
     features: Literal["auto", "dense", "sparse"] = "auto"
     columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_choice("duplicates", self.duplicates, ("keep", "drop"))
-        check_choice("ids", self.ids, ("file", "ordinal"))
-        check_choice("features", self.features, ("auto", "dense", "sparse"))
-        if type(self.first_id) is not int or self.first_id < 0:
-            raise RecipeError(f"found {self.first_id!r}; expected the number of the first list, from 0", key="first_id")
+        super().__post_init__()
         columns = self.columns
         if not isinstance(columns, (list, tuple)) or not all(isinstance(name, str) for name in columns):
             raise RecipeError(f"found {columns!r}; expected a list of names", key="columns")

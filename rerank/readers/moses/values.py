@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import excerpt
+from rerank.readers.base import Fault, excerpt
 from rerank.readers.decimal_kernel import POWERS
 from rerank.readers.moses.kernel import FIRST, Entries, parse_entries, parse_totals
 from rerank.readers.moses.layout import Layout, as_number
 from rerank.readers.moses.lines import MosesBlock
-from rerank.readers.trees.parses import Fault
 
 
 class Values(NamedTuple):
@@ -76,4 +75,4 @@ def _decide(block: MosesBlock, slow: np.ndarray, values: np.ndarray, faults: dic
         elif line not in faults:
             found = excerpt(text) if text else "an empty field"
             where = " behind it" if entry < 0 else ""
-            faults[line] = Fault("score", f"found {found}; expected {expected}{where}", block.number(line))
+            faults[line] = Fault("score", f"found {found}; expected {expected}{where}")

@@ -7,7 +7,7 @@ import re
 from rerank.base.errors import DataError
 from rerank.readers.base import NBestList
 from rerank.readers.moses.layout import Layout, as_number, layout_of
-from rerank.readers.texts.pieces import Pieces
+from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.text_list import TextList
 
 OLD = b"BaseScore"  # the label of the total that a list had before it was reranked

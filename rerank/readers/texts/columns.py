@@ -12,7 +12,6 @@ to the n-th candidate of the file, whichever list it is in.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,16 +20,16 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, NBestList, Reader, excerpt, readers
+from rerank.readers.base import BadList, Fault, NBestList, Reader, readers
 from rerank.readers.lines import LineReader
-from rerank.readers.several import drops_duplicates, file_count, make_reader, split_paths
+from rerank.readers.numerals import scores_of
+from rerank.readers.several import drops_duplicates, make_reader, split_paths
+from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
-from rerank.readers.texts.pieces import ListError, each, left_out
+from rerank.readers.texts.drafts import each
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.trees.parses import numbers
 
 _SOURCE = "joined"  # the source of the columns
-_ONE_EACH = "the file of scores needs one line for every candidate, in the same order"
 
 
 @readers.add("joined")
@@ -62,10 +61,14 @@ class JoinedReader(Reader):
         return make_reader(self.of, "of")
 
     @property
+    def within(self) -> tuple[Reader, ...]:
+        """See ``Reader``."""
+        return (self.inner,)
+
+    @property
     def files(self) -> int | None:
-        """How many files a path names for this reader; None: any number."""
-        lists = file_count(self.inner)
-        return None if lists is None else lists + 1
+        """See ``Reader``."""
+        return None if self.inner.files is None else self.inner.files + 1
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates.
@@ -81,19 +84,10 @@ class JoinedReader(Reader):
             raise DataError(message, path=stream_name(path))
         with open_stream(names[-1]) as stream:
             table = _Table(LineReader(stream), tuple(self.names))
-            candidates = 0
-            for nbest in self._told(table.names).read(",".join(names[:-1])):
+            for nbest, (rows,), _ in in_step(self._told(table.names), ",".join(names[:-1]), [table.side]):
                 if not isinstance(nbest, BadList | TextList):
                     raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
-                size = nbest.size if isinstance(nbest, BadList) else len(nbest) + len(nbest.bad)
-                if size is None:
-                    assert isinstance(nbest, BadList)
-                    message = f"{nbest.message}; nobody can tell which scores of {stream.path} belong to the next list"
-                    raise DataError(f"{message}: mend the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
-                rows = table.take(nbest, size, candidates)
-                candidates += size
                 yield nbest if isinstance(nbest, BadList) else _joined(nbest, table, rows)
-            table.finish(candidates, names[0])
 
     def _told(self, joined: tuple[str, ...]) -> Reader:
         """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
@@ -105,7 +99,6 @@ class JoinedReader(Reader):
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
         """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
-        assert isinstance(nbest, TextList), "lists that scores were joined to"
         self.inner.write(out, nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
@@ -132,35 +125,20 @@ class _Table:
             names = tuple(f"column_{k}" for k in range(1, len(look[0].split()) + 1))
         self.names = names
 
-    def take(self, nbest: TextList | BadList, size: int, before: int) -> list[tuple[int, bytes]]:
-        """The lines, with their numbers, of a list of ``size`` candidates; ``before`` candidates came before it."""
-        first, look = self.lines.number + 1, self.lines.ahead(size)
-        self.lines.take(len(look))
-        if len(look) < size:
-            message = f"{before + len(look)} lines of scores for at least {before + size} candidates"
-            message += f" (list {nbest.id} at {nbest.path}:{nbest.line} needs more); {_ONE_EACH}"
-            raise DataError(message, path=self.lines.path, line=self.lines.number)
-        return list(enumerate(look, start=first))
+    @property
+    def side(self) -> Side:
+        """The lines, with their numbers, as a side file."""
+        lines = ((line[0], line) for line in self.lines)
+        return Side([self.lines.path], lines, ("line of scores", "lines of scores"), of="candidate")
 
     def row(self, line: tuple[int, bytes], _: int) -> list[float]:
-        """The scores of one candidate. Raises ListError."""
-        number, text = line
-        row = numbers(text)
-        if row is None:
-            message = f"found {excerpt(text)}; expected {len(self.names)} numbers, the scores of a candidate"
-            raise ListError("score", message, number)
+        """The scores of one candidate. Raises Fault."""
+        (number, text), path = line, self.lines.path
+        row = scores_of(text, f"{len(self.names)} numbers, the scores of a candidate", number, path)
         if len(row) != len(self.names):
             message = f"found {len(row)} numbers; expected {len(self.names)} ({', '.join(self.names)})"
-            raise ListError("columns", message, number)
-        if not all(map(math.isfinite, row)):
-            raise ListError("infinite score", f"found {excerpt(text)}; expected finite scores", number)
+            raise Fault("columns", message, number, path=path)
         return row
-
-    def finish(self, candidates: int, lists: str) -> None:
-        """Check that no scores are left over."""
-        if self.lines.ahead(1):
-            message = f"more lines of scores than the {candidates} candidates of {stream_name(lists)}; {_ONE_EACH}"
-            raise DataError(message, path=self.lines.path, line=self.lines.number + 1)
 
 
 def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> TextList | BadList:
@@ -168,11 +146,9 @@ def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> T
     if clash := set(nbest.names) & set(table.names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)
-    found, faults = each([lines[place] for place in nbest.places], table.row)
-    rows = np.zeros((len(nbest), len(table.names)))
-    rows[list(found)] = np.array(list(found.values())).reshape(len(found), len(table.names))
-    scores, names = np.concatenate([nbest.scores, rows], axis=1), (*nbest.names, *table.names)
+    found = each([lines[place] for place in nbest.places], table.row)
+    faults = {place: one for place, one in enumerate(found) if isinstance(one, Fault)}
+    rows = [[0.0] * len(table.names) if isinstance(one, Fault) else one for one in found]
+    scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(table.names))], axis=1)
     sources = {**nbest.by_source, _SOURCE: table.names}
-    joined = replace(nbest, scores=scores, names=names, sources=sources)
-    bad = left_out(faults, nbest.id, table.lines.path, nbest.lines)
-    return joined.without(bad) if bad else joined
+    return replace(nbest, scores=scores, names=(*nbest.names, *table.names), sources=sources).without(faults)

@@ -23,17 +23,20 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, NBestList, Reader, check_choice, excerpt, readers
+from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
+from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, Writable, open_stream
-from rerank.readers.texts.pieces import ListError, Pieces, each, first_places, left_out
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import scores_of
+from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.trees.parses import numbers
+from rerank.readers.texts.text_reader import TextReader
 
 LARGEST_GAP = 1_000_000  # lists missing in a row; more are not a gap but another kind of number
 
@@ -60,17 +63,9 @@ class _Block:
         (self.hypotheses[-1] if self.hypotheses else self.head).append(text)
 
 
-class _Hypothesis(NamedTuple):
-    """One candidate."""
-
-    text: bytes
-    scores: list[float]
-    alignment: bytes | None
-
-
 @readers.add("fairseq")
 @dataclass(frozen=True)
-class FairseqReader(Reader):
+class FairseqReader(TextReader):
     """Lists of fairseq-generate.
 
     Parameters
@@ -81,21 +76,15 @@ class FairseqReader(Reader):
     duplicates: "keep" candidates that repeat the text of an earlier one, or "drop" them; both count them.
     """
 
+    form: ClassVar[str] = "fairseq"
+
     text: Literal["H", "D"] = "H"
     order: Literal["file", "id"] = "file"
-    duplicates: Literal["keep", "drop"] = "keep"
-
-    def __post_init__(self) -> None:
-        check_choice("text", self.text, ("H", "D"))
-        check_choice("order", self.order, ("file", "id"))
-        check_choice("duplicates", self.duplicates, ("keep", "drop"))
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""
-        with open_stream(path) as stream:
-            lines = LineReader(stream)
-            lists = self._lists(lines)
-            yield from lists if self.order == "file" else _by_number(lists, lines.path)
+        lists = super().read(path)
+        return lists if self.order == "file" else _by_number(lists, stream_name(path))
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
@@ -116,59 +105,36 @@ class FairseqReader(Reader):
         """See ``Reader.write_bad``; writes an empty source and no hypothesis."""
         out.write(f"S-{bad.id}\t\n".encode())
 
-    def _lists(self, lines: LineReader) -> Iterator[TextList | BadList]:
-        """The lists in the order of the file."""
-        seen: dict[int, int] = {}
-        names = self.known.names if self.known is not None and self.known.names in _COLUMNS else None
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """See ``ListReader.records``."""
         for block in _blocks(lines):
-            try:
-                if block.number in seen:
-                    where = f"line {seen[block.number]}"
-                    raise ListError("duplicate id", f"the number is also that of the list at {where}; remove one")
-                seen[block.number] = block.line
-                found = self._build(block, lines.path, names)
-                names = found.names if isinstance(found, TextList) and len(found) else names
-                yield found
-            except ListError as fault:
-                where_line = block.line if fault.line is None else fault.line
-                yield BadList(str(block.number), lines.path, where_line, fault.reason, fault.message)
+            yield Record(str(block.number), block.line, block)
 
-    def _build(self, block: _Block, path: str, names: tuple[str, ...] | None) -> TextList | BadList:
-        """The list of a block; ``names`` are the columns of earlier lists. Raises ListError."""
-        if block.stray is not None:
-            line, text = block.stray
-            raise ListError("record", f"found {excerpt(text)}; expected a record of fairseq, 'H-...'", line)
-        head = _fields(block.head, block.line)
+    def draft(self, content: _Block, names: tuple[str, ...] | None) -> Draft:
+        """See ``TextReader.draft``."""
+        if content.stray is not None:
+            line, text = content.stray
+            raise Fault("record", f"found {excerpt(text)}; expected a record of fairseq, 'H-...'", line)
+        head = _fields(content.head)
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
-            raise ListError("record", f"found '{kind}-{block.number}' before any 'H-{block.number}'")
-        found, faults = each(block.hypotheses, lambda records, k: _hypothesis(records, self.text, block.lines[k - 1]))
-        if names is None:
-            names = _COLUMNS[any(len(one.scores) > 1 for one in found.values())]
-        for k, one in found.items():
-            if len(one.scores) != len(names):
-                there = "no scores of words, 'P-...'," if len(one.scores) == 1 else "scores of words, 'P-...',"
-                faults[k] = ListError("columns", f"the candidate has {there} unlike the file's first list")
-        bad = left_out(faults, str(block.number), path, block.lines)
-        if bad and len(bad) == len(block.lines):
-            return BadList.of(bad)
-        places = [k for k in found if k not in faults]
-        kept = first_places([found[k].text for k in places])
-        repeated = len(places) - len(kept)
-        if repeated and self.duplicates == "drop":
-            places = [places[k] for k in kept]
-        good = [found[k] for k in places]
-        alignments = [one.alignment for one in good]
-        return TextList(
-            id=str(block.number), path=path, line=block.line, texts=[one.text for one in good],
-            lines=[block.lines[k] for k in places],
-            scores=np.array([one.scores for one in good], np.float64).reshape(len(good), len(names)),
-            duplicates=repeated, form="fairseq", bad=tuple(bad), names=names,
-            alignment=[(one or b"").strip() for one in alignments] if any(alignments) else None,
-            source=head[b"S"].strip() if b"S" in head else None,
-            references=(head[b"T"].strip(),) if b"T" in head else (),
-            raw=Pieces(block.head, [block.hypotheses[k] for k in places]),
-        )  # fmt: skip
+            raise Fault("record", f"found '{kind}-{content.number}' before any 'H-{content.number}'")
+        found = each(content.hypotheses, self._hypothesis)
+        if names not in _COLUMNS:
+            names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in found)]
+        for k, one in enumerate(found):
+            if isinstance(one, Entry) and len(one.numbers) != len(names):
+                there = "no scores of words, 'P-...'," if len(one.numbers) == 1 else "scores of words, 'P-...',"
+                found[k] = Fault("columns", f"the candidate has {there} unlike the file's first list")
+        source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
+        references = () if target is None else (target,)
+        return Draft(found, content.hypotheses, content.head, content.lines, names, source, references)
+
+    def _hypothesis(self, records: list[bytes], _: int) -> Entry:
+        """What the records of a hypothesis say. Raises Fault."""
+        fields = _fields(records)
+        text, alignment = _text(fields, self.text), fields.get(b"A") or None
+        return Entry(text, _scores(fields), alignment=None if alignment is None else alignment.strip())
 
 
 def _blocks(lines: LineReader) -> Iterator[_Block]:
@@ -194,7 +160,7 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
         yield block
 
 
-def _by_number(lists: Iterator[TextList | BadList], path: str) -> Iterator[TextList | BadList]:
+def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBestList | BadList]:
     """All lists by increasing number from 0, bad ones too; missing ones become lists without candidates."""
     found = sorted(lists, key=lambda one: int(one.id))
     names = next((one.names for one in found if isinstance(one, TextList) and len(one)), ("score",))
@@ -213,49 +179,41 @@ def _by_number(lists: Iterator[TextList | BadList], path: str) -> Iterator[TextL
         yield one
 
 
-def _fields(records: list[bytes], line: int) -> dict[bytes, bytes]:
-    """What follows the first tab of the records, by the letter of their kind. Raises ListError."""
+def _fields(records: list[bytes]) -> dict[bytes, bytes]:
+    """What follows the first tab of the records, by the letter of their kind. Raises Fault."""
     found: dict[bytes, bytes] = {}
     for record in records:
         kind = record[:1]
         if kind in found and kind in b"STDPA":
-            raise ListError("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}", line)
+            raise Fault("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}")
         if kind in b"HDPA" and b"\t" not in record:
-            raise ListError("record", f"found {excerpt(record)}; expected a tab behind the number", line)
+            raise Fault("record", f"found {excerpt(record)}; expected a tab behind the number")
         if b"\0" in record:
-            raise ListError("nul", "a NUL byte; the file is damaged or not a text file", line)
+            raise Fault("nul", NUL)
         found[kind] = record.partition(b"\t")[2]
     return found
 
 
-def _hypothesis(records: list[bytes], kind: str, line: int) -> _Hypothesis:
-    """What the records of a hypothesis say. Raises ListError."""
-    fields = _fields(records, line)
-    return _Hypothesis(_text(fields, kind, line), _scores(fields, line), fields.get(b"A"))
-
-
-def _text(fields: dict[bytes, bytes], kind: str, line: int) -> bytes:
-    """The text of a hypothesis."""
+def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
+    """The text of a hypothesis. Raises Fault."""
     if kind.encode() not in fields:
-        raise ListError("record", f"a candidate without {kind!r}; set the reader's option text: H", line)
+        raise Fault("record", f"a candidate without {kind!r}; set the reader's option text: H")
     _, tab, text = fields[kind.encode()].partition(b"\t")
     if not tab:
-        raise ListError("record", f"no text behind the score of {kind!r}; expected a tab and the text", line)
+        raise Fault("record", f"no text behind the score of {kind!r}; expected a tab and the text")
     return text.strip()
 
 
-def _scores(fields: dict[bytes, bytes], line: int) -> list[float]:
-    """The score of a hypothesis and, with P, statistics of the scores of its words."""
+def _scores(fields: dict[bytes, bytes]) -> list[float]:
+    """The score of a hypothesis and, with P, statistics of the scores of its words. Raises Fault."""
     total = fields[b"H"].partition(b"\t")[0]
-    values = numbers(total)
-    if values is None or len(values) != 1:
-        raise ListError("score", f"found {excerpt(total)}; expected the candidate's score", line)
+    values = scores_of(total, "the candidate's score")
+    if len(values) != 1:
+        raise Fault("score", f"found {excerpt(total)}; expected the candidate's score")
     if b"P" in fields:
-        words = numbers(fields[b"P"]) if fields[b"P"].strip() else []
-        if words is None:
-            raise ListError("score", f"found {excerpt(fields[b'P'])}; expected the scores of words", line)
+        words = scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else []
         count = len(words)
         values += [sum(words), sum(words) / count, min(words), float(count)] if count else [0.0, 0.0, 0.0, 0.0]
     if not all(map(math.isfinite, values)):
-        raise ListError("infinite score", "NaN or an infinite score of the candidate or its words", line)
+        raise Fault("infinite score", "the scores of the candidate's words have no finite sum")
     return values

@@ -14,22 +14,19 @@ have; the others are sparse features. Texts under ``segmentation`` and ``alignme
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.readers.base import BadList, NBestList, readers
+from rerank.readers.base import BadList, Fault, NBestList, readers
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import Build, JsonReader, encoded, json_line, number_of, shown, text_of, texts_of
-from rerank.readers.texts.pieces import ListError, Pieces, each, first_places, left_out
-from rerank.readers.texts.text_list import SparseScores, TextList
-
-SCORE, BASE_SCORE = "score", "base_score"
-
-_NUMBERS = (SCORE, BASE_SCORE, "gain")  # these keys must hold numbers, and are never sparse features
+from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
+from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
+from rerank.readers.texts.named_columns import BASE_SCORE, NUMBERS, SCORE
+from rerank.readers.texts.text_list import TextList, shown_text
 
 
 @readers.add("jsonl")
@@ -43,6 +40,8 @@ class JsonlReader(JsonReader):
     base: the name of the number that is the base score; in a list without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
     """
+
+    form: ClassVar[str] = "jsonl"
 
     base: str = SCORE
     dense: tuple[str, ...] | None = None
@@ -74,123 +73,31 @@ class JsonlReader(JsonReader):
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
         """See ``Reader.write_bad``."""
-        out.write(json_line({**self._empty_item(bad, like), "candidates": []}, bad))
+        out.write(json_line({**self.empty_item(bad, like), "candidates": []}, bad))
 
-    def _id_key(self) -> str:
+    @property
+    def id_key(self) -> str:
+        """See ``JsonReader.id_key``."""
         return "id"
 
-    def _builder(self) -> Build:
-        return _ListBuilder(self)
-
-
-class _ListBuilder:
-    """Turns objects into lists; remembers the columns that the first list has decided on."""
-
-    def __init__(self, reader: JsonlReader) -> None:
-        self.reader, self.dense = reader, reader.dense
-        if reader.dense is None and reader.known is not None:
-            self.dense = reader.known.names
-        self.names: tuple[str, ...] | None = None
-        self.others: tuple[str, ...] = ()
-
-    def __call__(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
-        entries = item.get("candidates")
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        entries = content.get("candidates")
         if not isinstance(entries, list):
-            raise ListError("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
-        found, faults = each(entries, _candidate)
-        faults |= self._misfits({place: one.numbers for place, one in found.items()})
-        bad = left_out(faults, name, path, [line] * len(entries))
-        if bad and len(bad) == len(entries):
-            return BadList.of(bad)
-        places = [place for place in found if place not in faults]
-        kept = first_places([found[place].text for place in places])
-        repeated = len(places) - len(kept)
-        if repeated and self.reader.duplicates == "drop":
-            places = [places[k] for k in kept]
-        good = [found[place] for place in places]
-        scores, sparse = self._columns([one.numbers for one in good])
-        return TextList(
-            id=name, path=path, line=line, texts=[one.text for one in good], lines=[line] * len(good), scores=scores,
-            duplicates=repeated, form="jsonl", bad=tuple(bad), names=self.names or (self.reader.base,),
-            others=self.others, sparse=sparse,
-            segmentation=_derivations([one.segmentation for one in good]),
-            alignment=_derivations([one.alignment for one in good]),
-            source=None if item.get("source") is None else text_of(item["source"], "the source"),
-            references=_references(item), raw=Pieces(item, [entries[place] for place in places]),
-        )  # fmt: skip
-
-    def _misfits(self, found: dict[int, dict[str, float]]) -> dict[int, ListError]:
-        """The candidates whose numbers do not match the columns, which the file's first list decides on.
-
-        A base score that candidates need not have is filled in. Raises ListError if they need one and none has it.
-        """
-        base = self.reader.base
-        if not any(base in numbers for numbers in found.values()):
-            if base != SCORE and found:
-                message = f"no candidate has a number {base!r}, the base score; the reader's option base names another"
-                raise ListError("score", message)
-            for place in found:
-                found[place].update({SCORE: 0.0})
-        if self.names is None and found:
-            self.names = self._decide([numbers for numbers in found.values() if base in numbers])
-        checked = {place: self._misfit(numbers, place + 1) for place, numbers in found.items()}
-        return {place: fault for place, fault in checked.items() if fault is not None}
-
-    def _misfit(self, numbers: dict[str, float], k: int) -> ListError | None:
-        """What is wrong with the numbers of candidate ``k``."""
-        if self.reader.base not in numbers:
-            return ListError("score", f"candidate {k} has no number {self.reader.base!r}, the base score")
-        names = self.names or ()
-        for name in names:
-            if name not in numbers:
-                like = "the file's first list" if self.reader.known is None else "the training lists"
-                message = f"candidate {k} does not have the number {name!r}, as all of {like} do; "
-                return ListError("columns", message + "name the dense columns in the reader's option dense")
-        for name in _NUMBERS:
-            if name in numbers and name not in names:
-                message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
-                return ListError("columns", message)
-        return None
-
-    def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
-        """The names of the columns, from the numbers of the file's first list: the base score, then in their order."""
-        shared = set(found[0]).intersection(*found).union(_NUMBERS)
-        names = [name for numbers in found for name in numbers if name in shared]
-        if self.dense is not None:
-            if self.reader.dense is None:
-                self.others = tuple(
-                    name for name in dict.fromkeys(names) if name not in (*self.dense, *_NUMBERS, self.reader.base)
-                )
-            names = [*self.dense, *(name for name in names if name in _NUMBERS)]
-        return tuple(dict.fromkeys([self.reader.base, *names]))
-
-    def _columns(self, found: list[dict[str, float]]) -> tuple[np.ndarray, SparseScores | None]:
-        """The dense columns, float64 [N, K], and the numbers that are left over."""
-        names = self.names or (self.reader.base,)
-        scores = np.array([[numbers.pop(name) for name in names] for numbers in found], np.float64)
-        counts = [len(numbers) for numbers in found]
-        if not any(counts):
-            return scores.reshape(len(found), len(names)), None
-        first = np.zeros(len(found) + 1, np.int64)
-        np.cumsum(counts, out=first[1:])
-        left = [pair for numbers in found for pair in numbers.items()]
-        values = np.array([value for _, value in left], np.float64)
-        sparse = SparseScores(first, [encoded(key) for key, _ in left], values)
-        return scores.reshape(len(found), len(names)), sparse
+            raise Fault("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")
+        source = content.get("source")
+        return Draft(
+            each(entries, _candidate),
+            entries,
+            content,
+            source=None if source is None else text_of(source, "the source"),
+            references=_references(content),
+        )
 
 
-class _Candidate(NamedTuple):
-    """An entry of ``candidates``, taken apart."""
-
-    text: bytes
-    numbers: dict[str, float]
-    segmentation: bytes | None
-    alignment: bytes | None
-
-
-def _candidate(entry: Any, k: int) -> _Candidate:
-    """Candidate ``k``. Raises ListError."""
-    return _Candidate(
+def _candidate(entry: Any, k: int) -> Entry:
+    """Candidate ``k``. Raises Fault."""
+    return Entry(
         _text(entry, k), _numbers(entry, k), _derivation(entry, "segmentation"), _derivation(entry, "alignment")
     )
 
@@ -199,7 +106,7 @@ def _text(entry: Any, k: int) -> bytes:
     """The text of candidate ``k``."""
     if isinstance(entry, dict):
         if "text" not in entry:
-            raise ListError("text", f"candidate {k} has no 'text'")
+            raise Fault("text", f"candidate {k} has no 'text'")
         entry = entry["text"]
     return text_of(entry, f"candidate {k}")
 
@@ -210,36 +117,31 @@ def _numbers(entry: Any, k: int) -> dict[str, float]:
         return {}
     found: dict[str, float] = {}
     for name, value in entry.items():
-        if type(value) is float or type(value) is int or (name in _NUMBERS and value is not None):
+        if type(value) is float or type(value) is int or (name in NUMBERS and value is not None):
             found[name] = number_of(value, f"{name!r} of candidate {k}")
     features = entry.get("features")
     if features is None:
         return found
     if not isinstance(features, dict):
-        raise ListError("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
+        raise Fault("columns", f"found {shown(features)} as 'features' of candidate {k}; expected an object")
     for name, value in features.items():
         if name in found:
-            raise ListError("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
+            raise Fault("columns", f"candidate {k} has two numbers called {name!r}; rename one of them")
         found[name] = number_of(value, f"feature {name!r} of candidate {k}", "columns")
     return found
 
 
 def _derivation(entry: Any, key: str) -> bytes | None:
-    """The text under ``key``, if there is one. Raises ListError."""
+    """The text under ``key``, if there is one. Raises Fault."""
     value = entry.get(key) if isinstance(entry, dict) else None
     return None if value is None else text_of(value, f"'{key}'")
 
 
-def _derivations(texts: list[bytes | None]) -> list[bytes] | None:
-    """The derivations of all candidates, empty for those without one; None if no candidate has one."""
-    return None if all(text is None for text in texts) else [text or b"" for text in texts]
-
-
-def _references(item: dict[str, Any]) -> tuple[bytes, ...]:
+def _references(item: Mapping[str, Any]) -> tuple[bytes, ...]:
     """The texts under "references", or the one under "reference"."""
     one, many = item.get("reference"), item.get("references")
     if one is not None and many is not None:
-        raise ListError("text", "both 'reference' and 'references'; expected one of them")
+        raise Fault("text", "both 'reference' and 'references'; expected one of them")
     if one is not None:
         return (text_of(one, "the reference"),)
     return () if many is None else texts_of(many, "the references")
@@ -257,19 +159,19 @@ def _described(nbest: NBestList) -> Pieces:
     head: dict[str, Any] = {"id": nbest.id}
     named = nbest if isinstance(nbest, TextList) else None
     if named is not None and named.source is not None:
-        head["source"] = _shown_text(named.source)
+        head["source"] = shown_text(named.source)
     if named is not None and named.references:
-        head["references"] = [_shown_text(text) for text in named.references]
+        head["references"] = [shown_text(text) for text in named.references]
     names = named.names if named is not None and named.names else [str(k) for k in range(nbest.scores.shape[1])]
     candidates: list[dict[str, Any]] = []
     for i, text in enumerate(nbest.texts):
         values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
         score = values.pop(names[nbest.column])
-        entry: dict[str, Any] = {"text": _shown_text(text), SCORE: score}
+        entry: dict[str, Any] = {"text": shown_text(text), SCORE: score}
         if named is not None and named.sparse is not None:
             one = slice(named.sparse.first[i], named.sparse.first[i + 1])
             for key, value in zip(named.sparse.names[one], named.sparse.values[one].tolist(), strict=True):
-                values[_shown_text(key)] = values.get(_shown_text(key), 0.0) + value
+                values[shown_text(key)] = values.get(shown_text(key), 0.0) + value
         if BASE_SCORE in values:
             entry[BASE_SCORE] = values.pop(BASE_SCORE)
         candidates.append({**entry, **({"features": values} if values else {}), **_parts(named, i)})
@@ -281,8 +183,4 @@ def _parts(named: TextList | None, i: int) -> dict[str, str]:
     if named is None:
         return {}
     found = {"segmentation": named.segmentation, "alignment": named.alignment}
-    return {key: _shown_text(texts[i]) for key, texts in found.items() if texts is not None}
-
-
-def _shown_text(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")
+    return {key: shown_text(texts[i]) for key, texts in found.items() if texts is not None}

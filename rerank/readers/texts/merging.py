@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, check_choice, readers
-from rerank.readers.several import file_count, format_of, make_reader, split_paths
+from rerank.base.ranges import Checked
+from rerank.readers.base import BadList, NBestList, Reader, readers
+from rerank.readers.several import format_of, make_reader, split_paths
 from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.pieces import Pieces
 from rerank.readers.texts.systems import System, next_lists, other_columns, system_name
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.united import Duplicates, Origin, UnitedColumns
@@ -33,7 +34,7 @@ from rerank.readers.texts.united import Duplicates, Origin, UnitedColumns
 
 @readers.add("merged")
 @dataclass(frozen=True)
-class MergedReader(Reader):
+class MergedReader(Checked, Reader):
     """Lists of several systems; the path names a file for each, separated by commas.
 
     Parameters
@@ -48,26 +49,34 @@ class MergedReader(Reader):
     base: str | None = None
 
     def __post_init__(self) -> None:
-        check_choice("duplicates", self.duplicates, ("drop", "keep"))
-        _ = self.inner
+        super().__post_init__()
+        _ = self.within
 
     @cached_property
-    def inner(self) -> Reader | list[Reader]:
+    def within(self) -> tuple[Reader, ...]:
         """The reader of all files, or one per file."""
-        if isinstance(self.of, list | tuple):
-            if not self.of:
-                raise RecipeError("found an empty list; expected the readers of the files", key="of")
-            return [make_reader(spec, f"of.{place}") for place, spec in enumerate(self.of)]
-        return make_reader(self.of, "of")
+        if not isinstance(self.of, list | tuple):
+            return (make_reader(self.of, "of"),)
+        if not self.of:
+            raise RecipeError("found an empty list; expected the readers of the files", key="of")
+        return tuple(make_reader(spec, f"of.{place}") for place, spec in enumerate(self.of))
 
     @property
     def files(self) -> int | None:
-        """How many files a path names for this reader; None: any number."""
-        return None if isinstance(self.inner, Reader) else sum(file_count(reader) or 1 for reader in self.inner)
+        """See ``Reader``."""
+        return sum(reader.files or 1 for reader in self.within) if isinstance(self.of, list | tuple) else None
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``."""
-        yield from _merged(self.systems(path), self.duplicates, self.base)
+        """See ``Reader.read``; a list that is bad in one system is bad."""
+        systems = [System(k, reader, own) for k, (reader, own) in enumerate(self.systems(path), start=1)]
+        columns = UnitedColumns(systems, self.base)
+        seen: set[str] = set()
+        while heads := next_lists(systems, seen):
+            bad = next((head for _, head in heads if isinstance(head, BadList)), None)
+            parts = [(system, head) for system, head in heads if isinstance(head, TextList)]
+            if bad is None:
+                bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
+            yield columns.join(parts, self.duplicates) if bad is None else replace(bad, size=_size(heads))
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system.
@@ -77,12 +86,10 @@ class MergedReader(Reader):
         DataError: the path does not name the files that the readers need.
         """
         names = split_paths(path)
-        if isinstance(self.inner, Reader):
-            each = file_count(self.inner) or len(names)
-            chosen = [self.inner] * (len(names) // each)
-        else:
-            chosen = self.inner
-        counts = [file_count(reader) or 1 for reader in chosen]
+        chosen = self.within
+        if self.files is None:
+            chosen *= len(names) // (chosen[0].files or len(names))
+        counts = [reader.files or 1 for reader in chosen]
         if sum(counts) != len(names):
             message = f"names {len(names)} files, separated by commas; the readers of the systems need {sum(counts)}"
             raise DataError(message, path=stream_name(path))
@@ -128,47 +135,10 @@ class MergedReader(Reader):
     @property
     def _format(self) -> Reader | None:
         """The reader that writes the lists; None if the systems have several formats."""
-        each = [self.inner] if isinstance(self.inner, Reader) else self.inner
-        return each[0] if len({type(format_of(reader)) for reader in each}) == 1 else None
-
-
-def merge(
-    readers_and_paths: Sequence[tuple[Reader, PathLike]],
-    *,
-    duplicates: Duplicates = "drop",
-    base: str | None = None,
-    count: SkipCount | None = None,
-) -> Iterator[TextList]:
-    """The usable lists of several systems, merged; a list that is bad in one of them is bad.
-
-    Raises
-    ------
-    DataError: the ids do not match; a bad list under the policy "error"; an unreadable file.
-    """
-    count = count if count is not None else SkipCount()
-    for found in _merged(readers_and_paths, duplicates, base):
-        if isinstance(found, BadList):
-            count.bad(found)
-        else:
-            count.good(found)
-            yield found
-
-
-def _merged(
-    readers_and_paths: Sequence[tuple[Reader, PathLike]], duplicates: Duplicates, base: str | None
-) -> Iterator[TextList | BadList]:
-    systems = [System(k, reader, path) for k, (reader, path) in enumerate(readers_and_paths, start=1)]
-    columns = UnitedColumns(systems, base)
-    seen: set[str] = set()
-    while heads := next_lists(systems, seen):
-        bad = next((head for _, head in heads if isinstance(head, BadList)), None)
-        parts = [(system, head) for system, head in heads if isinstance(head, TextList)]
-        if bad is None:
-            bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
-        yield columns.join(parts, duplicates) if bad is None else replace(bad, size=_size(heads))
+        return self.within[0] if len({type(format_of(reader)) for reader in self.within}) == 1 else None
 
 
 def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:
     """How many candidates all systems have together; None if that is unknown."""
-    sizes = [head.size if isinstance(head, BadList) else len(head) + len(head.bad) for _, head in heads]
+    sizes = [head.size for _, head in heads]
     return None if None in sizes else sum(size for size in sizes if size is not None)

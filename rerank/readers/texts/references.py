@@ -27,6 +27,7 @@ from contextlib import ExitStack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import check_choice, excerpt
+from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import PathLike, open_stream, single_stdin
 
@@ -76,8 +77,7 @@ def _texts(lines: LineReader) -> Iterator[tuple[int, bytes]]:
     """The numbers and stripped texts of all lines."""
     for number, line in lines:
         if lines.nul and b"\0" in line:
-            message = "a NUL byte; the file is damaged or not a text file"
-            raise DataError(message, path=lines.path, line=number)
+            raise DataError(NUL, path=lines.path, line=number)
         yield number, line.strip()
 
 
@@ -99,7 +99,7 @@ def _read_sets(paths: Sequence[PathLike]) -> Iterator[tuple[bytes, ...]]:
         for lines, length in zip(readers, lengths, strict=True):
             if length != lengths[0]:
                 message = f"{length:,} lines, but {readers[0].path} has {lengths[0]:,}; every file of references needs "
-                raise DataError(f"{message}one line a list, an empty one where it has none", path=lines.path)
+                raise DataError(f"{message}one line per list, an empty one where it has none", path=lines.path)
 
 
 def _read_tabs(path: PathLike) -> Iterator[tuple[bytes, ...]]:

@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, check_choice, readers
+from rerank.readers.base import BadList, Fault, NBestList, readers
 from rerank.readers.streams import Writable
-from rerank.readers.texts.json_lines import Build, JsonReader, json_line, number_of, shown, text_of
-from rerank.readers.texts.pieces import ListError, Pieces, each, first_places, left_out
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
 from rerank.readers.texts.text_list import TextList
 
 _FACTORS = "translations_factors"
@@ -53,11 +53,9 @@ class SockeyeReader(JsonReader):
     scores: "cost" if lower is better, as sockeye writes them, or "score" (or "logprob") if higher is better.
     """
 
-    scores: Literal["cost", "score", "logprob"] = "cost"
+    form: ClassVar[str] = "sockeye"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("scores", self.scores, ("cost", "score", "logprob"))
+    scores: Literal["cost", "score", "logprob"] = "cost"
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
@@ -85,60 +83,45 @@ class SockeyeReader(JsonReader):
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
         """See ``Reader.write_bad``; writes what sockeye answers to an input that it cannot use."""
-        item = self._empty_item(bad, like) | {"translation": "", "score": float("inf")}
+        item = self.empty_item(bad, like) | {"translation": "", "score": float("inf")}
         out.write(json_line(item, bad))
 
-    def _id_key(self) -> str:
+    @property
+    def id_key(self) -> str:
+        """See ``JsonReader.id_key``."""
         return "sentence_id"
 
-    def _builder(self) -> Build:
-        return self._list
-
-    def _list(self, item: dict[str, Any], name: str, path: str, line: int) -> TextList | BadList:
-        """The list of one object. Raises ListError."""
-        rows = _rows(item)
-        found, faults = each(rows, _candidate)
-        widths = Counter(len(values) for _, values in found.values())
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``; most of a list's translations tell how many scores they have."""
+        rows = _rows(content)
+        found = each(rows, self._candidate)
+        widths = Counter(len(one.numbers) for one in found if isinstance(one, Entry))
         width = widths.most_common(1)[0][0] if widths else 1
-        for k, (_, values) in found.items():
-            if len(values) != width:
-                message = f"translation {k + 1} has {len(values)} scores; most of the list have {width}"
-                faults[k] = ListError("columns", message)
-        bad = left_out(faults, name, path, [line] * len(rows))
-        if bad and len(bad) == len(rows):
-            return BadList.of(bad)
-        places = [k for k in found if k not in faults]
-        kept = first_places([found[k][0] for k in places])
-        repeated = len(places) - len(kept)
-        if repeated and self.duplicates == "drop":
-            places = [places[k] for k in kept]
-        texts = [found[k][0] for k in places]
-        scores = np.array([found[k][1] for k in places], np.float64).reshape(len(places), width)
-        return TextList(
-            id=name, path=path, line=line, texts=texts, lines=[line] * len(texts),
-            scores=-scores + 0.0 if self.scores == "cost" else scores, duplicates=repeated, form="sockeye",
-            bad=tuple(bad), names=("score", *(f"factor{k}" for k in range(1, width))),
-            raw=Pieces(item, [rows[k] for k in places]),
-        )  # fmt: skip
+        for k, one in enumerate(found if len(widths) > 1 else ()):
+            if isinstance(one, Entry) and len(one.numbers) != width:
+                message = f"translation {k + 1} has {len(one.numbers)} scores; most of the list have {width}"
+                found[k] = Fault("columns", message)
+        return Draft(found, rows, content, names=("score", *(f"factor{k}" for k in range(1, width))))
 
-
-def _candidate(row: _Row, k: int) -> tuple[bytes, list[float]]:
-    """The text and the scores of translation ``k``. Raises ListError."""
-    if not row.values:
-        raise ListError("score", f"translation {k} has no score")
-    if not isinstance(row.factors, dict):
-        raise ListError("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
-    return text_of(row.text, f"translation {k}"), [
-        number_of(value, f"the score of translation {k}") for value in row.values
-    ]
+    def _candidate(self, row: _Row, k: int) -> Entry:
+        """Translation ``k``. Raises Fault."""
+        if not row.values:
+            raise Fault("score", f"translation {k} has no score")
+        if not isinstance(row.factors, dict):
+            raise Fault("columns", f"found {shown(row.factors)} under {_FACTORS!r}; expected objects")
+        text = text_of(row.text, f"translation {k}")
+        what = f"the score of translation {k}"
+        if self.scores == "cost":
+            return Entry(text, [0.0 - number_of(value, what) for value in row.values])
+        return Entry(text, [number_of(value, what) for value in row.values])
 
 
 def _rows(item: dict[str, Any]) -> list[_Row]:
-    """The translations of an object, not checked yet. Raises ListError."""
+    """The translations of an object, not checked yet. Raises Fault."""
     if "translations" not in item:
         for key in ("translation", "score"):
             if key not in item:
-                raise ListError("text" if key == "translation" else "score", f"the object has no {key!r}")
+                raise Fault("text" if key == "translation" else "score", f"the object has no {key!r}")
         score = item["score"]
         if item["translation"] == "" and isinstance(score, float) and score - score != 0.0:
             return []
@@ -146,13 +129,11 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
     texts, scores = item["translations"], item.get("scores")
     factors = item.get(_FACTORS)
     if not isinstance(texts, list):
-        raise ListError("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
+        raise Fault("text", f"found {shown(texts)} under 'translations'; expected a list of texts")
     for key, values in (("scores", scores), (_FACTORS, [{}] * len(texts) if factors is None else factors)):
         if not isinstance(values, list) or len(values) != len(texts):
             found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
-            raise ListError(
-                "columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations"
-            )
+            raise Fault("columns", f"found {found} under {key!r}; expected one for each of {len(texts)} translations")
     rows = []
     for k, (text, score) in enumerate(zip(texts, scores or [], strict=True)):
         nested = isinstance(score, list)

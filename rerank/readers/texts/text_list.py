@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rerank.readers.base import Candidate, NBestList
+
+_HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte
 
 
 class SparseScores(NamedTuple):
@@ -35,12 +38,12 @@ class TextCandidate(Candidate):
     @property
     def tokens(self) -> list[str]:
         """The words, separated by ASCII white space, as in the built-in templates."""
-        return [_shown(word) for word in self._list.texts[self.index].split()]
+        return [shown_text(word) for word in self._list.texts[self.index].split()]
 
     @property
     def source(self) -> str | None:
         """The input, if it is known."""
-        return None if self._list.source is None else _shown(self._list.source)
+        return None if self._list.source is None else shown_text(self._list.source)
 
     @property
     def named_scores(self) -> dict[str, float]:
@@ -48,9 +51,18 @@ class TextCandidate(Candidate):
         return dict(zip(self._list.names, self.scores.tolist(), strict=True))
 
 
-def _shown(text: bytes) -> str:
+def shown_text(text: bytes) -> str:
     """A text; bytes that are not UTF-8 are surrogate escapes."""
     return text.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    """``text`` in UTF-8; surrogate escapes become their bytes again, and half a surrogate pair stays."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        errors = ("surrogateescape", "surrogatepass")
+        return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +101,12 @@ class TextList(NBestList):
         """The columns of every source; the name of a single source is its format."""
         return self.sources or {self.form or "lists": self.names}
 
-    def some(self, places: Sequence[int]) -> Self:
+    def some(self, places: Sequence[int], **changes: Any) -> Self:
         """See ``NBestList.some``."""
         sparse = None if self.sparse is None else self.sparse.some(places)
         raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
         segmentation, alignment = (
             None if texts is None else [texts[i] for i in places] for texts in (self.segmentation, self.alignment)
         )
-        found = super().some(places)
-        return replace(found, sparse=sparse, segmentation=segmentation, alignment=alignment, raw=raw)
+        own = {"sparse": sparse, "segmentation": segmentation, "alignment": alignment, "raw": raw}
+        return super().some(places, **own, **changes)

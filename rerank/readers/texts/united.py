@@ -102,7 +102,7 @@ class UnitedColumns:
 
 def _join_bad(lists: list[TextList]) -> tuple[BadCandidate, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
-    sizes = [len(found) + len(found.bad) for found in lists]
+    sizes = [found.size for found in lists]
     before = np.cumsum([0, *sizes]).tolist()
     return tuple(
         replace(bad, place=bad.place + start) for found, start in zip(lists, before, strict=False) for bad in found.bad

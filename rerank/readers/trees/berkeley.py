@@ -22,11 +22,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, readers
+from rerank.readers.base import NBestList, readers
 from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.parses import NextList, Parts, numbers, score_text
+from rerank.readers.trees.parses import NextList, Parts, score_text
 
 _LOOK = 1 << 8
 _GROUPS = "groups"  # the variant without headers
@@ -55,7 +57,7 @@ class BerkeleyReader(CharniakReader):
         damaged = bool(second) and b"(" in second[0] and numbers(second[0].partition(b"(")[0])  # a score and a tree
         return self._next_group if grouped or damaged else self._next_list
 
-    def _next_group(self, lines: LineReader, ordinal: int) -> NBestList | BadList:
+    def _next_group(self, lines: LineReader) -> Record:
         """The lines up to the next blank one."""
         first, size = lines.number + 1, 0
         looked = _LOOK
@@ -72,5 +74,4 @@ class BerkeleyReader(CharniakReader):
             scores.append(before)
             texts.append(bracket + tree if bracket else line)
             places.append(place)
-        parts = Parts(str(ordinal), first, b"", scores, texts, places, places)
-        return self._build(parts, lines, _GROUPS)
+        return Record(None, first, Parts(b"", scores, texts, places, places, _GROUPS))

@@ -20,6 +20,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.kernels.compile import kernel
 from rerank.readers.base import excerpt
+from rerank.readers.faults import NUL
 from rerank.readers.lines import LONGEST
 from rerank.readers.streams import PathLike, open_stream
 
@@ -28,7 +29,7 @@ _OUTSIDE, _UNOPENED, _NUL_BYTE = 1, 2, 3
 _MESSAGES = {
     _OUTSIDE: "text outside of a tree; a tree starts with '('",
     _UNOPENED: "a ')' without its '('",
-    _NUL_BYTE: "a NUL byte; the file is damaged or not a text file",
+    _NUL_BYTE: NUL,
 }
 
 

@@ -22,10 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rerank.readers.base import BadList, NBestList, excerpt, readers
+from rerank.readers.base import Fault, NBestList, excerpt, readers
 from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import numbers
 from rerank.readers.streams import Writable
-from rerank.readers.trees.parses import Fault, NextList, ParseReader, Parts, numbers, score_text
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, score_text
 
 _LOOK = 1 << 12  # lines looked at first, however many candidates a header claims
 
@@ -48,19 +50,18 @@ class CharniakReader(ParseReader):
     def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
         return self._next_list
 
-    def _next_list(self, lines: LineReader, ordinal: int) -> NBestList | BadList:
+    def _next_list(self, lines: LineReader) -> Record:
         head = lines.ahead(1)[0]
         lines.take(1)
-        first, name = lines.number, str(ordinal)
+        first = lines.number
         if not _is_header([head]):
             message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
-            return _bad(lines, name, Fault("header", message, first))
+            return _bad(lines, None, Fault("header", message, first))
         count, *rest = head.split(None, 1)
         if rest and _is_tree(rest[0]):
             message = f"found {excerpt(head)} where a list starts: a tree is no id; is this a file of another parser?"
-            return _bad(lines, name, Fault("header", message, first))
-        if rest and self.ids == "file":
-            name = rest[0].strip().decode("utf-8", "surrogateescape")
+            return _bad(lines, None, Fault("header", message, first))
+        name = rest[0].strip().decode("utf-8", "surrogateescape") if rest else None
         size = 2 * int(count)
         fault = _find_fault(lines, size)
         if fault is not None:
@@ -68,8 +69,8 @@ class CharniakReader(ParseReader):
         body = lines.ahead(size)
         lines.take(size)
         end = first + size + 1
-        parts = Parts(name, first, head, body[0::2], body[1::2], range(first + 2, end, 2), range(first + 1, end, 2))
-        return self._build(parts, lines, "header")
+        texts, scores = range(first + 2, end, 2), range(first + 1, end, 2)
+        return Record(name, first, Parts(head, body[0::2], body[1::2], texts, scores, "header"))
 
 
 def _is_tree(line: bytes) -> bool:
@@ -87,9 +88,10 @@ def _is_start(look: list[bytes]) -> bool:
     return len(look) > 2 and _is_header(look) and bool(numbers(look[1])) and _is_tree(look[2])
 
 
-def _bad(lines: LineReader, name: str, fault: Fault) -> BadList:
+def _bad(lines: LineReader, name: str | None, fault: Fault) -> Record:
     """A bad list; advances ``lines`` past it, from the line of the fault on."""
-    lines.take(max(0, fault.line - 1 - lines.number))
+    line = fault.line or lines.number
+    lines.take(max(0, line - 1 - lines.number))
     while look := lines.ahead(3):
         blank = not look[0].strip()
         if blank:
@@ -101,7 +103,7 @@ def _bad(lines: LineReader, name: str, fault: Fault) -> BadList:
         elif _is_start(look):
             break
         lines.take(1)
-    return BadList(name, lines.path, fault.line, fault.reason, fault.message)
+    return Record(name, line, fault)
 
 
 def _find_fault(lines: LineReader, size: int) -> Fault | None:

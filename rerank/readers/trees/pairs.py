@@ -8,12 +8,11 @@ from typing import NamedTuple
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
-from rerank.readers.base import TRACE, BadCandidate, BadList, NBestList, OnBadList, Reader, SkipCount
-from rerank.readers.streams import PathLike, single_stdin, stream_name
+from rerank.readers.base import TRACE, BadList, Fault, NBestList, OnBadList, Reader, SkipCount
+from rerank.readers.sides import Side, in_step
+from rerank.readers.streams import PathLike, stream_name
 from rerank.readers.trees.brackets import read_trees
 from rerank.readers.trees.trees import Trees, parse_brackets
-
-_ONE_EACH = "every list needs one gold tree, in the same order"
 
 
 @kernel
@@ -53,92 +52,31 @@ def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees
 
     The reasons are "brackets" for malformed trees, "words" for trees of different sentences.
     """
-    try:
-        trees = nbest.trees(symbols)
-    except DataError:
-        found = nbest.without(_malformed(nbest, symbols))
-        return found if isinstance(found, BadList) else parse_list(found, symbols)
+    opened = nbest.opened(lambda own: own.trees(symbols))
+    if isinstance(opened, BadList):
+        return opened
+    nbest, trees = opened
     if len(nbest) > 1:
         k = same_yield(trees, trees, 0, symbols.intern(TRACE))
         if k >= 0:
             difference = _difference(yield_words(trees, 0, symbols), yield_words(trees, k, symbols))
             message = f"candidates 1 and {k + 1} have different words: {difference}"
-            return BadList(nbest.id, nbest.path, nbest.lines[k], "words", message)
+            return BadList.of(Fault("words", message), nbest.id, nbest.path, nbest.lines[k])
     return nbest, trees
 
 
-def _malformed(nbest: NBestList, symbols: SymbolTable) -> list[BadCandidate]:
-    """The candidates of a list that are not well-formed trees."""
-    found = []
-    for place in range(len(nbest)):
-        try:
-            nbest.some([place]).trees(symbols)
-        except DataError as error:
-            line = error.line or nbest.lines[place]
-            found.append(BadCandidate(nbest.id, nbest.path, line, "brackets", error.message, place))
-    return found
+class GoldText(NamedTuple):
+    """A gold tree before it is parsed."""
 
-
-def read_parses(
-    reader: Reader,
-    path: PathLike,
-    symbols: SymbolTable,
-    on_bad_list: OnBadList = "error",
-    count: SkipCount | None = None,
-) -> Iterator[tuple[NBestList, Trees]]:
-    """The usable lists of ``path`` with their candidates' trees; bad ones are errors, or skipped and counted.
-
-    ``count``, if given, also sets the policy, and ``on_bad_list`` is ignored.
-
-    Raises
-    ------
-    DataError: a bad list under the policy "error", or an unreadable file.
-    """
-    count = count if count is not None else SkipCount(on_bad_list)
-    for nbest in reader.read(path):
-        if isinstance(nbest, BadList):
-            count.bad(nbest)
-            continue
-        found = parse_list(nbest, symbols)
-        if isinstance(found, BadList):
-            count.bad(found)
-            continue
-        count.good(found[0])
-        yield found
-
-
-class RawPair(NamedTuple):
-    """A list, or a bad one, and the text of its gold tree; no tree has been parsed yet."""
-
-    nbest: NBestList | BadList
     text: bytes
-    line: int  # of the text
-    path: str  # the file of gold trees
+    line: int
+    path: str
 
 
-def read_raw_pairs(reader: Reader, nbest_path: PathLike, gold_path: PathLike) -> Iterator[RawPair]:
-    """Every list of ``nbest_path`` with its gold tree, aligned by order.
-
-    Raises
-    ------
-    DataError: more or fewer gold trees than lists; unreadable files.
-    """
-    single_stdin(nbest_path, gold_path)
-    lists_name, gold_name = stream_name(nbest_path), stream_name(gold_path)
-    golds = read_trees(gold_path)
-    done, gold_line = 0, 0
-    for nbest in reader.read(nbest_path):
-        gold = next(golds, None)
-        if gold is None:
-            where = f"the last at line {gold_line}" if done else "the file is empty"
-            message = f"{done} gold trees ({where}) for at least {done + 1} lists of {lists_name} (list {nbest.id} at "
-            raise DataError(f"{message}line {nbest.line}); {_ONE_EACH}", path=gold_name)
-        done, gold_line = done + 1, gold[1]
-        yield RawPair(nbest, *gold, gold_name)
-    extra = next(golds, None)
-    if extra is not None:
-        message = f"at least {done + 1} gold trees for the {done} lists of {lists_name}; {_ONE_EACH}"
-        raise DataError(message, path=gold_name, line=extra[1])
+def gold_trees(path: PathLike) -> Side:
+    """The gold trees of lists, as a side file of ``GoldText``."""
+    golds = ((line, GoldText(text, line, stream_name(path))) for text, line in read_trees(path))
+    return Side([path], golds, ("gold tree", "gold trees"))
 
 
 def read_pairs(
@@ -159,8 +97,8 @@ def read_pairs(
     DataError: a bad list under the policy "error"; more or fewer gold trees than lists; unreadable files.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    for raw in read_raw_pairs(reader, nbest_path, gold_path):
-        pair = parse_pair(raw, symbols)
+    for nbest, (gold,), _ in in_step(reader, nbest_path, [gold_trees(gold_path)]):
+        pair = parse_pair(nbest, gold, symbols)
         if isinstance(pair, BadList):
             count.bad(pair)
         else:
@@ -168,22 +106,25 @@ def read_pairs(
             yield pair
 
 
-def parse_pair(raw: RawPair, symbols: SymbolTable) -> tuple[NBestList, Trees, Trees] | BadList:
+def parse_pair(
+    nbest: NBestList | BadList, gold: GoldText, symbols: SymbolTable
+) -> tuple[NBestList, Trees, Trees] | BadList:
     """A list, its trees and its gold tree, or why they cannot be used."""
-    nbest, text, line, gold_name = raw
     found = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols)
     if isinstance(found, BadList):
         return found
     nbest, trees = found
     try:
-        gold = parse_brackets([text], symbols, lines=[line])
+        tree = parse_brackets([gold.text], symbols, lines=[gold.line])
     except DataError as error:
-        return BadList(nbest.id, gold_name, error.line or line, "gold tree", f"in the gold tree: {error.message}")
-    if same_yield(trees, gold, 0, symbols.intern(TRACE)) < 0:
-        return nbest, trees, gold
-    difference = _difference(yield_words(gold, 0, symbols), yield_words(trees, 0, symbols))
-    message = f"the gold tree at {gold_name}:{line} has other words than the candidates ({difference}); {_ONE_EACH}"
-    return BadList(nbest.id, nbest.path, nbest.line, "gold words", message)
+        fault = Fault("gold tree", f"in the gold tree: {error.message}", error.line)
+        return BadList.of(fault, nbest.id, gold.path, gold.line)
+    if same_yield(trees, tree, 0, symbols.intern(TRACE)) < 0:
+        return nbest, trees, tree
+    difference = _difference(yield_words(tree, 0, symbols), yield_words(trees, 0, symbols))
+    message = f"the gold tree at {gold.path}:{gold.line} has other words than the candidates ({difference}); "
+    fault = Fault("gold words", f"{message}every list needs one gold tree, in the same order")
+    return BadList.of(fault, nbest.id, nbest.path, nbest.line)
 
 
 def _difference(one: list[str], two: list[str]) -> str:

@@ -5,45 +5,35 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
-from rerank.readers.base import BadCandidate, BadList, NBestList, Reader, check_choice, excerpt
+from rerank.base.ranges import Range
+from rerank.readers.base import BadList, Fault, NBestList, excerpt
+from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import PathLike, open_stream
-from rerank.readers.texts.pieces import first_places
-
-_NUL = "a NUL byte; the file is damaged or not a text file"
-
-
-class Fault(NamedTuple):
-    """Why a list or a candidate is bad, and on which line of the file."""
-
-    reason: str
-    message: str
-    line: int
+from rerank.readers.list_reader import ListReader, Make, Record
+from rerank.readers.numerals import numbers
 
 
 class Parts(NamedTuple):
-    """The pieces of a list before they are parsed."""
+    """The pieces of a list before they are parsed; ``form`` is the variant of the format."""
 
-    id: str
-    line: int
     head: bytes
     scores: list[bytes]
     texts: list[bytes]
     lines: Sequence[int]  # of the texts
     score_lines: Sequence[int]
+    form: str
 
 
-NextList = Callable[[LineReader, int], NBestList | BadList]
+NextList = Callable[[LineReader], Record]  # of Parts
 
 
 @dataclass(frozen=True)
-class ParseReader(Reader):
+class ParseReader(ListReader):
     """A reader of lists of parse trees.
 
     Parameters
@@ -53,67 +43,43 @@ class ParseReader(Reader):
     ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0.
     """
 
-    score: int = 0
-    duplicates: Literal["keep", "drop"] = "keep"
+    score: Annotated[int, Range(0)] = 0
     ids: Literal["file", "ordinal"] = "file"
 
-    def __post_init__(self) -> None:
-        check_choice("duplicates", self.duplicates, ("keep", "drop"))
-        check_choice("ids", self.ids, ("file", "ordinal"))
-        if type(self.score) is not int or self.score < 0:
-            raise RecipeError(f"found {self.score!r}; expected the number of a score column, from 0", key="score")
-
-    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``."""
-        with open_stream(path) as stream:
-            lines, seen, ordinal = LineReader(stream), dict[str, int](), 0
-            if not lines.skip_blank():
-                return
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """See ``ListReader.records``."""
+        if lines.skip_blank():
             next_list = self._grammar(lines)
             while lines.skip_blank():
-                found = next_list(lines, ordinal)
-                ordinal += 1
-                if isinstance(found, NBestList) and found.id in seen:
-                    message = (
-                        f"the id is also that of the list at line {seen[found.id]}; "
-                        "the reader's option ids: ordinal numbers the lists instead"
-                    )
-                    found = BadList(found.id, found.path, found.line, "duplicate id", message)
-                seen.setdefault(found.id, found.line)
-                yield found
+                yield next_list(lines)
 
     @abstractmethod
     def _grammar(self, lines: LineReader) -> NextList:
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
-    def _build(self, parts: Parts, lines: LineReader, form: str) -> NBestList | BadList:
-        """The list made from ``parts``, or what is wrong with it."""
-        if lines.nul and b"\0" in parts.head:
-            return BadList(parts.id, lines.path, parts.line, "nul", _NUL, len(parts.texts))
-        scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
-        faults = _tree_faults(parts, lines.nul) | faults
-        bad = [
-            BadCandidate(parts.id, lines.path, fault.line, fault.reason, fault.message, place)
-            for place, fault in sorted(faults.items())
-        ]
-        every = NBestList(parts.id, lines.path, parts.line, parts.texts, parts.lines, scores, self.score, form=form)
-        found = every.without(bad) if bad else every
-        if isinstance(found, BadList):
-            return found
-        repeated = len(found) - len(set(found.texts))
-        if repeated and self.duplicates == "drop":
-            found = found.some(first_places(found.texts))
-        return replace(found, duplicates=repeated) if repeated else found
+    def maker(self, lines: LineReader) -> Make:
+        """See ``ListReader.maker``."""
+
+        def make(name: str, record: Record) -> NBestList | BadList:
+            parts: Parts = record.content
+            if lines.nul and b"\0" in parts.head:
+                raise Fault("nul", NUL)
+            scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
+            texts, where, form = parts.texts, parts.lines, parts.form
+            every = NBestList(name, lines.path, record.line, texts, where, scores, self.score, form=form)
+            return every.without(_tree_faults(texts, lines.nul) | faults)
+
+        return make
 
 
-def _tree_faults(parts: Parts, nul: bool) -> dict[int, Fault]:
+def _tree_faults(texts: list[bytes], nul: bool) -> dict[int, Fault]:
     """The candidates that are not trees, with their faults; ``nul``: whether there may be NUL bytes."""
     faults: dict[int, Fault] = {}
-    for i, text in enumerate(parts.texts):
+    for i, text in enumerate(texts):
         if nul and b"\0" in text:
-            faults[i] = Fault("nul", _NUL, parts.lines[i])
+            faults[i] = Fault("nul", NUL)
         elif text[:1] != b"(" and text.lstrip()[:1] != b"(":
-            faults[i] = Fault("tree", f"found {excerpt(text)}; expected the candidate's tree, '(...)'", parts.lines[i])
+            faults[i] = Fault("tree", f"found {excerpt(text)}; expected the candidate's tree, '(...)'")
     return faults
 
 
@@ -160,15 +126,6 @@ def _infinite(texts: list[bytes], lines: Sequence[int], scores: np.ndarray) -> d
         i: Fault("infinite score", f"found {excerpt(texts[i])}; expected finite scores", lines[i])
         for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)).tolist()
     }
-
-
-def numbers(text: bytes) -> list[float] | None:
-    """The white-space separated numbers of ``text``; None if there are none, or there is something else."""
-    words = text.split()
-    try:
-        return [float(word) for word in words] if words and b"_" not in text else None
-    except ValueError:
-        return None
 
 
 def score_text(nbest: NBestList, i: int, scores: np.ndarray | None) -> bytes:

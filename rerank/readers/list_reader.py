@@ -1,0 +1,71 @@
+"""Formats that are read line by line: what they all share, so that a format is how a file falls into lists."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from rerank.base.ranges import Checked
+from rerank.readers.base import BadList, Fault, NBestList, Reader
+from rerank.readers.lines import LineReader
+from rerank.readers.streams import PathLike, open_stream
+
+
+class Record(NamedTuple):
+    """The part of a file that holds one list."""
+
+    id: str | None  # None: the place of the list in the file, from 0
+    line: int  # where it starts
+    content: Any  # what the list is made of, or the Fault that leaves nothing to make it of
+
+
+Make = Callable[[str, Record], NBestList | BadList]  # of an id and a record; may raise Fault
+
+
+@dataclass(frozen=True)
+class ListReader(Checked, Reader):
+    """A reader of one file, line by line.
+
+    Parameters
+    ----------
+    duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
+    """
+
+    duplicates: Literal["keep", "drop"] = "keep"
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``."""
+        with open_stream(path) as stream:
+            lines, seen = LineReader(stream), dict[str, int]()
+            make = self.maker(lines)
+            for ordinal, record in enumerate(self.records(lines)):
+                name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
+                try:
+                    if isinstance(record.content, Fault):
+                        raise record.content
+                    found = make(name, record)
+                except Fault as fault:
+                    found = BadList.of(fault, name, stream.path, record.line)
+                found = self._unlike(found, seen)
+                yield found if isinstance(found, BadList) else found.repeated(self.duplicates)
+
+    @abstractmethod
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """The parts of the file that hold a list each, past everything that is damaged."""
+
+    @abstractmethod
+    def maker(self, lines: LineReader) -> Make:
+        """The function that makes the lists of one file; it may remember what earlier ones have shown."""
+
+    def _unlike(self, found: NBestList | BadList, seen: dict[str, int]) -> NBestList | BadList:
+        """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their lines."""
+        name = found.name if isinstance(found, BadList) else found.id
+        before = seen.setdefault(name, found.line)
+        if before == found.line:
+            return found
+        numbered = "the reader's option ids: ordinal numbers the lists instead"
+        advice = numbered if self.offers("ids") else "remove one of them"
+        message = f"the id is also that of the list at line {before}; {advice}"
+        return BadList(found.id, found.path, found.line, "duplicate id", message, found.size)

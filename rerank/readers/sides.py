@@ -1,0 +1,163 @@
+"""Files that go with lists, such as gold trees, sources, references and scores: gone through in step with the lists.
+
+A side file has an entry for every list, or for every candidate, in the same order. Nothing but the order tells what
+belongs together: bad lists use up their entries too, and a file with too few or too many is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from rerank.base.errors import DataError
+from rerank.readers.base import BadList, Fault, NBestList, Reader
+from rerank.readers.streams import PathLike, single_stdin, stream_name
+
+
+class Beside(NamedTuple):
+    """A list, or a bad one, with what the side files hold for it."""
+
+    nbest: NBestList | BadList
+    found: tuple[Any, ...]  # by side file
+    missing: BadList | None = None  # why an empty list takes the place of one that should be there
+
+
+class Progress:
+    """How far the lists of a file have been read."""
+
+    def __init__(self, reader: Reader, path: PathLike) -> None:
+        self.reader, self.path, self.count = reader, stream_name(path), 0
+        self.last: NBestList | BadList | None = None
+        self.like: NBestList | None = None  # the last that is not bad
+        self.late = False  # whether the first list is empty, as are those whose ids are left out
+
+    def add(self, nbest: NBestList | BadList) -> None:
+        """Note the next list."""
+        if isinstance(nbest, NBestList):
+            self.like, self.late = nbest, self.late or (self.count == 0 and len(nbest) == 0)
+        self.count, self.last = self.count + 1, nbest
+
+    def check_order(self, nbest: NBestList | BadList) -> None:
+        """Refuse a list whose id is not its place, where lists come in an order of their own.
+
+        Raises
+        ------
+        DataError: there is such a list; says how to sort them.
+        """
+        if self.reader.order == "file" and nbest.id != str(self.count - 1):
+            message = f"the list is number {self.count} of the file, but its id says {nbest.id}: lists come in the "
+            message += "order in which they were made, and what other files hold for them in that of the inputs; "
+            message += "set data.reader.order: id"
+            raise DataError(message, path=self.path, line=nbest.line, list_id=nbest.id)
+
+
+class Side:
+    """A side file.
+
+    Parameters
+    ----------
+    paths: its name, or the names of several files that are read as one.
+    entries: its entries in order, each with its line.
+    what: what an entry is, in the singular and in the plural.
+    of: what has an entry each: "list" or "candidate".
+    """
+
+    def __init__(
+        self, paths: Sequence[PathLike], entries: Iterable[tuple[int, Any]], what: tuple[str, str], of: str = "list"
+    ) -> None:
+        self.paths, self.path, self.of = paths, ", ".join(map(stream_name, paths)), of
+        self.one, self.many = what
+        self.count, self.line = 0, 0  # of the entries taken so far, and of the last of them
+        self._entries = iter(entries)
+
+    def take(self, number: int = 1) -> list[Any]:
+        """The next entries; fewer only at the end."""
+        found = list(islice(self._entries, number))
+        if found:
+            self.count, self.line = self.count + len(found), found[-1][0]
+        return [entry for _, entry in found]
+
+    def take_for(self, nbest: NBestList | BadList, lists: Progress) -> Any:
+        """The entry of the last list read or, in a list, those of its candidates.
+
+        Raises
+        ------
+        DataError: there are too few, or nothing tells how many belong to a bad list.
+        """
+        if self.of == "list":
+            lists.check_order(nbest)
+        number = 1 if self.of == "list" else nbest.size
+        if number is None:
+            assert isinstance(nbest, BadList)
+            message = f"{nbest.message}; nothing tells which {self.many} of {self.path} belong to the next list: "
+            raise DataError(f"{message}mend the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
+        before, found = self.count, self.take(number)
+        if len(found) == number:
+            return found[0] if self.of == "list" else found
+        message = f"{self.count:,} {self.many} for at least {before + number:,} {self.of}s of {lists.path} "
+        message += f"(list {nbest.id} at line {nbest.line}); {self._rule}"
+        if lists.late and self.count == lists.count - 1 and lists.reader.offers("first_id"):
+            message += "; the lists' ids seem to start at 1: set data.reader.first_id: 1"
+        raise DataError(message, path=self.path, line=self.line or None)
+
+    def finish(self, lists: Progress) -> None:
+        """Refuse an entry that is left over.
+
+        Raises
+        ------
+        DataError: there is one; says where.
+        """
+        before = self.count
+        if self.take():
+            message = f"at least {self.count:,} {self.many} for the {before:,} {self.of}s of {lists.path}; {self._rule}"
+            raise DataError(message, path=self.path, line=self.line)
+
+    @property
+    def _rule(self) -> str:
+        return f"every {self.of} needs one {self.one}, in the same order"
+
+
+def in_step(
+    reader: Reader,
+    path: PathLike,
+    sides: Sequence[Side],
+    *,
+    missing: Callable[[Progress], NBestList] | None = None,
+) -> Iterator[Beside]:
+    """Every list of ``path``, usable or not, with its entries in side files.
+
+    missing: makes an empty list for the entries that are left over at the end; they are an error where it is None.
+
+    Raises
+    ------
+    DataError: not as many entries as lists or candidates; lists in another order than the files; unreadable files.
+    """
+    single_stdin(path, *[name for side in sides for name in side.paths])
+    lists = Progress(reader, path)
+    for nbest in reader.read(path):
+        lists.add(nbest)
+        yield Beside(nbest, tuple(side.take_for(nbest, lists) for side in sides))
+    if missing is None:
+        for side in sides:
+            side.finish(lists)
+    elif sides:
+        yield from _rest(lists, sides, missing)
+
+
+def _rest(lists: Progress, sides: Sequence[Side], missing: Callable[[Progress], NBestList]) -> Iterator[Beside]:
+    """The entries after those of the last list, with lists that are missing."""
+    what = f"{lists.count:,} lists, the last of them {lists.last.id}" if lists.last else "no lists"
+    what += f", for more {' and '.join(side.many for side in sides)} ({', '.join(side.path for side in sides)}); "
+    while all(found := [side.take() for side in sides]):
+        message = f"{what}found none for line {sides[0].line:,}. Are the files of one split? A decoder that found "
+        fault = Fault("missing", f"{message}nothing for the last inputs writes no lists")
+        empty = missing(lists)
+        lists.add(empty)
+        bad = BadList.of(fault, empty.id, empty.path, empty.line)
+        yield Beside(empty, tuple(entry[0] for entry in found), bad)
+    longest = max(sides, key=lambda side: side.count)
+    for side in sides:
+        if side.count < longest.count:
+            message = f"{side.count:,} {side.many}, but {longest.path} has {longest.many} for more lists; "
+            raise DataError(f"{message}each needs one for every list", path=side.path)

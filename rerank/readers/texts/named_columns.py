@@ -1,0 +1,77 @@
+"""Which of the named numbers of a file's candidates are columns of scores; the others are sparse features."""
+
+from __future__ import annotations
+
+from rerank.readers.base import Fault
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.drafts import Draft, Entry
+
+SCORE, BASE_SCORE = "score", "base_score"
+
+NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
+
+
+class NamedColumns:
+    """The columns of a file, once a list has shown them: the base score, then what all of its candidates have.
+
+    Parameters
+    ----------
+    base: the name of the base score; if it is "score", it is 0 in a list where no candidate has it.
+    dense: the columns besides the base score, where they are asked for.
+    known: the columns of a model, which are the dense ones unless others are asked for.
+    """
+
+    def __init__(self, base: str, dense: tuple[str, ...] | None, known: ScoreColumns | None) -> None:
+        self.base, self.asked, self.trained = base, dense is not None, known is not None
+        self.dense = known.names if dense is None and known is not None else dense
+        self.names: tuple[str, ...] | None = None
+        self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
+
+    def settle(self, draft: Draft) -> None:
+        """Give a draft the names of the columns; candidates that do not fit them become faults.
+
+        Raises
+        ------
+        Fault: no candidate has the base score.
+        """
+        found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
+        if not any(self.base in numbers for numbers in found):
+            if self.base != SCORE and found:
+                message = f"no candidate has a number {self.base!r}, the base score; "
+                raise Fault("score", f"{message}the reader's option base names another")
+            for numbers in found:
+                numbers[SCORE] = 0.0
+        if self.names is None and found:
+            self.names = self._decide([numbers for numbers in found if self.base in numbers])
+        for place, one in enumerate(draft.candidates):
+            if isinstance(one, Entry) and isinstance(one.numbers, dict):
+                draft.candidates[place] = self._misfit(one.numbers, place + 1) or one
+        draft.names = self.names or (self.base,)
+
+    def _misfit(self, numbers: dict[str, float], k: int) -> Fault | None:
+        """What is wrong with the numbers of candidate ``k``."""
+        if self.base not in numbers:
+            return Fault("score", f"candidate {k} has no number {self.base!r}, the base score")
+        names = self.names or ()
+        for name in names:
+            if name not in numbers:
+                like = "the training lists" if self.trained else "the file's first list"
+                message = f"candidate {k} does not have the number {name!r}, as all of {like} do; "
+                return Fault("columns", message + "name the dense columns in the reader's option dense")
+        for name in NUMBERS:
+            if name in numbers and name not in names:
+                message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
+                return Fault("columns", message)
+        return None
+
+    def _decide(self, found: list[dict[str, float]]) -> tuple[str, ...]:
+        """The names of the columns, from the numbers of the file's first list: the base score, then in their order."""
+        shared = set(found[0]).intersection(*found).union(NUMBERS)
+        names = [name for numbers in found for name in numbers if name in shared]
+        if self.dense is not None:
+            if not self.asked:
+                self.others = tuple(
+                    name for name in dict.fromkeys(names) if name not in (*self.dense, *NUMBERS, self.base)
+                )
+            names = [*self.dense, *(name for name in names if name in NUMBERS)]
+        return tuple(dict.fromkeys([self.base, *names]))
