@@ -34,10 +34,10 @@ def check_split(name: str) -> str:
     """
     if is_name(name):
         return name
-    message = f"the name of a split has {RULE}, at most {LONGEST} bytes"
+    message = f"the name of a split may have {RULE}, and at most {LONGEST} bytes"
     folder, slash, last = name.rpartition("/")
     if slash and is_name(last):
-        message += f"; for files elsewhere name the folder in data.root ({folder or '/'}) and the split {last!r}"
+        message += f"; for files elsewhere, name the folder in data.root ({folder or '/'}) and the split {last!r}"
     elif slash:
-        message += "; for files elsewhere name the folder in data.root"
+        message += "; for files elsewhere, name the folder in data.root"
     raise ValueError(message)

@@ -111,7 +111,7 @@ class _Lines(Count):
         if now - self.shown > SECONDS_BETWEEN_LINES:
             self.shown = now
             of = "" if self.total is None else f" of {self.total:,}"
-            rate = f"{self.rate:,.0f} a second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
+            rate = f"{self.rate:,.0f} per second" if self.rate >= 1 else f"{1 / self.rate:,.0f} s each"
             left = f", {self.remaining}" if self.remaining else ""
             log.info("%s: %s%s %s, %s%s", self.what, f"{self.done:,}", of, self.unit, rate, left)
 

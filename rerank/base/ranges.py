@@ -63,7 +63,7 @@ class Checked:
         RecipeError: names the field, what was found and what was expected.
         """
         kind: type = type(self)
-        hints = _hints(kind)
+        hints = hints_of(kind)
         for field in fields(kind):
             value = getattr(self, field.name)
             if expected := _expected(hints[field.name], value):
@@ -71,7 +71,13 @@ class Checked:
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
+def hints_of(kind: type) -> dict[str, Any]:
+    """The annotations of a class and of those that it derives from.
+
+    Raises
+    ------
+    RecipeError: one of them names something that is not there, or is imported for type checkers only.
+    """
     try:
         return get_type_hints(kind, include_extras=True)
     except (NameError, TypeError) as error:

@@ -80,14 +80,14 @@ class Registry(Generic[T]):
         if base is None:
             return ""
         if not (isinstance(part, type) and issubclass(part, base)):
-            return f"is no class derived from {base.__module__}.{base.__name__}"
+            return f"is not a class derived from {base.__module__}.{base.__name__}"
         missing = sorted(getattr(part, "__abstractmethods__", ()))
         for each in base.__mro__:
             hints = inspect.get_annotations(each)
             missing += [name for name, hint in hints.items() if "ClassVar" in str(hint) and not hasattr(part, name)]
         if missing:
             return f"lacks {', '.join(missing)}, which {base.__module__}.{base.__name__} describes"
-        return "" if dataclasses.is_dataclass(part) else "is no dataclass, whose fields would be its settings"
+        return "" if dataclasses.is_dataclass(part) else "is not a dataclass, whose fields would be its settings"
 
     def names(self) -> list[str]:
         """Registered names, sorted."""
@@ -114,13 +114,13 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     RecipeError: unknown name or parameter, or a value that the class refuses; ``key`` is where the spec is found.
     """
     if not isinstance(spec.get("name"), str):
-        raise RecipeError(f"names no {registry.kind}; known: {', '.join(registry.names())}", key=f"{key}.name")
+        raise RecipeError(f"no {registry.kind} is named; known: {', '.join(registry.names())}", key=f"{key}.name")
     try:
         cls = registry.get(spec["name"])
     except RecipeError as error:
         raise RecipeError(error.message, key=f"{key}.name") from None
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
-        raise RecipeError(f"{spec['name']!r} is no {registry.kind}; expected a dataclass", key=f"{key}.name")
+        raise RecipeError(f"{spec['name']!r} is not a {registry.kind}; expected a dataclass", key=f"{key}.name")
     parameters = {name: value for name, value in spec.items() if name != "name"}
     fields: dict[str, dataclasses.Field[Any]] = {f.name: f for f in dataclasses.fields(cls) if f.init}
     for name in parameters:
@@ -131,7 +131,7 @@ def build(registry: Registry[type[T]], spec: Mapping[str, Any], key: str) -> T:
     except RecipeError as error:
         raise RecipeError(error.message, key=".".join(part for part in (key, error.key) if part)) from None
     except (TypeError, ValueError) as error:
-        raise RecipeError(f"{registry.kind} {spec['name']} refuses its settings: {error}", key=key) from None
+        raise RecipeError(f"{registry.kind} {spec['name']} does not accept its settings: {error}", key=key) from None
 
 
 def texts_in(settings: Any) -> Iterator[str]:

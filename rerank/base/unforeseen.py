@@ -11,7 +11,7 @@ from typing import Self
 from rerank.base.errors import RunError, placed
 
 PACKAGE = __name__.partition(".")[0]
-MEMORY = "out of memory; fewer lists, examples or features (features.min_lists: a larger cut) need less"
+MEMORY = "out of memory; use fewer lists, examples or features (a larger features.min_lists leaves out more)"
 
 
 class UnforeseenError(RunError):

@@ -88,7 +88,7 @@ def visits_of(examples: Labelled, shuffle: bool) -> Visits:
     times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MOST * equal).astype(np.int64)
     if times.sum() > LIMIT:
         raise ValueError(
-            f"the sample weights ask for {times.sum():.3g} visits a pass, of at most {LIMIT:.0e}; "
+            f"the sample weights ask for {times.sum():.3g} visits per pass, more than {LIMIT:.0e}; "
             "divide them by a constant"
         )
     total, importance = np.zeros((2, n))

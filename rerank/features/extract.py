@@ -16,7 +16,7 @@ from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
-from rerank.features.template import Template
+from rerank.features.template import Template, option_records
 from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
@@ -36,14 +36,14 @@ class KernelCall(NamedTuple):
 
 
 def families_of(templates: Sequence[Template]) -> list[KernelCall]:
-    """Group templates by kernel and scope, so that a list needs one call per group."""
-    groups: dict[tuple[Any, int], list[int]] = {}
+    """Group templates by kernel, scope and the names of their options, so that a list needs one call per group."""
+    groups: dict[tuple[Any, int, tuple[str, ...]], list[int]] = {}
     for number, template in enumerate(templates):
-        groups.setdefault((template.fire, template.scope), []).append(number)
+        groups.setdefault((template.fire, template.scope, tuple(template.record())), []).append(number)
     families = []
-    for (fire, scope), numbers in groups.items():
+    for (fire, scope, _), numbers in groups.items():
         seeds = np.array([templates[i].seed for i in numbers], np.uint64)
-        options = np.array([templates[i].options() for i in numbers], np.int64)
+        options = option_records([templates[i] for i in numbers])
         families.append(KernelCall(fire, scope, np.array(numbers, np.int64), seeds, options))
     return families
 
@@ -84,7 +84,9 @@ class FeatureExtractor:
         self.free = tuple(template.name for template in templates if template.free)
         if len(set(self.names)) != len(self.names):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
-            raise RecipeError(f"template {twice[0]} is named twice; every template can be used once", key="features")
+            raise RecipeError(
+                f"template {twice[0]} is named twice; every template can be used only once", key="features"
+            )
         for template in templates:
             if template.content != self.content:
                 raise RecipeError(
@@ -118,7 +120,9 @@ class FeatureExtractor:
             if not sink.state[OVERFLOW]:
                 break
             if (size := sum(array.nbytes for array in sink)) > psutil.virtual_memory().total:
-                raise TooLargeError(f"its features take more than {size / 1e9:.1f} GB, more than the memory here")
+                raise TooLargeError(
+                    f"its features take more than {size / 1e9:.1f} GB, more than the memory of this machine"
+                )
             sink = larger(sink)
         found = collected(sink, total, self.centred)
         if max(sink.hashes.size, sink.value.size) <= KEPT:

@@ -84,7 +84,7 @@ def larger(sink: Sink) -> Sink:
     """
     sizes = len(sink.hashes), len(sink.symbols), len(sink.spans), len(sink.value)
     if max(sizes) >= MOST:
-        raise TooLargeError(f"its features fire more than {MOST:,} times, which is all that a list may")
+        raise TooLargeError(f"its features fire more than {MOST:,} times, the most that one list may have")
     features, symbols, spans, entries = (min(4 * size, MOST) for size in sizes)
     return new_sink(features, symbols, spans, entries, int(sink.state[BITS]))
 

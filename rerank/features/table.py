@@ -125,7 +125,7 @@ class FeatureTable:
             if array.shape != shape or array.dtype != types[name]:
                 raise ValueError(f"its array {name!r} is {array.dtype} {array.shape}; expected {types[name]} {shape}")
         if self.scale.ndim != 1 or self.free > D or not np.all(np.isfinite(self.scale) & (self.scale > 0)):
-            raise ValueError("its scale is not one positive number a free column")
+            raise ValueError("its scale is not one positive number for each free column")
         if (
             any(np.any(part[1:] <= part[:-1]) for part in (self.hashes[: self.free], self.hashes[self.free :]))
             or np.intersect1d(self.hashes[: self.free], self.hashes[self.free :]).size

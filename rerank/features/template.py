@@ -5,31 +5,37 @@ from __future__ import annotations
 import dataclasses
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+import numpy as np
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Checked, hints_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
 
-# Which words a template contains: none, those with a function tag, all.
-WORDS = {"none": 0, "function": 1, "all": 2}
-
 
 @dataclass(frozen=True)
-class Template(ABC):
+class Template(Checked, ABC):
     """A feature template: its dataclass fields are its options and the recipe's schema.
 
-    All templates of one class and scope run in one kernel call per list; ``fire`` gets their options side by side.
+    An option is a number, a truth value or one of several texts (``Literal``); its annotation says what it may be (see
+    ``ranges``). All templates of one kernel and scope run in one call per list; ``fire`` gets their options by name.
     """
 
-    kind: ClassVar[str]  # the registered name
+    kind: ClassVar[str] = ""  # its name in recipes and features; that of the class if it says no other
     content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts"
     free: ClassVar[bool] = False  # are its features free of penalties and pruning, and standardised (dense scores)?
+    fixed: ClassVar[dict[str, int]] = {}  # what the kernel gets besides: the same for all templates of the class
     # The kernel fire(forest, places, sink, ids, seeds, options), or for texts fire(view, sink, ids, seeds, options):
-    # writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and ``options``
-    # (int64 [V, k]) for all places.
-    fire: ClassVar[staticmethod[..., None]]
+    # writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and ``options`` (see
+    # ``option_records``) for all places.
+    fire: ClassVar[Callable[..., None]]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = vars(cls).get("kind", cls.__name__)
 
     @property
     def name(self) -> str:
@@ -54,9 +60,29 @@ class Template(ABC):
         """How many ancestors it looks at (scope UPWARD)."""
         return 0
 
-    @abstractmethod
-    def options(self) -> tuple[int, ...]:
-        """The options as integers: one row of what ``fire`` gets."""
+    def record(self) -> dict[str, float]:
+        """The options by name as ``fire`` gets them: a text as its place among the choices; then what is ``fixed``."""
+        hints = hints_of(type(self))
+        return {f.name: _number(hints[f.name], getattr(self, f.name)) for f in dataclasses.fields(self)} | self.fixed
+
+
+def _number(hint: Any, value: Any) -> float:
+    """An option as a kernel gets it: whole unless it is annotated as a float."""
+    if get_origin(hint) is Literal:
+        return get_args(hint).index(value)
+    return float(value) if getattr(hint, "__origin__", hint) is float else int(value)
+
+
+def option_records(templates: Sequence[Template]) -> np.ndarray:
+    """The options of templates whose records have the same names: [V] with a field for every option.
+
+    A field is int64 or, for a float, float64. Where there are no options, it is int64 [V, 0].
+    """
+    rows = [template.record() for template in templates]
+    if not rows[0]:
+        return np.empty((len(rows), 0), np.int64)
+    fields = [(name, np.float64 if isinstance(value, float) else np.int64) for name, value in rows[0].items()]
+    return np.array([tuple(row.values()) for row in rows], np.dtype((np.record, fields)))
 
 
 def make_template(spec: Any) -> Template:
@@ -78,15 +104,16 @@ def make_template(spec: Any) -> Template:
         raise RecipeError(f"found {spec!r}, expected {{Name: {{option: value}}}}")
     cls = templates.get(name)
     if not (isinstance(cls, type) and issubclass(cls, Template)):
-        raise RecipeError(f"{name} is no template; functions on candidates are named under features.user")
+        raise RecipeError(f"{name} is not a template; functions on candidates are named under features.user")
     fields = {f.name: f for f in dataclasses.fields(cls)}
-    for key, value in (options or {}).items():
+    for key in options or {}:
         if key not in fields:
             raise RecipeError(f"template {name} has no option {key!r}; it has {', '.join(fields) or 'none'}")
-        expected = type(fields[key].default)
-        if type(value) is not expected:
-            raise RecipeError(f"option {key} of template {name} is {value!r}; expected {expected.__name__}")
-    return cls(**(options or {}))
+    try:
+        return cls(**(options or {}))
+    except RecipeError as error:
+        where = f"option {error.key} of template {name}" if error.key else f"template {name}"
+        raise RecipeError(f"{where}: {error.message}") from None
 
 
 def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
@@ -107,13 +134,6 @@ def _parse_call(text: str) -> tuple[str, dict[str, Any]]:
         literal: Any = {"True": True, "true": True, "False": False, "false": False}.get(value, value)
         options[key] = int(value) if re.fullmatch("-?[0-9]+", value) else literal
     return name, options
-
-
-def check_choice(template: str, option: str, value: Any, allowed: dict[str, int] | range) -> None:
-    """Raise a RecipeError unless ``value`` is among ``allowed``."""
-    if value not in allowed:
-        choices = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else f"one of {', '.join(allowed)}"
-        raise RecipeError(f"option {option} of template {template} is {value!r}; expected {choices}")
 
 
 templates: Registry[type[Template]] = Registry("template", Template)

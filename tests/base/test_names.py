@@ -48,7 +48,7 @@ def test_what_is_no_name_of_a_split(name: str, key: str) -> None:
     settings: dict[str, object] = {"name": "x", "data": {key: [name] if key == "tests" else name}}
     if key == "mert":
         settings = {"name": "x", "mert": {"split": name}}
-    with pytest.raises(RecipeError, match=r"the name of a split has letters, digits and _") as caught:
+    with pytest.raises(RecipeError, match=r"the name of a split may have letters, digits and _") as caught:
         validate(TextRecipe, settings)
     if name == "/etc/passwd":
         assert "name the folder in data.root (/etc) and the split 'passwd'" in str(caught.value)

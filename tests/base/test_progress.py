@@ -43,7 +43,7 @@ def test_lines_now_and_then(clock, lines):
 def test_without_a_total(clock, lines):
     for _ in track(iter(range(4000)), "read", unit="examples"):
         clock[0] += 0.005
-    assert lines.messages[0] == "read: 3,001 examples, 200 a second"
+    assert lines.messages[0] == "read: 3,001 examples, 200 per second"
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_list_at_hand_of_a_command_without_an_output_directory(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = rerank("rerank", small_run / "model", small_data / "train.nbest.gz", "-o", tmp_path / "best")
     (kept,) = tmp_path.iterdir()
-    failed(result, 1, f"error: {third}: out of memory; fewer lists", f"the traceback is in {kept}")
+    failed(result, 1, f"error: {third}: out of memory; use fewer lists", f"the traceback is in {kept}")
     assert kept.read_text().endswith("MemoryError\n")
 
 

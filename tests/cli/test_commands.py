@@ -438,7 +438,7 @@ def test_usage(rerank, recipe, tmp_path):
         ("training.epochs=[", ["not valid YAML"]),
         ("training.epochs", ["expected --set key.path=value"]),
         ("learner.name=vrdaa", ["learner.name: unknown learner 'vrdaa'; did you mean vrda"]),
-        ("learner.name=math:pi", ["learner.name: learner 'math:pi' is no class derived from"]),
+        ("learner.name=math:pi", ["learner.name: learner 'math:pi' is not a class derived from"]),
         ("learner.name=5", ["learner.name: names no learner; known: arda, arow"]),
         ("learner.eta=1", ["learner: learner perceptron has no 'eta'"]),
         ("learner={name: vrda, etha: 1}", ["learner: learner vrda has no 'etha'; did you mean eta"]),

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 TEMPLATE = """
 from dataclasses import dataclass
-from typing import ClassVar
 import numpy as np
 from rerank.kernels.compile import kernel
 from rerank.features.forest import Forest
@@ -38,15 +37,8 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
 
 @dataclass(frozen=True)
 class Label(Template):
-    kind: ClassVar[str] = "Label"
+    scope = INSIDE
     fire = staticmethod(_fire)
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (0,)
 """
 LEAF = "from rerank.kernels.compile import kernel\n@kernel\ndef chosen(i):\n    return i + {}\n"
 LEARNER = """

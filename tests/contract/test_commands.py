@@ -24,7 +24,7 @@ COMMANDS = {
 }
 FAILURES: dict[str, tuple[BaseException, str]] = {
     "key": (KeyError("a"), "unexpected KeyError: 'a'"),
-    "memory": (MemoryError(), "out of memory; fewer lists"),
+    "memory": (MemoryError(), "out of memory; use fewer lists"),
     "recursion": (RecursionError("too deep"), "unexpected RecursionError: too deep"),
     "full": (OSError(28, "No space left on device"), "No space left on device"),
     "permission": (PermissionError(13, "Permission denied", "lists.gz"), "lists.gz: Permission denied"),

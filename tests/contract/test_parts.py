@@ -64,7 +64,7 @@ def test_every_member_that_is_missing_is_named(registry: Registry[Any], own: Any
 def test_what_is_something_else_is_refused(registry: Registry[Any], own: Any) -> None:
     own.Mine, own.function, own.number = type("Mine", (), {}), len, 3
     for name in ("Mine", "function", "number"):
-        with pytest.raises(RecipeError, match=rf"^{registry.kind} 'parts_of_mine:{name}' is no class derived from"):
+        with pytest.raises(RecipeError, match=rf"^{registry.kind} 'parts_of_mine:{name}' is not a class derived from"):
             registry.get(f"parts_of_mine:{name}")
 
 

@@ -98,5 +98,5 @@ def test_large_weights_scale_the_step() -> None:
 def test_too_many_visits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits_module, "LIMIT", 2 * MOST)
     many = [((float(i), 0.0), i % 2, 1e7) for i in range(3)]
-    with pytest.raises(ValueError, match=r"ask for 3e.03 visits a pass, of at most 2e.03; divide them by a constant"):
+    with pytest.raises(ValueError, match=r"ask for 3e.03 visits per pass, more than 2e.03; divide them by a constant"):
         visits_of(examples(many), shuffle=False)

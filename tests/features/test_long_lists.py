@@ -132,7 +132,7 @@ def test_ranks_are_places_by_base_score_and_then_in_the_list() -> None:
     [
         (None, "its features fire more than 1,000 times"),
         (MemoryError(), "90 candidates need more memory than there is"),
-        (5e3, "its features take more than 0.0 GB, more than the memory here"),
+        (5e3, "its features take more than 0.0 GB, more than the memory of this machine"),
     ],
 )
 def test_what_nothing_can_hold_names_the_list(

@@ -146,7 +146,7 @@ def test_sets_of_texts_hold_templates_of_texts(name: str) -> None:
     ],
 )
 def test_options_out_of_range_are_refused(spec: str) -> None:
-    with pytest.raises(RecipeError, match=f"option .* of template {spec.partition('(')[0]} is"):
+    with pytest.raises(RecipeError, match=f"option .* of template {spec.partition('(')[0]}: found"):
         make_template(spec)
 
 

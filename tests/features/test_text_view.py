@@ -231,9 +231,9 @@ def test_what_lists_lack_is_logged_once(caplog: pytest.LogCaptureFixture) -> Non
             extractor.features(viewed(plain(b"a", b"b")))
     assert set(extractor.lacking) == {"segmentation", "alignment", "source"}
     assert [record.getMessage() for record in caplog.records] == [
-        "a list has no segmentation: PhrasePair, Jump give nothing there",
-        "a list has no alignment: WordPair give nothing there",
-        "a list has no source: LengthRatio give nothing there",
+        "a list has no segmentation: PhrasePair, Jump give no features there",
+        "a list has no alignment: WordPair give no features there",
+        "a list has no source: LengthRatio give no features there",
     ]
     assert TextExtractor([], SYMBOLS).features(viewed(plain())).hashes.size == 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,12 +32,7 @@ def _chains(f: Forest, sink: Sink, ids: np.ndarray, seeds: np.ndarray, right: bo
 
 @dataclass(frozen=True)
 class _Shape(Template):
-    @property
-    def scope(self) -> int:
-        return TREE
-
-    def options(self) -> tuple[int, ...]:
-        return (0,)
+    scope = TREE
 
 
 @kernel
@@ -66,8 +60,6 @@ class RightBranch(_Shape):
     """How many nonterminals lie on the path from the root to the rightmost word that is not punctuation, and how many
     do not. If all words are punctuation, the path leads to the first."""
 
-    kind: ClassVar[str] = "RightBranch"
-
     fire = staticmethod(_fire_right_branch)
 
 
@@ -83,8 +75,6 @@ def _fire_left(
 class LeftBranchLength(_Shape):
     """Sum over words of log(1 + number of nonterminals whose first word it is)."""
 
-    kind: ClassVar[str] = "LeftBranchLength"
-
     fire = staticmethod(_fire_left)
 
 
@@ -99,7 +89,5 @@ def _fire_right(
 @dataclass(frozen=True)
 class RightBranchLength(_Shape):
     """Sum over words of log(1 + number of nonterminals whose last word it is)."""
-
-    kind: ClassVar[str] = "RightBranchLength"
 
     fire = staticmethod(_fire_right)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import COORDINATION, Forest
 from rerank.features.marks import DIFFERENT, INNER, LAST, NUMBER, NUMBER_OFFSET, SAME
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 
@@ -61,8 +62,8 @@ def _fire_parallel(
         right = _next_conjunct(f, i, left + f.size[left])
         while right < stop:
             for v in range(ids.shape[0]):
-                for depth in range(1, options[v, 0] + 1):
-                    same = _same_to_depth(f, left, right, depth, options[v, 1])
+                for depth in range(1, options[v].depths + 1):
+                    same = _same_to_depth(f, left, right, depth, options[v].ignore_preterminals)
                     h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + depth])
                     emit(sink, put(sink, h, SAME if same else DIFFERENT), places, p)
             left, right = right, _next_conjunct(f, i, right + f.size[right])
@@ -76,20 +77,10 @@ class CoPar(Template):
     ``ignore_preterminals``: tags need not agree.
     """
 
-    kind: ClassVar[str] = "CoPar"
-    depths: int = 4
+    depths: Annotated[int, Range(1, 16)] = 4
     ignore_preterminals: bool = False
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "depths", self.depths, range(1, 17))
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (self.depths, int(self.ignore_preterminals))
-
+    scope = INSIDE
     fire = staticmethod(_fire_parallel)
 
 
@@ -108,7 +99,8 @@ def _fire_lengths(
             after = _next_conjunct(f, i, right + f.size[right])
             longer = (f.end[right] - f.start[right]) - (f.end[left] - f.start[left])
             for v in range(ids.shape[0]):
-                clipped = min(max(longer, -options[v, 0]), options[v, 0])
+                most = options[v].most
+                clipped = min(max(longer, -most), most)
                 h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + clipped])
                 emit(sink, put(sink, h, LAST if after >= stop else INNER), places, p)
             left, right = right, after
@@ -119,17 +111,7 @@ def _fire_lengths(
 class CoLenPar(Template):
     """By how much the second of two adjacent conjuncts is longer (words, clipped to ±``most``), last pair or not."""
 
-    kind: ClassVar[str] = "CoLenPar"
-    most: int = 5
+    most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "most", self.most, range(1, NUMBER_OFFSET + 1))
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (self.most,)
-
+    scope = INSIDE
     fire = staticmethod(_fire_lengths)

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.classes import CLAUSE, CONJUNCTION, NOMINAL, PUNCTUATION, VERBAL
 from rerank.features.forest import COORDINATION, Forest
 from rerank.features.marks import LEFT, SLASH
-from rerank.features.parse.local import HEADS
+from rerank.features.parse.local import SEMANTIC, HeadKind
 from rerank.features.places import INSIDE
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
-LEXICAL = {"pos": 0, "word": 1}
+Lexical = Literal["pos", "word"]  # of a head: its tag alone, or its tag and its word
 
 
 @kernel
@@ -55,8 +56,7 @@ def _emit_chain(
     sink: Sink,
     template: int,
     seed: np.uint64,
-    options: np.ndarray,
-    v: int,
+    o: np.record,
     f: Forest,
     dependent: int,
     governor: int,
@@ -65,10 +65,10 @@ def _emit_chain(
     p: int,
 ) -> None:
     """Write dependent < governor [< second governor]; -1: there is no second."""
-    h = _put_head(sink, begin(sink, template, seed), f, dependent, options[v, 2])
-    h = _put_head(sink, put(sink, h, LEFT), f, governor, options[v, 1])
+    h = _put_head(sink, begin(sink, template, seed), f, dependent, o.dependent)
+    h = _put_head(sink, put(sink, h, LEFT), f, governor, o.governor)
     if second >= 0:
-        h = _put_head(sink, put(sink, h, LEFT), f, second, options[v, 1])
+        h = _put_head(sink, put(sink, h, LEFT), f, second, o.governor)
     emit(sink, h, places, p)
 
 
@@ -77,8 +77,7 @@ def _emit_dependents(
     sink: Sink,
     template: int,
     seed: np.uint64,
-    options: np.ndarray,
-    v: int,
+    o: np.record,
     f: Forest,
     top: int,
     last: int,
@@ -86,7 +85,7 @@ def _emit_dependents(
     p: int,
 ) -> None:
     """Write the chains dependent < head of ``top`` < ``last`` for all dependents of ``top``."""
-    semantic = options[v, 3]
+    semantic = o.heads == SEMANTIC
     governor = f.sem_leaf[top] if semantic else f.syn_leaf[top]
     child = top + 1
     while child < top + f.size[top]:
@@ -97,7 +96,7 @@ def _emit_dependents(
                 i += f.size[i]
                 continue
             if f.word[i] >= 0:
-                _emit_chain(sink, template, seed, options, v, f, i, governor, last, places, p)
+                _emit_chain(sink, template, seed, o, f, i, governor, last, places, p)
             i += 1
         child = stop
 
@@ -109,7 +108,8 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
         if f.word[top] >= 0:
             continue
         for v in range(ids.shape[0]):
-            semantic = options[v, 3]
+            o = options[v]
+            semantic = o.heads == SEMANTIC
             last = f.sem_leaf[top] if semantic else f.syn_leaf[top]
             child = top + 1
             while child < top + f.size[top]:
@@ -119,10 +119,10 @@ def _fire_heads(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: n
                     if i > child and not _carries_head(f, i, semantic):
                         i += f.size[i]
                         continue
-                    if options[v, 0] == 2 and f.word[i] >= 0:
-                        _emit_chain(sink, ids[v], seeds[v], options, v, f, i, last, -1, places, p)
-                    if options[v, 0] == 3 and f.word[i] < 0:
-                        _emit_dependents(sink, ids[v], seeds[v], options, v, f, i, last, places, p)
+                    if o.n == 2 and f.word[i] >= 0:
+                        _emit_chain(sink, ids[v], seeds[v], o, f, i, last, -1, places, p)
+                    if o.n == 3 and f.word[i] < 0:
+                        _emit_dependents(sink, ids[v], seeds[v], o, f, i, last, places, p)
                     i += 1
                 child = stop
 
@@ -135,25 +135,12 @@ class Heads(Template):
     Heads of conjuncts depend on the governor of their coordination, not on each other.
     """
 
-    kind: ClassVar[str] = "Heads"
-    n: int = 2
-    governor: str = "pos"
-    dependent: str = "pos"
-    heads: str = "syntactic"
+    n: Annotated[int, Range(2, 3)] = 2
+    governor: Lexical = "pos"
+    dependent: Lexical = "pos"
+    heads: HeadKind = "syntactic"
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "n", self.n, range(2, 4))
-        check_choice(self.kind, "governor", self.governor, LEXICAL)
-        check_choice(self.kind, "dependent", self.dependent, LEXICAL)
-        check_choice(self.kind, "heads", self.heads, HEADS)
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (self.n, LEXICAL[self.governor], LEXICAL[self.dependent], HEADS[self.heads])
-
+    scope = INSIDE
     fire = staticmethod(_fire_heads)
 
 
@@ -167,11 +154,11 @@ def _fire_two_heads(
             continue
         syn, sem = f.syn_leaf[i], f.sem_leaf[i]
         for v in range(ids.shape[0]):
-            h = begin(sink, ids[v], seeds[v])
-            if options[v, 0]:
+            h, o = begin(sink, ids[v], seeds[v]), options[v]
+            if o.label:
                 h = put(sink, h, f.symbol[f.label[i]])
-            h = put(sink, h, f.symbol[f.word[sem] if options[v, 1] else f.label[sem]])
-            h = put(sink, h, f.symbol[f.word[syn] if options[v, 2] else f.label[syn]])
+            h = put(sink, h, f.symbol[f.word[sem] if o.semantic else f.label[sem]])
+            h = put(sink, h, f.symbol[f.word[syn] if o.syntactic else f.label[syn]])
             emit(sink, h, places, p)
 
 
@@ -180,15 +167,9 @@ def _fire_two_heads(
 class LexFunHeads(Template):
     """The tag of a nonterminal's semantic head with the word of its syntactic head."""
 
-    kind: ClassVar[str] = "LexFunHeads"
+    fixed: ClassVar[dict[str, int]] = {"syntactic": 1, "semantic": 0, "label": False}
 
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (0, 0, 1)
-
+    scope = INSIDE
     fire = staticmethod(_fire_two_heads)
 
 
@@ -197,21 +178,11 @@ class LexFunHeads(Template):
 class SynSemHeads(Template):
     """A nonterminal's label with its semantic and then its syntactic head, each as "pos" or "word"."""
 
-    kind: ClassVar[str] = "SynSemHeads"
-    syntactic: str = "pos"
-    semantic: str = "pos"
+    syntactic: Lexical = "pos"
+    semantic: Lexical = "pos"
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "syntactic", self.syntactic, LEXICAL)
-        check_choice(self.kind, "semantic", self.semantic, LEXICAL)
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (1, LEXICAL[self.semantic], LEXICAL[self.syntactic])
-
+    fixed: ClassVar[dict[str, int]] = {"label": True}
+    scope = INSIDE
     fire = staticmethod(_fire_two_heads)
 
 
@@ -247,13 +218,5 @@ class SubjVerbAgr(Template):
     the semantic head of the last nominal child before that.
     """
 
-    kind: ClassVar[str] = "SubjVerbAgr"
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (0,)
-
+    scope = INSIDE
     fire = staticmethod(_fire_agreement)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.classes import CONJUNCTION, PUNCTUATION
 from rerank.features.forest import Forest
 from rerank.features.marks import BAR, END, FREE, LENGTH_BIN
 from rerank.features.places import EDGE_REACH, EDGES
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
+
+Reach = Annotated[int, Range(0, EDGE_REACH)]
 
 
 @kernel
@@ -29,41 +32,34 @@ def _put_leaves(sink: Sink, h: np.uint64, f: Forest, tree: int, first: int, last
     return h
 
 
-@dataclass(frozen=True)
-class _Edges(Template):
-    of_words: ClassVar[bool] = False
-    binned: bool = False
-    lp: int = 0
-    ls: int = 0
-    rp: int = 0
-    rs: int = 0
-
-    def __post_init__(self) -> None:
-        for option in ("lp", "ls", "rp", "rs"):
-            check_choice(self.kind, option, getattr(self, option), range(EDGE_REACH + 1))
-
-    @property
-    def scope(self) -> int:
-        return EDGES
-
-    def options(self) -> tuple[int, ...]:
-        return (int(self.binned), self.lp, self.ls, self.rp, self.rs, int(self.of_words))
-
-
 @kernel
 def _fire_edges(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
     for p in range(places.node.shape[0]):
         i = places.node[p]
         tree, start, end = f.tree[i], f.start[i], f.end[i]
         for v in range(ids.shape[0]):
+            o = options[v]
             h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
-            if options[v, 0]:
+            if o.binned:
                 h = put(sink, h, LENGTH_BIN[min(end - start, 5)])
             h = put(sink, h, BAR)
-            h = _put_leaves(sink, h, f, tree, start - options[v, 1], start + options[v, 2], options[v, 5])
+            h = _put_leaves(sink, h, f, tree, start - o.lp, start + o.ls, o.words)
             h = put(sink, h, BAR)
-            h = _put_leaves(sink, h, f, tree, end - options[v, 3], end + options[v, 4], options[v, 5])
+            h = _put_leaves(sink, h, f, tree, end - o.rp, end + o.rs, o.words)
             emit(sink, h, places, p)
+
+
+@dataclass(frozen=True)
+class _Edges(Template):
+    binned: bool = False
+    lp: Reach = 0
+    ls: Reach = 0
+    rp: Reach = 0
+    rs: Reach = 0
+
+    fixed: ClassVar[dict[str, int]] = {"words": False}
+    scope = EDGES
+    fire = staticmethod(_fire_edges)
 
 
 @templates.add("Edges")
@@ -72,20 +68,13 @@ class Edges(_Edges):
     """A label with the tags of ``lp`` words before and ``ls`` after its left edge, ``rp`` before and ``rs`` after its
     right edge, and, if ``binned``, its length (1, 2, 3-4 as 4, 5+)."""
 
-    kind: ClassVar[str] = "Edges"
-
-    fire = staticmethod(_fire_edges)
-
 
 @templates.add("WordEdges")
 @dataclass(frozen=True)
 class WordEdges(_Edges):
     """The same as Edges, with words instead of tags."""
 
-    kind: ClassVar[str] = "WordEdges"
-    of_words: ClassVar[bool] = True
-
-    fire = staticmethod(_fire_edges)
+    fixed: ClassVar[dict[str, int]] = {"words": True}
 
 
 @templates.add("Neighbours")
@@ -93,22 +82,15 @@ class WordEdges(_Edges):
 class Neighbours(Template):
     """A label with its binned length and the tags of ``l`` words before and ``r`` words after it."""
 
-    kind: ClassVar[str] = "Neighbours"
-    l: int = 1  # noqa: E741 - the option's name in the literature
-    r: int = 1
+    l: Reach = 1  # noqa: E741 - the option's name in the literature
+    r: Reach = 1
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "l", self.l, range(EDGE_REACH + 1))
-        check_choice(self.kind, "r", self.r, range(EDGE_REACH + 1))
-
-    @property
-    def scope(self) -> int:
-        return EDGES
-
-    def options(self) -> tuple[int, ...]:
-        return (1, self.l, 0, 0, self.r, 0)
-
+    scope = EDGES
     fire = staticmethod(_fire_edges)
+
+    def record(self) -> dict[str, float]:
+        """As ``Edges`` has them."""
+        return {"binned": True, "lp": self.l, "ls": 0, "rp": 0, "rs": self.r, "words": False}
 
 
 @kernel
@@ -136,13 +118,5 @@ class Heavy(Template):
     """A label with its binned length, its binned distance to the sentence's end, and what follows: punctuation, a
     conjunction, something else (free) or the sentence's end."""
 
-    kind: ClassVar[str] = "Heavy"
-
-    @property
-    def scope(self) -> int:
-        return EDGES
-
-    def options(self) -> tuple[int, ...]:
-        return (0,)
-
+    scope = EDGES
     fire = staticmethod(_fire_heavy)

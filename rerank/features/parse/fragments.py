@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.classes import FUNCTION
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.marks import ARROW, CLOSE, OPEN, SLASH, STAR
-from rerank.features.parse.local import HEADS, put_ancestors
+from rerank.features.parse.local import ALL_WORDS, FUNCTION_WORDS, SEMANTIC, HeadKind, Words, put_ancestors
 from rerank.features.places import INSIDE, UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import WORDS, Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 
 @kernel
 def put_leaf_word(sink: Sink, h: np.uint64, f: Forest, leaf: int, words: int) -> np.uint64:
-    """Write ``/ word`` of a preterminal if ``words`` (see WORDS) asks for it."""
-    if words == 2 or (words == 1 and f.classes[f.label[leaf]] & FUNCTION):
+    """Write ``/ word`` of a preterminal if ``words`` asks for it."""
+    if words == ALL_WORDS or (words == FUNCTION_WORDS and f.classes[f.label[leaf]] & FUNCTION):
         return put(sink, put(sink, h, SLASH), f.symbol[f.word[leaf]])
     return h
 
@@ -59,14 +60,14 @@ def _fire_window(
         if f.word[i] >= 0:
             continue
         for v in range(ids.shape[0]):
-            n = options[v, 0]
+            n = options[v].n
             after = f.start[i]  # windows that start before it are written already
             child = i + 1 + f.size[i + 1]
             while child < i + f.size[i]:  # every border between children, once per window across it
                 border = f.start[child]
                 for first in range(max(after, border - n + 1), min(border, f.end[i] - n + 1)):
                     h = begin(sink, ids[v], seeds[v])
-                    h = _put_fragment(sink, h, f, i, first, first + n, options[v, 1])
+                    h = _put_fragment(sink, h, f, i, first, first + n, options[v].words)
                     emit(sink, h, places, p)
                     after = first + 1
                 child += f.size[child]
@@ -77,21 +78,10 @@ def _fire_window(
 class NGramTree(Template):
     """The smallest tree fragment over ``n`` adjacent words, other branches cut; ``words``: none, function, all."""
 
-    kind: ClassVar[str] = "NGramTree"
-    n: int = 2
-    words: str = "none"
+    n: Annotated[int, Range(2, 8)] = 2
+    words: Words = "none"
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "n", self.n, range(2, 9))
-        check_choice(self.kind, "words", self.words, WORDS)
-
-    @property
-    def scope(self) -> int:
-        return INSIDE
-
-    def options(self) -> tuple[int, ...]:
-        return (self.n, WORDS[self.words])
-
+    scope = INSIDE
     fire = staticmethod(_fire_window)
 
 
@@ -102,11 +92,12 @@ def _fire_projection(
     for p in range(places.node.shape[0]):
         top = places.node[p]
         for v in range(ids.shape[0]):
-            semantic = options[v, 1]
+            o = options[v]
+            semantic = o.heads == SEMANTIC
             if f.flags[top] & (SEM_HEAD if semantic else SYN_HEAD):
                 continue
             h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[top]])
-            h = put_ancestors(sink, h, f, top, options[v, 2])
+            h = put_ancestors(sink, h, f, top, o.ancestors)
             i = top
             while f.word[i] < 0:
                 h = put(sink, h, ARROW)
@@ -118,7 +109,7 @@ def _fire_projection(
                     h = put(sink, h, f.symbol[f.label[child]])
                     child += f.size[child]
                 i = head
-            h = put_leaf_word(sink, h, f, i, options[v, 0])
+            h = put_leaf_word(sink, h, f, i, o.words)
             emit(sink, h, places, p)
 
 
@@ -131,15 +122,9 @@ class HeadTree(Template):
     ``ancestors``: add the labels of so many ancestors above the projection.
     """
 
-    kind: ClassVar[str] = "HeadTree"
-    words: str = "none"
-    heads: str = "syntactic"
-    ancestors: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "words", self.words, WORDS)
-        check_choice(self.kind, "heads", self.heads, HEADS)
-        check_choice(self.kind, "ancestors", self.ancestors, range(9))
+    words: Words = "none"
+    heads: HeadKind = "syntactic"
+    ancestors: Annotated[int, Range(0, 8)] = 0
 
     @property
     def scope(self) -> int:
@@ -148,8 +133,5 @@ class HeadTree(Template):
     @property
     def depth(self) -> int:
         return self.ancestors
-
-    def options(self) -> tuple[int, ...]:
-        return (WORDS[self.words], HEADS[self.heads], self.ancestors)
 
     fire = staticmethod(_fire_projection)

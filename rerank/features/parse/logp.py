@@ -6,19 +6,20 @@ A model always holds the base score as an unregularised weight of its own; these
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.forest import Forest
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.places import TREE
 from rerank.features.sink import Places, Sink, begin, emit_value, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 LARGEST = float(np.finfo(np.float32).max)  # the largest value that can be stored
-NORMS = {"none": 0, "best": 1, "sum": 2}
+BEST, SUM, NONE = range(3)  # LogCondP's choices, and LogP's norm
 
 
 @kernel
@@ -34,22 +35,20 @@ def _fire_score(
         total += np.exp(f.base[y] - best)
     log_sum = best + np.log(total)
     for v in range(ids.shape[0]):
-        norm = best if options[v, 0] == 1 else (log_sum if options[v, 0] == 2 else 0.0)
+        o = options[v]
+        norm = best if o.norm == BEST else (log_sum if o.norm == SUM else 0.0)
         for y in range(f.base.shape[0]):
             value = min(max(f.base[y] - norm, -LARGEST), LARGEST)
-            if options[v, 1] == 0:
+            if o.bin == 0:
                 emit_value(sink, begin(sink, ids[v], seeds[v]), y, value)
             else:
-                unit = int(min(float(NUMBER_OFFSET), -value * 10.0 / options[v, 1]))
+                unit = int(min(float(NUMBER_OFFSET), -value * 10.0 / o.bin))
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + unit]), y, 1.0)
 
 
 @dataclass(frozen=True)
 class _Score(Template):
-    @property
-    def scope(self) -> int:
-        return TREE
-
+    scope = TREE
     fire = staticmethod(_fire_score)
 
 
@@ -58,10 +57,7 @@ class _Score(Template):
 class LogP(_Score):
     """The base score as a column."""
 
-    kind: ClassVar[str] = "LogP"
-
-    def options(self) -> tuple[int, ...]:
-        return (0, 0)
+    fixed: ClassVar[dict[str, int]] = {"norm": NONE, "bin": 0}
 
 
 @templates.add("LogCondP")
@@ -72,13 +68,5 @@ class LogCondP(_Score):
     ``bin``: 0 for the value itself; b > 0 for an indicator of its integer part in units of b/10, at most 64 units.
     """
 
-    kind: ClassVar[str] = "LogCondP"
-    norm: str = "best"
-    bin: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "norm", self.norm, {"best": 1, "sum": 2})
-        check_choice(self.kind, "bin", self.bin, range(1001))
-
-    def options(self) -> tuple[int, ...]:
-        return (NORMS[self.norm], self.bin)
+    norm: Literal["best", "sum"] = "best"
+    bin: Annotated[int, Range(0, 1000)] = 0

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.forest import Forest
 from rerank.features.marks import END, LEFT, RIGHT, STAR
-from rerank.features.parse.local import LENGTH, SEMANTIC, LocalTree, put_child, put_context
+from rerank.features.parse.local import SEMANTIC, LocalTree, put_child, put_context
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 
@@ -22,22 +23,22 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
         if f.word[i] >= 0:
             continue
         for v in range(ids.shape[0]):
-            n = options[v, LENGTH]
-            head = f.sem[i] if options[v, SEMANTIC] else f.syn[i]
+            o = options[v]
+            head = f.sem[i] if o.heads == SEMANTIC else f.syn[i]
             stop = i + f.size[i]
             first = i + 1  # first child of the window; a left end mark comes before it while ``at_start``
-            at_start = n > 1
+            at_start = o.n > 1
             while first < stop:
                 h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
-                h = put_context(sink, h, f, i, options, v)
-                room = n
+                h = put_context(sink, h, f, i, o)
+                room = o.n
                 if at_start:
                     h = put(sink, h, END)
                     room -= 1
                 side, child = RIGHT, first
                 while child < stop and room > 0:
                     side = STAR if child == head else (LEFT if child < head and side != STAR else side)
-                    h = put_child(sink, h, f, i, child, options, v)
+                    h = put_child(sink, h, f, i, child, o)
                     child += f.size[child]
                     room -= 1
                 if room == 1:
@@ -60,14 +61,6 @@ class NGram(LocalTree, Template):
     See LocalTree for the other options. A window that consists only of end marks does not fire.
     """
 
-    kind: ClassVar[str] = "NGram"
-    n: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.kind, "n", self.n, range(1, 9))
-
-    def options(self) -> tuple[int, ...]:
-        return (*super().options(), self.n)
+    n: Annotated[int, Range(1, 8)] = 2
 
     fire = staticmethod(_fire)

@@ -23,11 +23,11 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
             continue
         for v in range(ids.shape[0]):
             h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.label[i]])
-            h = put_context(sink, h, f, i, options, v)
+            h = put_context(sink, h, f, i, options[v])
             h = put(sink, h, ARROW)
             child, stop = i + 1, i + f.size[i]
             while child < stop:
-                h = put_child(sink, h, f, i, child, options, v)
+                h = put_child(sink, h, f, i, child, options[v])
                 child += f.size[child]
             emit(sink, h, places, p)
 
@@ -37,6 +37,5 @@ def _fire(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np.ndar
 class Rule(LocalTree, Template):
     """A local tree: label and children's labels, e.g. ``Rule|NP | → DT NN``; see LocalTree for the options."""
 
-    kind: ClassVar[str] = "Rule"
-
+    fixed: ClassVar[dict[str, int]] = {"n": 0}  # NGram's option: one compiled put_child serves both
     fire = staticmethod(_fire)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.forest import SEM_HEAD, SYN_HEAD, Forest
 from rerank.features.marks import BAR
-from rerank.features.parse.local import HEADS, put_ancestors
+from rerank.features.parse.local import SEMANTIC, HeadKind, put_ancestors
 from rerank.features.places import UPWARD
 from rerank.features.sink import Places, Sink, begin, emit, put
-from rerank.features.template import Template, check_choice, templates
+from rerank.features.template import Template, templates
 from rerank.kernels.compile import kernel
 
 
@@ -25,7 +26,7 @@ def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
         for v in range(ids.shape[0]):
             h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[i]])
             h = put(sink, h, f.symbol[f.label[i]])
-            h = put_ancestors(sink, h, f, i, options[v, 0] - 1)
+            h = put_ancestors(sink, h, f, i, options[v].k - 1)
             emit(sink, h, places, p)
 
 
@@ -34,22 +35,13 @@ def _fire_word(f: Forest, places: Places, sink: Sink, ids: np.ndarray, seeds: np
 class Word(Template):
     """A word with the labels of its ``k`` lowest ancestors, the first of which is its tag."""
 
-    kind: ClassVar[str] = "Word"
-    k: int = 1
+    k: Annotated[int, Range(1, 8)] = 1
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "k", self.k, range(1, 9))
-
-    @property
-    def scope(self) -> int:
-        return UPWARD
+    scope = UPWARD
 
     @property
     def depth(self) -> int:
         return self.k - 1
-
-    def options(self) -> tuple[int, ...]:
-        return (self.k,)
 
     fire = staticmethod(_fire_word)
 
@@ -61,13 +53,14 @@ def _fire_projection(
     for p in range(places.node.shape[0]):
         i = places.node[p]  # the maximal projection of its head word, unless it is the head of its parent
         for v in range(ids.shape[0]):
-            if f.flags[i] & (SEM_HEAD if options[v, 1] else SYN_HEAD):
+            semantic = options[v].heads == SEMANTIC
+            if f.flags[i] & (SEM_HEAD if semantic else SYN_HEAD):
                 continue
-            leaf = f.sem_leaf[i] if options[v, 1] else f.syn_leaf[i]
+            leaf = f.sem_leaf[i] if semantic else f.syn_leaf[i]
             h = put(sink, begin(sink, ids[v], seeds[v]), f.symbol[f.word[leaf]])
             h = put(sink, put(sink, h, f.symbol[f.label[leaf]]), BAR)
             h = put(sink, h, f.symbol[f.label[i]])
-            h = put_ancestors(sink, h, f, i, options[v, 0])
+            h = put_ancestors(sink, h, f, i, options[v].k)
             emit(sink, h, places, p)
 
 
@@ -76,23 +69,13 @@ def _fire_projection(
 class WProj(Template):
     """A word with its tag, the label of its maximal projection, and the labels of ``k`` ancestors above that."""
 
-    kind: ClassVar[str] = "WProj"
-    k: int = 1
-    heads: str = "semantic"
+    k: Annotated[int, Range(0, 8)] = 1
+    heads: HeadKind = "semantic"
 
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "k", self.k, range(9))
-        check_choice(self.kind, "heads", self.heads, HEADS)
-
-    @property
-    def scope(self) -> int:
-        return UPWARD
+    scope = UPWARD
 
     @property
     def depth(self) -> int:
         return self.k
-
-    def options(self) -> tuple[int, ...]:
-        return (self.k, HEADS[self.heads])
 
     fire = staticmethod(_fire_projection)

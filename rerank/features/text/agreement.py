@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import (
     COPIED,
     COUNT,
@@ -24,7 +25,7 @@ from rerank.features.marks import (
     WORDS,
 )
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import DIGIT, PUNCTUATION, TextView
 from rerank.kernels.compile import kernel
@@ -60,7 +61,6 @@ def _fire_ratio(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 class LengthRatio(TextTemplate):
     """The length of the candidate divided by that of the source, in words, cut to tenths; 3.0 is the highest."""
 
-    kind: ClassVar[str] = "LengthRatio"
     needs: ClassVar[str] = "source"
 
     fire = staticmethod(_fire_ratio)
@@ -71,7 +71,7 @@ def _fire_length(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
     for y in range(view.base.shape[0]):
         length = view.first[y + 1] - view.first[y]
         for v in range(ids.shape[0]):
-            if options[v, 0]:
+            if options[v].binned:
                 _emit_one(sink, ids[v], seeds[v], LENGTHS[bin_of(length, LENGTH_FROM)], y, 1.0)
             else:
                 _emit_one(sink, ids[v], seeds[v], WORDS, y, length)
@@ -82,11 +82,7 @@ def _fire_length(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
 class Length(TextTemplate):
     """The number of words of the candidate: an indicator of its bin, or (``binned=False``) the number as a value."""
 
-    kind: ClassVar[str] = "Length"
     binned: bool = True
-
-    def options(self) -> tuple[int, ...]:
-        return (int(self.binned),)
 
     fire = staticmethod(_fire_length)
 
@@ -127,7 +123,6 @@ class Copy(TextTemplate):
     For words with digits: how many occur in the source (``digits``), and how many do not (``new-digits``).
     """
 
-    kind: ClassVar[str] = "Copy"
     needs: ClassVar[str] = "source"
 
     fire = staticmethod(_fire_copy)
@@ -158,7 +153,8 @@ def _fire_punctuation(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.nda
         agrees = SAME if _final(view.words, view.kinds, first, last) == end else DIFFERENT
         more = _marks(view.kinds, first, last) - count
         for v in range(ids.shape[0]):
-            symbol = SIGNED[SIGNED_OFFSET + max(-options[v, 0], min(more, options[v, 0]))]
+            most = options[v].most
+            symbol = SIGNED[SIGNED_OFFSET + max(-most, min(more, most))]
             emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), FINAL), agrees), y, 1.0)
             emit_value(sink, put(sink, put(sink, begin(sink, ids[v], seeds[v]), COUNT), symbol), y, 1.0)
 
@@ -171,14 +167,7 @@ class Punctuation(TextTemplate):
     And how many more punctuation tokens does it have (``count -1``)? Differences above ``most`` count as ``most``.
     """
 
-    kind: ClassVar[str] = "Punctuation"
     needs: ClassVar[str] = "source"
-    most: int = 3
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "most", self.most, range(1, SIGNED_OFFSET + 1))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.most,)
+    most: Annotated[int, Range(1, SIGNED_OFFSET)] = 3
 
     fire = staticmethod(_fire_punctuation)

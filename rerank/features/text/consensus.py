@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.data.symbols import combine, find_slot
 from rerank.features.marks import NUMBER, NUMBER_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.rank import best_base
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
-SCALE = range(10_001)  # tenths
+Tenths = Annotated[int, Range(0, 10_000)]
 
 
 @kernel
@@ -125,8 +126,8 @@ def _fire_orders(
     out: np.ndarray,
 ) -> None:
     for v in range(ids.shape[0]):
-        for n in range(1, options[v, 0] + 1):
-            expected_matches(view, n, options[v, 1] / 10, keys, last, times, at, mass, top, out)
+        for n in range(1, options[v].n + 1):
+            expected_matches(view, n, options[v].scale / 10, keys, last, times, at, mass, top, out)
             for y in range(out.shape[0]):
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + n]), y, out[y])
 
@@ -149,16 +150,8 @@ class ConsensusNGram(TextTemplate):
     Counts are clipped as in BLEU. Candidates have the weight exp(``scale``/10 · base score); scale 0: all the same.
     """
 
-    kind: ClassVar[str] = "ConsensusNGram"
     free: ClassVar[bool] = True
-    n: int = 4
-    scale: int = 10
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "n", self.n, range(1, 10))
-        check_choice(self.kind, "scale", self.scale, SCALE)
-
-    def options(self) -> tuple[int, ...]:
-        return (self.n, self.scale)
+    n: Annotated[int, Range(1, 9)] = 4
+    scale: Tenths = 10
 
     fire = staticmethod(_fire)

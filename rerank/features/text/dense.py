@@ -29,7 +29,6 @@ def _fire_dense(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 class Dense(TextTemplate):
     """Every named score of the list except the base score, as a column of its own; the value is the score."""
 
-    kind: ClassVar[str] = "Dense"
     free: ClassVar[bool] = True
 
     fire = staticmethod(_fire_dense)
@@ -50,7 +49,6 @@ class BaseScore(TextTemplate):
     With ``learner.base: 0`` it has no other weight.
     """
 
-    kind: ClassVar[str] = "BaseScore"
     free: ClassVar[bool] = True
 
     fire = staticmethod(_fire_base)
@@ -68,7 +66,5 @@ def _fire_given(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 @dataclass(frozen=True)
 class Given(TextTemplate):
     """The sparse features in the list itself, with their values."""
-
-    kind: ClassVar[str] = "Given"
 
     fire = staticmethod(_fire_given)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
-from rerank.features.text.consensus import SCALE
+from rerank.features.template import templates
+from rerank.features.text.consensus import Tenths
 from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
@@ -115,8 +116,8 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     ranks, out = ranks_of(view), np.empty((view.base.size, 3))
     above, row = np.empty((2, _longest(view) + 1), np.int64)
     for v in range(ids.size):
-        others = np.flatnonzero(ranks <= options[v, 0])
-        expected_edits(view, options[v, 1] / 10, others, above, row, out)
+        others = np.flatnonzero(ranks <= options[v].top)
+        expected_edits(view, options[v].scale / 10, others, above, row, out)
         _emit_expected(sink, ids[v], seeds[v], out)
 
 
@@ -129,17 +130,9 @@ class ConsensusEdits(TextTemplate):
     grows with ``top`` and with the square of the number of words in which candidates differ.
     """
 
-    kind: ClassVar[str] = "ConsensusEdits"
     free: ClassVar[bool] = True
-    top: int = 10
-    scale: int = 10
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "top", self.top, range(1, 1001))
-        check_choice(self.kind, "scale", self.scale, SCALE)
-
-    def options(self) -> tuple[int, ...]:
-        return (self.top, self.scale)
+    top: Annotated[int, Range(1, 1000)] = 10
+    scale: Tenths = 10
 
     fire = staticmethod(_fire_expected)
 
@@ -201,7 +194,5 @@ class EditOps(TextTemplate):
     The alignment has the fewest edits and, of these, the most substitutions; words shared at either end are matched
     first, the rest is aligned from the end, deletions before insertions.
     """
-
-    kind: ClassVar[str] = "EditOps"
 
     fire = staticmethod(_fire_operations)

@@ -68,4 +68,4 @@ class TextExtractor(FeatureExtractor):
             if total and view.words.size and not has[need]:
                 own = object()
                 if self.lacking.setdefault(need, own) is own:  # only one of several threads is the first
-                    log.warning("a list has no %s: %s give nothing there", need, ", ".join(names))
+                    log.warning("a list has no %s: %s give no features there", need, ", ".join(names))

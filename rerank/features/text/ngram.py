@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import TEXT_END, TEXT_START
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -20,7 +21,7 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
     for y in range(view.base.shape[0]):
         first, last = view.first[y], view.first[y + 1]
         for v in range(ids.shape[0]):
-            n = options[v, 0]
+            n = options[v].n
             edge = 1 if n > 1 else 0  # one mark at either end
             for i in range(first - edge, last + edge - n + 1):
                 h = begin(sink, ids[v], seeds[v])
@@ -34,13 +35,6 @@ def _fire(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, option
 class TargetNGram(TextTemplate):
     """``n`` adjacent words of the candidate; with n > 1, there is a mark before the first and after the last word."""
 
-    kind: ClassVar[str] = "TargetNGram"
-    n: int = 1
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "n", self.n, range(1, 10))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.n,)
+    n: Annotated[int, Range(1, 9)] = 1
 
     fire = staticmethod(_fire)

@@ -6,13 +6,14 @@ PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -33,12 +34,12 @@ def _fire_phrase(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
     for y in range(view.base.shape[0]):
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
             for v in range(ids.shape[0]):
-                h = begin(sink, ids[v], seeds[v])
-                if options[v, 0] != TARGET:
+                h, part = begin(sink, ids[v], seeds[v]), options[v].part
+                if part != TARGET:
                     h = put_words(sink, h, view.source, view.spans[i, 0], view.spans[i, 1])
-                if options[v, 0] == BOTH:
+                if part == BOTH:
                     h = put(sink, h, ARROW)
-                if options[v, 0] != SOURCE:
+                if part != SOURCE:
                     h = put_words(
                         sink, h, view.words, view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
                     )
@@ -48,10 +49,6 @@ def _fire_phrase(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
 @dataclass(frozen=True)
 class _Phrase(TextTemplate):
     needs: ClassVar[str] = "segmentation"
-    part: ClassVar[int]
-
-    def options(self) -> tuple[int, ...]:
-        return (self.part,)
 
     fire = staticmethod(_fire_phrase)
 
@@ -61,8 +58,7 @@ class _Phrase(TextTemplate):
 class PhrasePair(_Phrase):
     """A source phrase with its translation."""
 
-    kind: ClassVar[str] = "PhrasePair"
-    part: ClassVar[int] = BOTH
+    fixed: ClassVar[dict[str, int]] = {"part": BOTH}
 
 
 @templates.add("SourcePhrase")
@@ -70,8 +66,7 @@ class PhrasePair(_Phrase):
 class SourcePhrase(_Phrase):
     """The source side of a phrase pair: how the source was cut."""
 
-    kind: ClassVar[str] = "SourcePhrase"
-    part: ClassVar[int] = SOURCE
+    fixed: ClassVar[dict[str, int]] = {"part": SOURCE}
 
 
 @templates.add("TargetPhrase")
@@ -79,8 +74,7 @@ class SourcePhrase(_Phrase):
 class TargetPhrase(_Phrase):
     """The target side of a phrase pair."""
 
-    kind: ClassVar[str] = "TargetPhrase"
-    part: ClassVar[int] = TARGET
+    fixed: ClassVar[dict[str, int]] = {"part": TARGET}
 
 
 @kernel
@@ -88,8 +82,9 @@ def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
     for y in range(view.base.shape[0]):
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
             for v in range(ids.shape[0]):
-                source = min(view.spans[i, 1] - view.spans[i, 0], options[v, 0])
-                target = min(view.spans[i, 3] - view.spans[i, 2], options[v, 0])
+                most = options[v].most
+                source = min(view.spans[i, 1] - view.spans[i, 0], most)
+                target = min(view.spans[i, 3] - view.spans[i, 2], most)
                 h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + source])
                 emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
 
@@ -99,15 +94,8 @@ def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
 class PhraseLengths(TextTemplate):
     """The lengths of a phrase pair in words; those above ``most`` count as ``most``."""
 
-    kind: ClassVar[str] = "PhraseLengths"
     needs: ClassVar[str] = "segmentation"
-    most: int = 5
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "most", self.most, range(1, NUMBER_OFFSET + 1))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.most,)
+    most: Annotated[int, Range(1, NUMBER_OFFSET)] = 5
 
     fire = staticmethod(_fire_lengths)
 
@@ -129,7 +117,6 @@ def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
 class PhraseBoundary(TextTemplate):
     """The last word before a target phrase with the first word of the phrase."""
 
-    kind: ClassVar[str] = "PhraseBoundary"
     needs: ClassVar[str] = "segmentation"
 
     fire = staticmethod(_fire_boundary)
@@ -143,7 +130,7 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
             jump = view.spans[i, 0] - end
             end = view.spans[i, 1]
             for v in range(ids.shape[0]):
-                most = options[v, 0]
+                most = options[v].most
                 symbol = SIGNED[SIGNED_OFFSET + max(-most, min(jump, most))]
                 emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), symbol), y, 1.0)
 
@@ -156,14 +143,7 @@ class Jump(TextTemplate):
     The first phrase jumps from the start of the source. Distances above ``most`` count as ``most``.
     """
 
-    kind: ClassVar[str] = "Jump"
     needs: ClassVar[str] = "segmentation"
-    most: int = 6
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "most", self.most, range(1, SIGNED_OFFSET + 1))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.most,)
+    most: Annotated[int, Range(1, SIGNED_OFFSET)] = 6
 
     fire = staticmethod(_fire_jump)

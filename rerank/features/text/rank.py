@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import NUMBER, NUMBER_OFFSET, RANK_FROM, RANKS
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.agreement import bin_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
@@ -51,8 +52,6 @@ def _fire_rank(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 class Rank(TextTemplate):
     """The candidate's place in the list by base score, binned."""
 
-    kind: ClassVar[str] = "Rank"
-
     fire = staticmethod(_fire_rank)
 
 
@@ -63,7 +62,7 @@ def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, op
     best = view.base[best_base(view)]
     for y in range(view.base.shape[0]):
         for v in range(ids.shape[0]):
-            units = int(min((best - view.base[y]) * 10.0 / options[v, 0], float(NUMBER_OFFSET)))
+            units = int(min((best - view.base[y]) * 10.0 / options[v].bin, float(NUMBER_OFFSET)))
             emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + units]), y, 1.0)
 
 
@@ -72,13 +71,6 @@ def _fire_gap(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, op
 class BaseGap(TextTemplate):
     """How far the base score is below the list's best, in units of ``bin``/10, cut to whole numbers up to 64."""
 
-    kind: ClassVar[str] = "BaseGap"
-    bin: int = 5
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "bin", self.bin, range(1, 1001))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.bin,)
+    bin: Annotated[int, Range(1, 1000)] = 5
 
     fire = staticmethod(_fire_gap)

@@ -15,9 +15,4 @@ class TextTemplate(Template):
     content: ClassVar[str] = "texts"
     needs: ClassVar[str] = ""  # "source", "segmentation", "alignment": it gives nothing for lists without it
 
-    @property
-    def scope(self) -> int:
-        return 0
-
-    def options(self) -> tuple[int, ...]:
-        return (0,)
+    scope = 0

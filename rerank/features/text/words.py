@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.ranges import Range
 from rerank.features.marks import ARROW
 from rerank.features.sink import Sink, begin, emit_value, put
-from rerank.features.template import check_choice, templates
+from rerank.features.template import templates
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
-
-SIDES = {"source": 0, "target": 1}
 
 
 @kernel
@@ -38,7 +37,6 @@ def _fire_pair(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _
 class WordPair(TextTemplate):
     """A source word with a target word that the word alignment links it to."""
 
-    kind: ClassVar[str] = "WordPair"
     needs: ClassVar[str] = "alignment"
 
     fire = staticmethod(_fire_pair)
@@ -56,7 +54,7 @@ def _is_aligned(view: TextView, y: int, side: int, word: int) -> bool:
 def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, options: np.ndarray) -> None:
     for y in range(view.base.shape[0]):
         for v in range(ids.shape[0]):
-            side = options[v, 0]
+            side = options[v].side
             words = view.words[view.first[y] : view.first[y + 1]] if side else view.source
             for i in range(words.shape[0]):
                 if not _is_aligned(view, y, side, i):
@@ -68,15 +66,8 @@ def _fire_unaligned(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarr
 class Unaligned(TextTemplate):
     """A word of the source, or of the target, that the word alignment links to no other."""
 
-    kind: ClassVar[str] = "Unaligned"
     needs: ClassVar[str] = "alignment"
-    side: str = "source"
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "side", self.side, SIDES)
-
-    def options(self) -> tuple[int, ...]:
-        return (SIDES[self.side],)
+    side: Literal["source", "target"] = "source"
 
     fire = staticmethod(_fire_unaligned)
 
@@ -87,7 +78,7 @@ def _fire_together(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
         words = view.words[view.first[y] : view.first[y + 1]]
         S, T = view.source.shape[0], words.shape[0]
         for v in range(ids.shape[0]):
-            most, band = options[v, 0], options[v, 1]
+            most, band = options[v].words, options[v].band
             for t in range(min(T, most)):
                 for s in range(min(S, most)):
                     # |s/S − t/T| · S ≤ band, in whole numbers
@@ -104,16 +95,8 @@ class CoOccurrence(TextTemplate):
     ``band`` > 0 the target word must be in about the same place: at most ``band`` source words off the diagonal.
     """
 
-    kind: ClassVar[str] = "CoOccurrence"
     needs: ClassVar[str] = "source"
-    words: int = 50
-    band: int = 0
-
-    def __post_init__(self) -> None:
-        check_choice(self.kind, "words", self.words, range(1, 1001))
-        check_choice(self.kind, "band", self.band, range(1001))
-
-    def options(self) -> tuple[int, ...]:
-        return (self.words, self.band)
+    words: Annotated[int, Range(1, 1000)] = 50
+    band: Annotated[int, Range(0, 1000)] = 0
 
     fire = staticmethod(_fire_together)
