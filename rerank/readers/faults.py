@@ -45,7 +45,7 @@ class Bad:
     def error(self) -> DataError:
         """It as an error that also says how to continue without it."""
         advice = f"leave out such {self.what}s with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
-        message = f"{self.message}; mend or remove the {self.what}, or {advice}"
+        message = f"{self.message}; fix or remove the {self.what}, or {advice}"
         return DataError(message, path=self.path, line=self.line, list_id=self.id)
 
     def __str__(self) -> str:

@@ -91,7 +91,7 @@ class Side:
         if number is None:
             assert isinstance(nbest, BadList)
             message = f"{nbest.message}; nothing tells which {self.many} of {self.path} belong to the next list: "
-            raise DataError(f"{message}mend the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
+            raise DataError(f"{message}fix the list", path=nbest.path, line=nbest.line, list_id=nbest.id)
         before, found = self.count, self.take(number)
         if len(found) == number:
             return found[0] if self.of == "list" else found

@@ -187,7 +187,7 @@ def test_the_first_bad_list_is_the_error(lists, places, data, tmp_path, monkeypa
     cut_into(monkeypatch, lists)
     store = CorpusCache(tmp_path / "cache")
     number = small.lists_of(data / "train.nbest.gz")[min(places)].split("\n")[0].split("\t")[1]
-    with pytest.raises(DataError, match="mend or remove the list") as caught:
+    with pytest.raises(DataError, match="fix or remove the list") as caught:
         store.training(small.recipe(data), Pickling())
     assert caught.value.list_id == number
     assert list(store.directory.iterdir()) == []

@@ -80,7 +80,7 @@ def test_skip_count_under_error_and_skip() -> None:
     with pytest.raises(DataError) as caught:
         SkipCount().bad(bad)
     assert str(caught.value) == (
-        "file:3: list x: found 'high'; expected a number; mend or remove the list, "
+        "file:3: list x: found 'high'; expected a number; fix or remove the list, "
         "or leave out such lists with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
     )
     count = SkipCount("skip")

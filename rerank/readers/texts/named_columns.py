@@ -19,10 +19,11 @@ class NamedColumns:
     base: the name of the base score; if it is "score", it is 0 in a list where no candidate has it.
     dense: the columns besides the base score, where they are asked for.
     known: the columns of a model, which are the dense ones unless others are asked for.
+    optional: whether the user of the reader chooses base and dense, and is told so.
     """
 
-    def __init__(self, base: str, dense: tuple[str, ...] | None, known: ScoreColumns | None) -> None:
-        self.base, self.asked, self.trained = base, dense is not None, known is not None
+    def __init__(self, base: str, dense: tuple[str, ...] | None, known: ScoreColumns | None, *, optional: bool) -> None:
+        self.base, self.asked, self.trained, self.optional = base, dense is not None, known is not None, optional
         self.dense = known.names if dense is None and known is not None else dense
         self.names: tuple[str, ...] | None = None
         self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
@@ -37,8 +38,8 @@ class NamedColumns:
         found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
         if not any(self.base in numbers for numbers in found):
             if self.base != SCORE and found:
-                message = f"no candidate has a number {self.base!r}, the base score; "
-                raise Fault("score", f"{message}the reader's option base names another")
+                advice = "; the reader's option base names another" if self.optional else ""
+                raise Fault("score", f"no candidate has a number {self.base!r}, the base score{advice}")
             for numbers in found:
                 numbers[SCORE] = 0.0
         if self.names is None and found:
@@ -56,8 +57,8 @@ class NamedColumns:
         for name in names:
             if name not in numbers:
                 like = "the training lists" if self.trained else "the file's first list"
-                message = f"candidate {k} does not have the number {name!r}, as all of {like} do; "
-                return Fault("columns", message + "name the dense columns in the reader's option dense")
+                advice = "; name the dense columns in the reader's option dense" if self.optional else ""
+                return Fault("columns", f"candidate {k} does not have the number {name!r}, as all of {like} do{advice}")
         for name in NUMBERS:
             if name in numbers and name not in names:
                 message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
