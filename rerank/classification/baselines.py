@@ -8,41 +8,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from rerank.base.errors import DataError, RecipeError
-from rerank.base.registry import nearest
-from rerank.classification.scikit import scikit
+from rerank.base.errors import DataError
+from rerank.classification.scikit import ScikitPart, own_settings, part_named
 from rerank.data.labelled import Labelled
 from rerank.recipes.settings import Settings
 
-# Name → module, class, fixed settings.
-BASELINES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "naive-bayes": ("naive_bayes", "MultinomialNB", {}),
-    "maxent": ("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
-    "svm": ("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
+BASELINES = {
+    "naive-bayes": ScikitPart("naive_bayes", "MultinomialNB"),
+    "maxent": ScikitPart("linear_model", "LogisticRegression", {"max_iter": 1000, "random_state": 0}),
+    "svm": ScikitPart("svm", "LinearSVC", {"max_iter": 1000, "random_state": 0, "tol": 0.01}),
 }
 
 
 def make_baseline(settings: Settings, key: str = "baseline") -> Any:
-    """The classifier that ``settings`` (name and scikit-learn's own parameters) describe.
-
-    Raises
-    ------
-    RecipeError: an unknown name or parameter, or no scikit-learn.
-    """
-    name = settings.get("name")
-    if not isinstance(name, str) or name not in BASELINES:
-        raise RecipeError(f"found {name!r}; {nearest(str(name), BASELINES)}", key=f"{key}.name")
-    module, cls, fixed = BASELINES[name]
-    made = getattr(scikit(module, key), cls)(**fixed)
-    options = _own(settings)
-    for each in options:
-        if each not in made.get_params():
-            raise RecipeError(f"{cls} has no {each!r}; {nearest(each, made.get_params())}", key=key)
-    return made.set_params(**options)
-
-
-def _own(settings: Settings) -> Settings:
-    return {each: value for each, value in settings.items() if each != "name"}
+    """The classifier that ``settings`` (name and scikit-learn's own parameters) describe; see ``part_named``."""
+    return part_named(BASELINES, settings, key)
 
 
 def matrix_of(examples: Labelled) -> scipy.sparse.csr_matrix:
@@ -62,7 +42,7 @@ def fit_baseline(settings: Settings, train: Labelled, key: str = "baseline") -> 
     made = make_baseline(settings, key)
     if settings["name"] == "maxent" and "solver" not in settings and len(train.classes) == 2:
         # For two classes only, but on wide sparse rows many times faster than the solver that serves all.
-        made.set_params(**{"solver": "liblinear", "dual": True, "tol": 0.01} | _own(settings))
+        made.set_params(**{"solver": "liblinear", "dual": True, "tol": 0.01} | own_settings(settings))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that iterations ended: the settings are the recipe's

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.base.registry import nearest
-from rerank.classification.scikit import scikit
+from rerank.classification.scikit import ScikitPart, part_named, scikit
 from rerank.data.labelled import Labelled, from_csr
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.settings import Settings
 
-VECTORIZERS = {"count": "CountVectorizer", "tfidf": "TfidfVectorizer"}
+VECTORIZERS = {
+    "count": ScikitPart("feature_extraction.text", "CountVectorizer"),
+    "tfidf": ScikitPart("feature_extraction.text", "TfidfVectorizer"),
+}
 KEY = "data.vectorizer"
 
 
@@ -94,22 +96,9 @@ def _vectorised(
 
 def _vectorizer(settings: Settings) -> Any:
     """The vectoriser that the settings describe; lists stand for tuples, which YAML does not have."""
-    text = scikit("feature_extraction.text", KEY)
-    name = settings.get("name", "count")
-    if not isinstance(name, str) or name not in VECTORIZERS:
-        raise RecipeError(f"found {name!r}; {nearest(str(name), VECTORIZERS)}", key=f"{KEY}.name")
-    cls = getattr(text, VECTORIZERS[name])
-    options = {key: value for key, value in settings.items() if key != "name"}
-    known = cls().get_params()
-    for key in options:
-        if key not in known or key in ("input", "dtype"):
-            raise RecipeError(f"{VECTORIZERS[name]} has no {key!r} here; {nearest(key, known)}", key=KEY)
-    if "ngram_range" in options:
-        pair = options["ngram_range"]
+    if "ngram_range" in settings:
+        pair = settings["ngram_range"]
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise RecipeError(f"found {pair!r}; expected two numbers [low, high]", key=f"{KEY}.ngram_range")
-        options["ngram_range"] = tuple(pair)
-    try:
-        return cls(**options)
-    except (TypeError, ValueError) as error:
-        raise RecipeError(str(error), key=KEY) from None
+        settings = {**settings, "ngram_range": tuple(pair)}
+    return part_named(VECTORIZERS, settings, KEY, refused=("input", "dtype"))

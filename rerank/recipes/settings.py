@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -153,7 +154,7 @@ def files_named(settings: Any, root: str = "") -> list[str]:
 
 def changed(settings: Settings, changes: Settings) -> Settings:
     """A copy of ``settings`` in which the dotted keys of ``changes`` have other values, see ``assign_all``."""
-    copy: Settings = _copy(settings)
+    copy = deepcopy(settings)
     assign_all(copy, changes)
     return copy
 
@@ -178,12 +179,6 @@ def undone(key: str, changes: Iterable[str]) -> bool:
         key == each or key.startswith(f"{each}.") or (each.endswith(".name") and key.startswith(each[: -len("name")]))
         for each in changes
     )
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(entry) for key, entry in value.items()}
-    return value
 
 
 def assign(settings: Settings, key: str, value: Any) -> Settings:
