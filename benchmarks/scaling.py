@@ -23,7 +23,7 @@ from rerank.data.shards import Lists, parts
 from rerank.engines.settings import Engine, EngineSettings, open_engine
 from rerank.extraction.extraction import extract_training, write_training
 from rerank.learn.mixing.mixing import Mixing, train_mixed
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.metrics.oracle import oracle
 from rerank.recipes.recipe import Recipe
 

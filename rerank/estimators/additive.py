@@ -8,7 +8,7 @@ from rerank.estimators.base import OnlineClassifier
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.sgd import SGD
-from rerank.learn.rules.truncated import TruncatedGradient
+from rerank.learn.rules.tg import TruncatedGradient
 
 
 @dataclass(eq=False, repr=False)

@@ -165,7 +165,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def _make(rule: type[Learner], parameters: dict[str, Any]) -> Learner:
         """The learner with ``parameters``; there are no base scores."""
         plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in parameters.items()}
-        return rule(**plain, base=0.0)  # type: ignore[call-arg]
+        return rule(**plain, base=0.0)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that all classifiers share."""

@@ -9,8 +9,10 @@ import numpy as np
 from rerank.estimators.base import OnlineClassifier
 from rerank.estimators.visits import Visits
 from rerank.learn.base import Learner
-from rerank.learn.rules.large_margin import LMNWin, LMUWin
-from rerank.learn.rules.winnow import NWin, UWin
+from rerank.learn.rules.lm_nwin import LMNWin
+from rerank.learn.rules.lm_uwin import LMUWin
+from rerank.learn.rules.nwin import NWin
+from rerank.learn.rules.uwin import UWin
 
 
 @dataclass(eq=False, repr=False)

@@ -8,6 +8,7 @@ of its module and what that imports. A changed leaf means a new directory.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from rerank.kernels.cache import state_directory
 from rerank.kernels.sources import PACKAGE, module_digest, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 cgutils: Any = _cgutils  # it has no types
 config: Any = _config  # numba fills the module's attributes at run time
 
@@ -34,21 +36,30 @@ def _kernel_digest() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
-        if b"@kernel" in source:
+        if b"@kernel" in source or b"@body(" in source or b"@by_type" in source:
             digest.update(path.name.encode())
             digest.update(source)
     return digest.hexdigest()[:16]
 
 
-def _cache_directory(function: Callable[..., Any]) -> str | None:
-    """Where a compiled kernel is kept; None for one typed in interactively: no file says what it calls."""
-    path = Path(function.__code__.co_filename).absolute()
+def _cache_directory(module: str, file: str) -> str | None:
+    """Where kernels of a module are kept; None for one typed in interactively: no file says what it calls."""
+    path = Path(file).absolute()
     if path.is_relative_to(PACKAGE):
         return state_directory(_kernel_digest())
     if not path.is_file():
         return None
-    own = f"{_kernel_digest()} {module_digest(name_of(function.__module__), path)}"
+    own = f"{_kernel_digest()} {module_digest(name_of(module), path)}"
     return state_directory(hashlib.sha256(own.encode()).hexdigest()[:16])
+
+
+def _compiled(function: F, directory: str | None) -> F:
+    before = config.CACHE_DIR
+    config.CACHE_DIR = directory or before
+    try:
+        return cast(F, numba.njit(cache=directory is not None, **OPTIONS)(function))
+    finally:
+        config.CACHE_DIR = before
 
 
 def kernel(function: F) -> F:
@@ -65,13 +76,20 @@ def kernel(function: F) -> F:
     Constants and leaves are frozen into the code: a user's own kernel is compiled again when its module, or one that
     the module imports from the same folder, has changed.
     """
-    directory, before = _cache_directory(function), config.CACHE_DIR
-    config.CACHE_DIR = directory or before
-    try:
-        options: dict[str, Any] = {"cache": directory is not None, "nogil": True, "error_model": "numpy", "_nrt": False}
-        return cast(F, numba.njit(**options)(function))
-    finally:
-        config.CACHE_DIR = before
+    return _compiled(function, _cache_directory(function.__module__, function.__code__.co_filename))
+
+
+@cache
+def kernel_of(function: F, kind: type) -> F:
+    """The kernel ``function`` for a class that gives bodies to what it calls (see ``by_type``).
+
+    For a class of a user's own module this is a kernel apart, kept with that module's: it is compiled again when the
+    module has changed, and what other programs keep names no module that they do not have.
+    """
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    if Path(file).is_relative_to(PACKAGE) or config.DISABLE_JIT:
+        return function
+    return _compiled(cast(F, cast(Any, function).py_func), _cache_directory(kind.__module__, file))
 
 
 def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -24,12 +24,12 @@ from rerank.base.registry import texts_in
 PACKAGE = Path(__file__).parents[1]
 EXTRACTION = ("data", "extraction", "features", "kernels/compile.py", "metrics", "readers")
 TRAINING = (
-    *EXTRACTION, "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py", "runs/run.py",
-    "runs/training.py",
+    *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py",
+    "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
-    "classification", "data", "estimators", "kernels/compile.py", "learn", "metrics", "models/predictions.py",
-    "readers",
+    "classification", "data", "estimators", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
+    "models/predictions.py", "readers",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}
 

@@ -1,19 +1,23 @@
 """Online learners over lists; importing this package registers them."""
 
-from rerank.learn.mixing import states  # noqa: F401 - what is imported here registers itself
-from rerank.learn.rules import (  # noqa: F401
-    adaptive,
+from rerank.learn.rules import (  # noqa: F401 - what is imported here registers itself
+    arda,
     arow,
     cw,
+    fobos,
     ftrl,
-    large_margin,
+    lm_nwin,
+    lm_perc,
+    lm_uwin,
     nherd,
+    nwin,
     pa,
     perceptron,
     rda,
     scw,
     sgd,
     sop,
-    truncated,
-    winnow,
+    tg,
+    uwin,
+    vrda,
 )

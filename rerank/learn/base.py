@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
+from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
-from rerank.learn.log import LogRoom, UpdateLog
+from rerank.kernels.compile import kernel_of
+from rerank.learn.apart import State as State
+from rerank.learn.apart import TrainedApart
+from rerank.learn.log import UpdateLog
 from rerank.learn.losses import LOSSES
-from rerank.learn.voting.votes import Votes
+from rerank.learn.scoring import Weights as Weights
+from rerank.learn.settings import NotNegative, SettingsClass, settings_of
+from rerank.learn.steps import ALIVE, UPDATES, beta
+from rerank.learn.voting.votes import Replay, Votes
 from rerank.learn.workspace import (
     ORACLES,
     SOURCES,
     EpochStats,
-    ListArrays,
     PairRule,
-    Scratch,
     log_room,
     parts,
     scratch,
     stats_of,
     view,
 )
-
-
-class Weights(NamedTuple):
-    """A predictor: score(y) = base · b(y) + w · φ(y)."""
-
-    w: np.ndarray  # float64 [D]
-    base: float
 
 
 class DualRule(NamedTuple):
@@ -50,19 +46,36 @@ class DualRule(NamedTuple):
     base_rate: float
 
 
-State = Any  # a NamedTuple of arrays, one type per learner
-
-
-class Learner(ABC):
+@dataclass(frozen=True, kw_only=True)
+class Learner(Checked, ABC):
     """An update rule with its parameters: a frozen dataclass whose fields are the recipe's schema.
 
-    ``init`` makes a state, and only ``epoch`` changes one, through ``begin``, ``walk`` and ``finish``, which every
-    update rule provides. At the end of an epoch nothing lazy is left in a state, so a state that was saved and loaded
-    continues exactly like one that stayed in memory.
+    ``init`` makes a state, and only ``epoch`` changes one. At the end of an epoch nothing lazy is left in a state, so a
+    state that was saved and loaded continues exactly like one that stayed in memory.
+
+    A learner is one of a family (``rerank.learn.skeletons``), which has the kernels ``passes`` and ``replays``, the
+    state, and bodies for most of what these call; its own rule is the body that its file gives (see
+    ``rerank.kernels.by_type``).
+
+    Parameters
+    ----------
+    base: ≥ 0; weight of the base score at the start, compared with that of the features.
+    base_rate: ≥ 0; 0 keeps it there, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
     """
 
     name: ClassVar[str]
+    Settings = SettingsClass()  # no annotation: it is not a parameter
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
+    passes: ClassVar[Any]  # the kernel that passes over lists
+    replays: ClassVar[Any]  # the kernel that repeats logged updates for voting
+    # How states that were trained apart are combined: the rules that there are, the usual one first (none: not at all);
+    # can columns be left out of the result; does a column that no section has touched stay what it was?
+    mixes: ClassVar[tuple[str, ...]] = ()
+    keeps: ClassVar[bool] = True
+    local: ClassVar[bool] = True
+
+    base: NotNegative = 1.0
+    base_rate: NotNegative = 0.0
 
     @abstractmethod
     def init(self, columns: int, candidates: int = 0) -> State:
@@ -92,33 +105,23 @@ class Learner(ABC):
         return state
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:  # noqa: ARG002
-        """What an epoch keeps in addition to the state for its lazy sums; None by default."""
+        """What an epoch over ``order`` keeps in addition to the state for its lazy sums; None by default."""
         return None
 
-    @abstractmethod
-    def walk(
-        self,
-        data: ListArrays,
-        part: np.ndarray,
-        state: State,
-        lazy: Any,
-        space: Scratch,
-        room: LogRoom,
-        tally: np.ndarray,
-        any_ties: bool,
-    ) -> None:
-        """Pass over the lists ``part`` (int64): predict and update, log updates to ``room``, count in ``tally``."""
-
-    def finish(self, state: State, lazy: Any) -> None:  # noqa: B027 - most learners leave nothing to do
+    def finish(self, state: State, lazy: Any) -> None:
         """Bring everything lazy up to date."""
 
-    @abstractmethod
+    def settings(self, state: State, any_ties: bool = False) -> Any:  # noqa: ARG002
+        """The parameters for kernels; see ``SettingsClass``."""
+        return settings_of(self, any_ties)
+
     def alive(self, state: State) -> int:
         """How many lists the current predictor has survived."""
+        return int(state.counts[ALIVE])
 
-    @abstractmethod
-    def nonzero_weights(self, state: State) -> int:
-        """Weights of the last predictor that are not 0."""
+    def updates(self, state: State) -> int:
+        """Number of updates so far."""
+        return int(state.counts[UPDATES])
 
     @property
     def violators(self) -> int:
@@ -149,11 +152,11 @@ class Learner(ABC):
         candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
         data, space = view(corpus, oracle, pairs), scratch(corpus, self.loss_id)
-        lazy = self.begin(corpus, order, state)
+        lazy, q = self.begin(corpus, order, state), self.settings(state, any_ties)
         stats = []
         for part in parts(order, points):
             tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, 0 if log is None else self.violators)
-            self.walk(data, part, state, lazy, space, room, tally, any_ties)
+            kernel_of(type(self).passes, type(self))(data, part, state, lazy, space, room, tally, q)
             if log is not None:
                 log.add_room(room, self.alive(state))
             stats.append(stats_of(tally, self.nonzero_weights(state)))
@@ -161,87 +164,46 @@ class Learner(ABC):
         return stats
 
     @abstractmethod
+    def weights(self, state: State) -> np.ndarray:
+        """float64 [D]: the weights after the last update; perhaps a view of the state."""
+
+    def base_weight(self, state: State) -> float:
+        """What the base score weighs after the last update."""
+        with np.errstate(all="ignore"):  # as in kernels
+            return float(beta(state, self.settings(state)))
+
     def last(self, state: State) -> Weights:
         """The predictor after the last update."""
+        return Weights(np.array(self.weights(state)), self.base_weight(state))
+
+    def nonzero_weights(self, state: State) -> int:
+        """Weights of the last predictor that are not 0."""
+        return int(np.count_nonzero(self.weights(state)))
 
     @abstractmethod
     def average(self, state: State) -> Weights:
         """All predictors, weighted by the lists that they survived."""
 
-    @abstractmethod
     def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
+        state = self.init(corpus.width, corpus.candidate_count)
+        lazy, q = self.begin(corpus, np.zeros(0, np.int64), state), self.settings(state)
+        replay = Replay(log, corpus, self.base, self.loss_id, **self.vote_room(corpus))
+        repeat = kernel_of(type(self).replays, type(self))
+        repeat(replay.data, replay.updates, state, lazy, replay.space, replay.room, q)
+        return replay.votes()
+
+    def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+        """What ``Replay`` has to know of the votes; see there."""
+        return {}
 
     def dual_rule(self) -> DualRule | None:
         """How the predictors follow from summed subgradients; None where they do not."""
         return None
 
-    @abstractmethod
-    def updates(self, state: State) -> int:
-        """Number of updates so far."""
+    def combined(self, apart: TrainedApart, rule: str) -> State:
+        """One state of those that were trained apart, by a rule of ``mixes``."""
+        raise NotImplementedError
 
 
 learners: Registry[type[Learner]] = Registry("learner", Learner)
-
-
-def require(name: str, value: float, *, low: float, strict: bool = False) -> None:
-    """Refuse a parameter that is not a finite number from (or, where ``strict``, above) ``low``.
-
-    Raises
-    ------
-    RecipeError: names parameter, value and allowed range.
-    """
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    if not number or value < low or (strict and value == low):
-        raise RecipeError(
-            f"found {value!r}; expected a finite number {'above' if strict else 'from'} {low:g}", key=name
-        )
-
-
-def require_count(name: str, value: int, *, low: int = 1, high: int = 2**31 - 1) -> None:
-    """Refuse a parameter that is not a whole number from ``low`` to ``high``.
-
-    Raises
-    ------
-    RecipeError: names parameter, value and allowed range.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        upper = "" if isinstance(value, int) and value <= high else f" to {high:,}"
-        raise RecipeError(f"found {value!r}; expected a whole number from {low}{upper}", key=name)
-
-
-def require_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse a parameter that is not among ``choices``.
-
-    Raises
-    ------
-    RecipeError: names parameter, value and choices.
-    """
-    if value not in choices:
-        raise RecipeError(f"found {value!r}; expected one of {', '.join(choices)}", key=name)
-
-
-def require_switch(name: str, value: bool) -> None:
-    """Refuse a parameter that is neither true nor false.
-
-    Raises
-    ------
-    RecipeError: names parameter and value.
-    """
-    if not isinstance(value, bool):
-        raise RecipeError(f"found {value!r}; expected true or false", key=name)
-
-
-def require_common(learner: Learner) -> None:
-    """Refuse the parameters that learners share, where this one has them: loss, update, base and base_rate.
-
-    Raises
-    ------
-    RecipeError: names parameter, value and what is allowed.
-    """
-    if hasattr(learner, "loss"):
-        require_choice("loss", learner.loss, tuple(LOSSES))
-    if hasattr(learner, "update"):
-        require_choice("update", learner.update, ("always", "mistakes"))
-    for name in ("base", "base_rate"):
-        require(name, getattr(learner, name), low=0.0)

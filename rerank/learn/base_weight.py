@@ -48,7 +48,7 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
     if found != AUTO:
         return build(learners, settings, key)
     made = build(learners, {name: value for name, value in settings.items() if name != "base"}, key)
-    return replace(made, base=base) if hasattr(made, "base") else made  # type: ignore[type-var]
+    return replace(made, base=base)
 
 
 @kernel

@@ -10,6 +10,7 @@ from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.judge import base_of, subgradient
 from rerank.learn.log import UpdateLog
+from rerank.learn.losses import LOG
 from rerank.learn.voting.votes import Replay, Updates, VoteRoom, load
 from rerank.learn.workspace import ListArrays, Scratch
 
@@ -40,7 +41,7 @@ def expand_updates(
 
 def expand(log: UpdateLog, corpus: Corpus, base_rate: float) -> Differences:
     """The logged updates as vectors over the columns of the training ``corpus``, the base score as base_rate·b(y)."""
-    replay = Replay(log, corpus, 0.0)
+    replay = Replay(log, corpus, 0.0, LOG)
     base = np.zeros(replay.updates.lists.size)
     expand_updates(replay.data, replay.updates, float(base_rate), replay.space, replay.room, base)
     end = int(replay.room.first[-1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
-from rerank.learn.pairs import chosen_pair, confront, hope
+from rerank.learn.pairs_kernel import chosen_pair, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot
 from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
@@ -183,17 +183,6 @@ def difference(data: ListArrays, star: int, rival: int, t: Scratch) -> int:
 
 
 @kernel
-def face(data: ListArrays, i: int, t: Scratch, any_ties: bool, tally: np.ndarray) -> tuple[int, int]:
-    """(y*, y') of list i under ``t.scores``, y' = -1 where there is no rival; counts the list and its mistake."""
-    first = data.lists[i]
-    tally[LISTS] += 1
-    star, rival = confront(data, i, t.scores, any_ties)
-    if rival >= 0:
-        tally[MISTAKES] += not t.scores[star - first] > t.scores[rival - first]
-    return star, rival
-
-
-@kernel
 def duel(data: ListArrays, i: int, any_ties: bool) -> bool:
     """Has list i two candidates, one of them the oracle? Then there is no need to score it: m = w·z is enough."""
     first = data.lists[i]
@@ -203,9 +192,8 @@ def duel(data: ListArrays, i: int, any_ties: bool) -> bool:
 
 
 @kernel
-def duellists(data: ListArrays, i: int, tally: np.ndarray) -> tuple[int, int]:
-    """(y*, y') of a list of two; counts the list."""
-    tally[LISTS] += 1
+def duellists(data: ListArrays, i: int) -> tuple[int, int]:
+    """(y*, y') of a list of two."""
     return data.oracle[i], 2 * data.lists[i] + 1 - data.oracle[i]
 
 

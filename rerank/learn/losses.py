@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, get_args
 
 import numpy as np
 
 from rerank.kernels.compile import kernel
 
 PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL, LOG, BAYES = range(7)  # from LOGISTIC on they are positive everywhere
-LOSSES: dict[str, int] = {
-    "perceptron": PERCEPTRON,
-    "hinge": HINGE,
-    "cost": COST,
-    "logistic": LOGISTIC,
-    "exponential": EXPONENTIAL,
-    "log": LOG,
-    "bayes": BAYES,
-}
+Loss = Literal["perceptron", "hinge", "cost", "logistic", "exponential", "log", "bayes"]
+LOSSES: dict[str, int] = {name: number for number, name in enumerate(get_args(Loss))}
 PAIRWISE = (PERCEPTRON, HINGE, COST, LOGISTIC, EXPONENTIAL)  # losses of oracle and rival alone
 LARGEST = 30.0  # the exponential loss is linear for margins below −LARGEST: its slope stays finite
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
-from rerank.learn.base import Weights
+
+
+class Weights(NamedTuple):
+    """A predictor: score(y) = base · b(y) + w · φ(y)."""
+
+    w: np.ndarray  # float64 [D]
+    base: float
+
 
 # Numbers and loops of an unsigned type spare the hottest loops a check for negative indices.
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)

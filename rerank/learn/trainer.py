@@ -312,7 +312,7 @@ def _require_finite(learner: Learner, line: dict[str, Any], weights: dict[str, W
         return
     own_settings = [
         f"{each.name}: {getattr(learner, each.name)}"
-        for each in fields(learner)  # type: ignore[arg-type] # every learner is a dataclass
+        for each in fields(learner)
         if getattr(learner, each.name) != each.default
     ]
     raise RunError(

@@ -12,7 +12,7 @@ from rerank.learn.log import LogRoom
 from rerank.learn.losses import PAIRWISE
 
 # Indices of a tally.
-LISTS, MISTAKES, UPDATES, LOSS, RADIUS, SKIPPED = range(6)
+LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
@@ -72,6 +72,9 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
+    low: np.ndarray  # float64 [T] or [0], as ``g``: the least and the largest value of a column among the candidates,
+    high: np.ndarray  # float64
+    owners: np.ndarray  # int64: and how many of them have it
     g: np.ndarray  # float64 [D], or [0] where no subgradient has more than two candidates
     seen: np.ndarray  # int64 [D] or [0]: -1 at first
     stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
@@ -115,6 +118,9 @@ def scratch(corpus: Corpus, loss: int) -> Scratch:
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
+        low=np.empty(widest if D else 0),
+        high=np.empty(widest if D else 0),
+        owners=np.empty(widest if D else 0, np.int64),
         g=np.empty(D),
         seen=np.full(D, -1, np.int64),
         stamp=np.zeros(1, np.int64),
@@ -141,7 +147,7 @@ def stats_of(tally: np.ndarray, nonzero: int) -> EpochStats:
     return EpochStats(
         lists=int(tally[LISTS]),
         mistakes=int(tally[MISTAKES]),
-        updates=int(tally[UPDATES]),
+        updates=int(tally[UPDATED]),
         loss=float(tally[LOSS]),
         radius=float(np.sqrt(tally[RADIUS])),
         skipped=int(tally[SKIPPED]),

@@ -23,7 +23,8 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.features.table import HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
 from rerank.learn.base_weight import make_learner
-from rerank.learn.rules.lazy import FREE, K
+from rerank.learn.skeletons.lazy import FREE
+from rerank.learn.steps import UPDATES
 from rerank.learn.voting.votes import Votes
 from rerank.models.provenance import Provenance
 from rerank.recipes.loading import read_settings
@@ -237,9 +238,9 @@ def _check_counts(model: Model) -> None:
     """Check that counters are valid: kernels find their places in prefix sums with them."""
     for name, array in model.state.items():
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
-            raise ValueError(f"state_{name}.npy holds counts that are none")
+            raise ValueError(f"state_{name}.npy holds a count that is negative or above 2^53")
     counts = model.state.get("counts", np.empty(0))
-    if counts.size > FREE and counts[K] > 0 and counts[FREE] != model.table.free:
+    if counts.size > FREE and counts[UPDATES] > 0 and counts[FREE] != model.table.free:
         raise ValueError(f"its state was trained with {counts[FREE]} free columns, its table has {model.table.free}")
 
 

@@ -19,7 +19,7 @@ from rerank.learn.base import Learner
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
 from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.losses import LOSSES, PAIRWISE
-from rerank.learn.mixing.combining import family_of
+from rerank.learn.mixing.combining import rule_of
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.room import bytes_needed
@@ -140,7 +140,7 @@ def check_mixing(recipe: ListRecipe) -> None:
     if settings.mixing is not None:
         named = [recipe.learner, *([settings.select.learner] if settings.select is not None else [])]
         for learner in named:
-            family_of(make_learner(learner), settings.mixing.rule, settings.mixing.keep)
+            rule_of(make_learner(learner), settings.mixing.rule, settings.mixing.keep)
 
 
 def check_room(recipe: ListRecipe) -> None:

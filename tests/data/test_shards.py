@@ -23,7 +23,7 @@ from rerank.learn.bounds import bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.gathering import gather, stretches
@@ -177,7 +177,9 @@ def test_updates_are_repeated_on_what_they_touched(name: str, shards: Shards) ->
     assert selected(shards, lambda part: best(part, vote(votes, part))).tolist() == best(CORPUS, expected).tolist()
 
 
-@pytest.mark.parametrize("learner", [VotedRDA(base=0.3, base_rate=0.5), VotedRDA(l1=0.125), Perceptron(0.0, 0.5)])
+@pytest.mark.parametrize(
+    "learner", [VotedRDA(base=0.3, base_rate=0.5), VotedRDA(l1=0.125), Perceptron(base=0.0, base_rate=0.5)]
+)
 def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None:
     training, rule = fit(learner, shards), learner.dual_rule()
     assert training.log is not None

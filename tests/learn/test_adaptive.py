@@ -15,7 +15,7 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.losses import LOSSES
-from rerank.learn.rules.adaptive import AdaptiveRDA
+from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.ftrl import FTRL
 from rerank.learn.rules.rda import RDA
 
@@ -97,7 +97,7 @@ def test_weights_minimise_what_ftrl_minimises(corpus: Corpus, learner: FTRL) -> 
 @given(SMALL, st.sampled_from([(0.05, 0.0), (0.0, 0.5), (0.05, 0.5)]), st.sampled_from(["hinge", "log"]))
 def test_weights_minimise_what_rda_minimises(corpus: Corpus, strengths: tuple[float, float], loss: str) -> None:
     """w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + (k·λ₂ + η·√k)·‖w‖²/2 (Xiao 2010, eq. 8), with L1, with L2, and with both."""
-    learner = RDA(loss, eta=0.5, l1=strengths[0], l2=strengths[1])
+    learner = RDA(loss=loss, eta=0.5, l1=strengths[0], l2=strengths[1])
     ran, trace = run(learner, corpus, 2), twin_of(learner, corpus, 2)
     assume(trace.gap > 1e-9)
     assume(trace.deltas)
@@ -114,7 +114,7 @@ def test_the_unit_of_a_feature_does_not_matter(loss: str, l1: float) -> None:
     corpus = random_corpus(4)
     units = 2.0 ** np.random.default_rng(4).integers(-20, 20, size=corpus.width)
     scaled = replace(corpus, values=corpus.values * units[corpus.columns])
-    for learner in (AdaptiveRDA(loss, l1=l1, base_rate=0.2), FTRL(loss, l1=l1, l2=0.1, base_rate=0.2)):
+    for learner in (AdaptiveRDA(loss=loss, l1=l1, base_rate=0.2), FTRL(loss=loss, l1=l1, l2=0.1, base_rate=0.2)):
         one, two = run(learner, corpus, 3), run(learner, scaled, 3)
         assert one.per_epoch("mistakes") == two.per_epoch("mistakes")
         assert one.per_epoch("loss") == pytest.approx(two.per_epoch("loss"), rel=1e-9)
@@ -133,15 +133,15 @@ def test_rounding_is_not_learned_from() -> None:
     for normalized in (False, True):
         for loss in ("log", "bayes"):
             for learner in (
-                AdaptiveRDA(loss, delta=0.0, normalized=normalized, base_rate=0.5),
-                FTRL(loss, beta=0.0, normalized=normalized, base_rate=0.5),
+                AdaptiveRDA(loss=loss, delta=0.0, normalized=normalized, base_rate=0.5),
+                FTRL(loss=loss, beta=0.0, normalized=normalized, base_rate=0.5),
             ):
                 ran = run(learner, corpus, 3)
                 w, beta = learner.last(ran.state)
                 assert w[0] == 0.0
                 assert beta == 1.0
                 assert np.abs(w).max() < 10.0
-    ran = run(AdaptiveRDA("bayes", delta=0.0), corpus.slice(1, 2), 3)
+    ran = run(AdaptiveRDA(loss="bayes", delta=0.0), corpus.slice(1, 2), 3)
     assert not AdaptiveRDA().last(ran.state).w.any()
 
 
@@ -153,8 +153,8 @@ def test_extreme_settings_and_values_stay_finite(value: float, loss: str) -> Non
     for normalized in (False, True):
         for tiny, huge in ((0.0, 1e-300), (0.0, 1e300), (1e-300, 1.0), (1e300, 1.0)):
             for learner in (
-                AdaptiveRDA(loss, eta=huge, delta=tiny, normalized=normalized),
-                FTRL(loss, alpha=huge, beta=tiny, normalized=normalized),
+                AdaptiveRDA(loss=loss, eta=huge, delta=tiny, normalized=normalized),
+                FTRL(loss=loss, alpha=huge, beta=tiny, normalized=normalized),
             ):
                 state = run(learner, corpus, 2).state
                 for weights in (learner.last(state), learner.average(state)):

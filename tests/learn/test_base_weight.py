@@ -24,7 +24,7 @@ from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_
 from rerank.learn.mert.error_surface import Line
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain

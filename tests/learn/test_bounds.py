@@ -18,7 +18,7 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.bounds import Bounds, bounds
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.vrda import VotedRDA
 
 REGULARISERS = st.fixed_dictionaries(
     {
@@ -166,6 +166,6 @@ def test_nothing_is_said_without_mistakes_or_for_a_zero_vector() -> None:
 
 
 def test_only_the_hinge_loss_has_the_bound_of_voted_rda() -> None:
-    passed = first_pass(VotedRDA("perceptron", base=0.0), random_corpus(2))
+    passed = first_pass(VotedRDA(loss="perceptron", base=0.0), random_corpus(2))
     weights = Weights(passed.average[:-1], 0.0)
     assert "bound" not in bounds(passed.log, passed.corpus, passed.learner.dual_rule(), weights, hinge=False)

@@ -15,7 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing.combining import combine, family_of, heaviest
+from rerank.learn.mixing.combining import combine, heaviest, rule_of
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
 from rerank.learn.rules.nherd import NormalHerd
@@ -233,6 +233,6 @@ def test_what_cannot_be_combined_says_so() -> None:
         with pytest.raises(RecipeError, match=rf"training\.mixing: states of {name} .* cannot be combined"):
             combine(learner, [state, state])
     with pytest.raises(RecipeError, match=r"training\.mixing\.rule: perceptron has no rule 'kl'"):
-        family_of(Perceptron(), "kl")
+        rule_of(Perceptron(), "kl")
     with pytest.raises(RecipeError, match=r"training\.mixing\.keep: uwin cannot"):
-        family_of(build(learners, {"name": "uwin"}, "learner"), keep=3)
+        rule_of(build(learners, {"name": "uwin"}, "learner"), keep=3)

@@ -10,26 +10,38 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rerank.learn.rules.confidence import (
-    AROW,
-    CW_STDEV,
-    CW_VAR,
-    NHERD,
-    SCW_1,
-    SCW_2,
-    exact_alpha,
-    rates,
-    shortfall,
-)
+from rerank.kernels.compile import kernel
+from rerank.learn.base import Learner
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.cw import CW, STDEV, VAR, exact_alpha
+from rerank.learn.rules.nherd import NormalHerd
+from rerank.learn.rules.scw import SoftCW
+from rerank.learn.steps import rates_of
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
 PHIS = st.floats(-3.0, 1.0).map(lambda e: 10.0**e)
 VARIANCES = st.floats(-80.0, 6.0).map(lambda e: 10.0**e)
 SIZES = st.floats(-6.0, 6.0).map(lambda e: 10.0**e)
 MARGINS = st.one_of(st.just(0.0), SIZES, SIZES.map(lambda x: -x))
-FORMS = st.sampled_from([CW_VAR, CW_STDEV])
+FORMS = st.sampled_from([VAR, STDEV])
 
 D = Decimal
+
+
+@kernel
+def compiled_rates(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """``rates_of`` in the arithmetic of kernels."""
+    return rates_of(m, v, weight, q)
+
+
+def judged(learner: Learner, m: float, v: float, weight: float = 1.0) -> tuple[float, tuple[float, float, float]]:
+    """(loss, (α, β, ξ))."""
+    loss, *rates = compiled_rates(m, v, weight, learner.settings(None))
+    return loss, tuple(rates)
+
+
+def cw(form: int, phi: float) -> CW:
+    return CW(phi=phi, form="var" if form == VAR else "stdev")
 
 
 def exactly(m: float, v: float, phi: float) -> tuple[Decimal, Decimal, Decimal]:
@@ -38,7 +50,7 @@ def exactly(m: float, v: float, phi: float) -> tuple[Decimal, Decimal, Decimal]:
 
 def alpha_of(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
     """Crammer et al. (2012), eqs. 15 and 22, as printed."""
-    if rule == CW_VAR:
+    if rule == VAR:
         c = 1 + 2 * phi * m
         return (-c + (c * c - 8 * phi * (m - phi * v)).sqrt()) / (4 * phi * v)
     one, two = 1 + phi * phi / 2, 1 + phi * phi
@@ -47,12 +59,12 @@ def alpha_of(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
 
 def lacking(rule: int, m: Decimal, v: Decimal, phi: Decimal) -> Decimal:
     """How far m is below φv or φ√v."""
-    return phi * (v if rule == CW_VAR else v.sqrt()) - m
+    return phi * (v if rule == VAR else v.sqrt()) - m
 
 
 def distance(rule: int, m: float, v: float, phi: float) -> float:
     """``lacking``, relative to its terms: the digits that the decision itself leaves."""
-    bound = phi * (v if rule == CW_VAR else v**0.5)
+    bound = phi * (v if rule == VAR else v**0.5)
     return abs(bound - m) / max(bound, abs(m))
 
 
@@ -61,7 +73,7 @@ def distance(rule: int, m: float, v: float, phi: float) -> float:
 def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, phi: float) -> None:
     """α, β and ξ to 1e-9, and m⁺ = φv⁺ or φ√v⁺ for the exact α."""
     assume(distance(rule, m, v, phi) > 1e-6)
-    loss, found = shortfall(rule, phi, m, v), rates(rule, phi, 0.0, m, v, 1.0)
+    loss, found = judged(cw(rule, phi), m, v)
     assert np.isfinite([loss, *found]).all()
     alpha, beta, xi = found
     with localcontext() as context:
@@ -71,7 +83,7 @@ def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, ph
             assert loss == 0.0
             return
         A = alpha_of(rule, M, V, P)
-        if rule == CW_VAR:
+        if rule == VAR:
             B, X = 2 * A * P / (1 + 2 * A * P * V), 2 * A * P
             after = V - B * V * V
             assert abs(M + A * V - P * after) <= D("1e-300") * max(abs(M), P * V)
@@ -89,7 +101,7 @@ def test_cw_meets_its_constraint_with_equality(rule: int, m: float, v: float, ph
 def exact_excess(rule: int, alpha: Decimal, m: Decimal, parts: list[Decimal], phi: Decimal) -> Decimal:
     """m⁺ − φv⁺, or m⁺ − φ²v⁺/m⁺, after the exact diagonal update (Crammer et al. 2012, eqs. 33 and 34)."""
     after = m + alpha * sum(parts)
-    if rule == CW_VAR:
+    if rule == VAR:
         return after - sum((phi * s / (1 + 2 * alpha * phi * s) for s in parts), D(0))
     return after - sum((phi * phi * s / (after + alpha * phi * phi * s) for s in parts), D(0))
 
@@ -100,7 +112,7 @@ def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], p
     """The sign of m⁺ − φv⁺ changes between α·(1 ± 1e-9)."""
     v = float(np.sum(parts))
     assume(distance(rule, m, v, phi) > 1e-4)
-    assume(phi * (v if rule == CW_VAR else np.sqrt(v)) > m)
+    assume(phi * (v if rule == VAR else np.sqrt(v)) > m)
     alpha = float(exact_alpha(rule, m, v, phi, np.array(parts), len(parts)))
     assert np.isfinite(alpha)
     assert alpha > 0.0
@@ -115,24 +127,23 @@ def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], p
 
 
 @settings(max_examples=200)
-@given(st.sampled_from([1, 2]), MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
-def test_soft_cw_is_its_closed_form(variant: int, m: float, v: float, phi: float, C: float, weight: float) -> None:
+@given(st.sampled_from(["1", "2"]), MARGINS, VARIANCES, PHIS, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
+def test_soft_cw_is_its_closed_form(variant: Any, m: float, v: float, phi: float, C: float, weight: float) -> None:
     """Wang, Zhao & Hoi (2012), Propositions 1 and 2, with C·weight."""
-    assume(distance(CW_STDEV, m, v, phi) > 1e-6)
-    rule = SCW_1 if variant == 1 else SCW_2
-    loss, found = shortfall(rule, phi, m, v), rates(rule, phi, C, m, v, weight)
+    assume(distance(STDEV, m, v, phi) > 1e-6)
+    loss, found = judged(SoftCW(phi=phi, C=C, variant=variant), m, v, weight)
     assert np.isfinite([loss, *found]).all()
     alpha, beta, xi = found
     with localcontext() as context:
         context.prec, context.Emin = DIGITS, -10000
         M, V, P = exactly(m, v, phi)
-        if lacking(CW_STDEV, M, V, P) <= 0:
+        if lacking(STDEV, M, V, P) <= 0:
             assert loss == 0.0
             return
-        assert loss == pytest.approx(float(lacking(CW_STDEV, M, V, P)), rel=1e-9)
+        assert loss == pytest.approx(float(lacking(STDEV, M, V, P)), rel=1e-9)
         price = D(C) * D(weight)
-        if variant == 1:
-            A = min(price, alpha_of(CW_STDEV, M, V, P))
+        if variant == "1":
+            A = min(price, alpha_of(STDEV, M, V, P))
         else:
             n = V + 1 / (2 * price)
             gamma = P * (P * P * M * M * V * V + 4 * n * V * (n + V * P * P)).sqrt()
@@ -148,26 +159,30 @@ def test_arow_and_normal_herding_are_their_formulas(m: float, v: float, size: fl
     """Crammer et al. (2009), Fig. 1 with r/weight; Crammer & Lee (2010), Fig. 1 with C·weight."""
     r, C = size / weight, size * weight
     hinge = max(0.0, 1.0 - m)
-    assert shortfall(AROW, size, m, v) == shortfall(NHERD, 0.0, m, v) == hinge
     expected = (hinge / (v + r), 1.0 / (v + r), 1.0 / r)
-    assert rates(AROW, size, 0.0, m, v, weight) == pytest.approx(expected, rel=1e-12)
+    loss, found = judged(AROW(r=size), m, v, weight)
+    assert loss == hinge
+    assert found == pytest.approx(expected, rel=1e-12)
     herd = (C * C * v + 2 * C) / (1 + C * v) ** 2
     expected = (hinge / (v + 1 / C), herd, C * C * v + 2 * C)
-    assert rates(NHERD, 0.0, size, m, v, weight) == pytest.approx(expected, rel=1e-12)
+    loss, found = judged(NormalHerd(C=size), m, v, weight)
+    assert loss == hinge
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 @given(FORMS, MARGINS, VARIANCES, PHIS, st.sampled_from([0.25, 2.0]))
 def test_a_list_weight_scales_the_alpha_of_cw(rule: int, m: float, v: float, phi: float, weight: float) -> None:
-    assume(shortfall(rule, phi, m, v) > 0.0)
-    one, (alpha, beta, xi) = (rates(rule, phi, 0.0, m, v, w) for w in (1.0, weight))
+    learner = cw(rule, phi)
+    assume(judged(learner, m, v)[0] > 0.0)
+    one, (alpha, beta, xi) = (judged(learner, m, v, w)[1] for w in (1.0, weight))
     assert alpha == pytest.approx(weight * one[0], rel=1e-15)
-    if rule == CW_VAR:
+    if rule == VAR:
         assert xi == pytest.approx(2 * alpha * phi, rel=1e-12)
     assert beta == pytest.approx(xi / (1 + xi * v), rel=1e-9)
 
 
-@pytest.mark.parametrize("rule", [CW_VAR, CW_STDEV, SCW_1, SCW_2])
-def test_nothing_is_missing_where_the_constraint_holds(rule: int) -> None:
+@pytest.mark.parametrize("learner", [CW(), CW(form="stdev"), SoftCW(), SoftCW(variant="2")])
+def test_nothing_is_missing_where_the_constraint_holds(learner: Learner) -> None:
     for m, v in ((1.0, 1.0), (1.5, 1.0), (1e6, 1e-80), (0.5, 0.25), (1e3, 1e6)):
-        bound: Any = v if rule == CW_VAR else v**0.5
-        assert (shortfall(rule, 1.0, m, v) == 0.0) == (m >= bound)
+        bound = v if learner == CW() else v**0.5
+        assert (judged(learner, m, v)[0] == 0.0) == (m >= bound)

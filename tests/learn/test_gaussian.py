@@ -13,23 +13,24 @@ from rerank.data.corpus import Corpus
 from rerank.learn.base import learners
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
-from rerank.learn.rules.gaussian_full import MOST_COLUMNS, FullGaussian
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
 from rerank.learn.scoring import best, scores
+from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.skeletons.gaussian_full import MOST_COLUMNS
 
 SCALE_FREE: list[Any] = [
     AROW(normalize=True),
-    AROW(0.1, "l2", normalize=True, top=3),
+    AROW(r=0.1, covariance="l2", normalize=True, top=3),
     CW(normalize=True),
-    CW(0.03, "stdev", "exact", normalize=True),
+    CW(phi=0.03, form="stdev", covariance="exact", normalize=True),
     SoftCW(normalize=True),
-    NormalHerd(0.5, "exact", normalize=True),
+    NormalHerd(C=0.5, covariance="exact", normalize=True),
 ]
 
 
 @pytest.mark.parametrize("learner", SCALE_FREE, ids=repr)
-def test_the_scale_of_a_column_means_nothing(learner: FullGaussian) -> None:
+def test_the_scale_of_a_column_means_nothing(learner: Gaussian) -> None:
     """Columns multiplied by powers of two: the same bits but for the factor."""
     corpus = random_corpus(10)
     factors = 2.0 ** np.random.default_rng(3).integers(-12, 13, size=corpus.width)
@@ -54,7 +55,7 @@ def test_without_normalize_the_scale_of_a_column_matters() -> None:
 
 @pytest.mark.parametrize("learner", [AROW(normalize=True, base_rate=1.0), CW(normalize=True, base_rate=1.0)])
 @pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30])
-def test_base_scores_of_any_size_give_numbers(learner: FullGaussian, size: float) -> None:
+def test_base_scores_of_any_size_give_numbers(learner: Gaussian, size: float) -> None:
     lists = [[({0: 1.0}, -size * (i + 1), 1.0), ({1: 2.0}, size, 0.0)] for i in range(3)]
     ran = run(learner, corpus_of(lists), 2)
     last = learner.last(ran.state)
@@ -76,7 +77,9 @@ def test_a_full_matrix_has_its_limits(name: str) -> None:
     assert cls(covariance="kl").init(MOST_COLUMNS + 1).g.shape == (MOST_COLUMNS + 2, 2)
 
 
-@pytest.mark.parametrize("learner", [AROW(2.0), NormalHerd(0.5), SoftCW(1.0, 0.1), AROW(2.0, "full")], ids=repr)
+@pytest.mark.parametrize(
+    "learner", [AROW(r=2.0), NormalHerd(C=0.5), SoftCW(phi=1.0, C=0.1), AROW(r=2.0, covariance="full")], ids=repr
+)
 def test_a_list_weight_scales_r_or_c(learner: Any) -> None:
     """A list of weight 2 is one of weight 1 with r/2 or 2C."""
     lists: list[Any] = [[({0: 1.0, 1: 2.0}, 0.0, 1.0), ({2: 1.0}, 0.0, 0.0)]]

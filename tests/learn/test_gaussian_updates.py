@@ -16,10 +16,10 @@ from rerank.data.corpus import Corpus
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
-from rerank.learn.rules.gaussian import SMALLEST
-from rerank.learn.rules.gaussian_full import FullGaussian
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
+from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.skeletons.gaussian_full import SMALLEST
 from rerank.learn.trainer import train
 
 
@@ -33,13 +33,13 @@ class Update(NamedTuple):
     z: np.ndarray
 
 
-def moments(learner: FullGaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
+def moments(learner: Gaussian, state: Any) -> tuple[np.ndarray, np.ndarray]:
     """(μ, Σ), the latter as a matrix."""
     sigma = state.sigma.copy() if learner.full else np.diag(state.g[:, 1])
     return learner.means(state).copy(), sigma
 
 
-def updates(learner: FullGaussian, seed: int, corpus: Corpus | None = None) -> Iterator[Update]:
+def updates(learner: Gaussian, seed: int, corpus: Corpus | None = None) -> Iterator[Update]:
     """The updates of a learner, that has seen a few lists, on the lists of weight 1 of a corpus, each by itself."""
     corpus = random_corpus(seed) if corpus is None else corpus
     known = corpus.take(np.arange(5))
@@ -116,16 +116,16 @@ def minimiser(learner: Any, update: Update) -> tuple[np.ndarray, np.ndarray]:
 
 
 MINIMISERS: list[Any] = [
-    CW(0.5, "var", "full", base=0.0),
-    CW(1.0, "stdev", "full", base=0.0),
-    CW(0.5, "var", "exact", base=0.0),
-    CW(1.0, "stdev", "exact", base=0.0),
-    SoftCW(0.5, 0.3, "1", "full", base=0.0),
-    SoftCW(1.0, 5.0, "1", "full", base=0.0),
-    SoftCW(1.0, 0.5, "2", "full", base=0.0),
-    SoftCW(0.5, 4.0, "2", "full", base=0.0),
-    AROW(0.5, "full", base=0.0),
-    AROW(5.0, "full", base=0.0),
+    CW(phi=0.5, form="var", covariance="full", base=0.0),
+    CW(phi=1.0, form="stdev", covariance="full", base=0.0),
+    CW(phi=0.5, form="var", covariance="exact", base=0.0),
+    CW(phi=1.0, form="stdev", covariance="exact", base=0.0),
+    SoftCW(phi=0.5, C=0.3, variant="1", covariance="full", base=0.0),
+    SoftCW(phi=1.0, C=5.0, variant="1", covariance="full", base=0.0),
+    SoftCW(phi=1.0, C=0.5, variant="2", covariance="full", base=0.0),
+    SoftCW(phi=0.5, C=4.0, variant="2", covariance="full", base=0.0),
+    AROW(r=0.5, covariance="full", base=0.0),
+    AROW(r=5.0, covariance="full", base=0.0),
 ]
 
 
@@ -143,7 +143,7 @@ def test_an_update_is_the_minimiser(learner: Any) -> None:
 @pytest.mark.parametrize("covariance", ["kl", "l2", "full"])
 @pytest.mark.parametrize("r", [1e-3, 1.0, 100.0])
 def test_variances_of_arow_fall_and_stay_positive(covariance: Any, r: float) -> None:
-    learner, corpus = AROW(r, covariance, top=2, base_rate=0.5), random_corpus(8)
+    learner, corpus = AROW(r=r, covariance=covariance, top=2, base_rate=0.5), random_corpus(8)
     state, before = learner.init(corpus.width), np.ones(corpus.width)
     for order in orders(corpus, 4):
         for i in order:
@@ -156,29 +156,37 @@ def test_variances_of_arow_fall_and_stay_positive(covariance: Any, r: float) -> 
 
 
 NOISY: list[Any] = [
-    AROW(1e-3, "full"),
-    AROW(1.0, "full", base_rate=0.5),
-    NormalHerd(0.01, "full"),
-    NormalHerd(100.0, "full", top=3),
-    SoftCW(1.0, 1.0, "1", "full"),
-    SoftCW(3.0, 100.0, "1", "full"),
-    SoftCW(1.0, 1.0, "2", "full", base_rate=0.5),
-    CW(0.05, "stdev", "full"),
-    CW(0.05, "var", "full"),
-    CW(1.0, "stdev", "full"),
-    CW(1.0, "var", "full"),
+    AROW(r=1e-3, covariance="full"),
+    AROW(r=1.0, covariance="full", base_rate=0.5),
+    NormalHerd(C=0.01, covariance="full"),
+    NormalHerd(C=100.0, covariance="full", top=3),
+    SoftCW(phi=1.0, C=1.0, variant="1", covariance="full"),
+    SoftCW(phi=3.0, C=100.0, variant="1", covariance="full"),
+    SoftCW(phi=1.0, C=1.0, variant="2", covariance="full", base_rate=0.5),
+    CW(phi=0.05, form="stdev", covariance="full"),
+    CW(phi=0.05, form="var", covariance="full"),
+    CW(phi=1.0, form="stdev", covariance="full"),
+    CW(phi=1.0, form="var", covariance="full"),
 ]
 
 
 @pytest.mark.parametrize("learner", NOISY, ids=repr)
-def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: FullGaussian) -> None:
+def test_a_full_covariance_stays_symmetric_and_positive_definite(learner: Gaussian) -> None:
     sigma = run(learner, random_corpus(9), 5).state.sigma
     np.testing.assert_allclose(sigma, sigma.T, rtol=0, atol=1e-14)
     assert np.linalg.eigvalsh((sigma + sigma.T) / 2).min() > 0.0
     assert np.diag(sigma).max() <= 1.0
 
 
-@pytest.mark.parametrize("learner", [CW(3.0, "stdev"), CW(3.0, "stdev", "exact"), CW(3.0, "stdev", "l2"), CW(3.0)])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        CW(phi=3.0, form="stdev"),
+        CW(phi=3.0, form="stdev", covariance="exact"),
+        CW(phi=3.0, form="stdev", covariance="l2"),
+        CW(phi=3.0),
+    ],
+)
 @pytest.mark.parametrize("normalize", [False, True])
 def test_collapsing_variances_end_in_numbers(learner: CW, normalize: bool, caplog: pytest.LogCaptureFixture) -> None:
     """Labels at random: variances fall doubly exponentially. Updates that they are too small for are left out, counted,
@@ -188,7 +196,10 @@ def test_collapsing_variances_end_in_numbers(learner: CW, normalize: bool, caplo
         [(dict(enumerate(random.normal(size=5).tolist())), 0.0, label), ({}, 0.0, 1.0 - label)]
         for label in random.integers(0, 2, size=600).astype(float)
     ]
-    learner, corpus = CW(learner.phi, learner.form, learner.covariance, normalize), corpus_of(lists)
+    learner, corpus = (
+        CW(phi=learner.phi, form=learner.form, covariance=learner.covariance, normalize=normalize),
+        corpus_of(lists),
+    )
     with caplog.at_level(logging.WARNING, logger="rerank"):
         training = train(learner, corpus, targets(corpus), epochs=3, seed=1)
     for weights in training.weights.values():

@@ -15,7 +15,10 @@ from strategies import corpora, corpus_of, random_corpus, run, targets
 from variants import LEARNERS, make
 
 from rerank.data.corpus import Corpus
-from rerank.learn.rules.large_margin import NO_LIMIT, LMNWin, LMPerceptron, LMUWin
+from rerank.learn.passes import NO_LIMIT
+from rerank.learn.rules.lm_nwin import LMNWin
+from rerank.learn.rules.lm_perc import LMPerceptron
+from rerank.learn.rules.lm_uwin import LMUWin
 from rerank.learn.trainer import train
 
 Learner = LMUWin | LMPerceptron
@@ -100,7 +103,11 @@ def test_large_margins_without_a_limit_are_all_1() -> None:
     rows = np.array([x * np.sign(x.sum()) for x in rows if x.sum()])
     lists = [[(dict(enumerate(x)), 0.0, 1.0), ({}, 0.0, 0.0)] for x in rows]
     corpus = corpus_of(lists, width=5)
-    for learner in (LMUWin(0.02, 0.1, None, 0.0), LMNWin(0.02, 0.1, None, 0.0, total=20.0), LMPerceptron(None, 0.0)):
+    for learner in (
+        LMUWin(eta=0.02, mu=0.1, C=None, base=0.0),
+        LMNWin(eta=0.02, mu=0.1, C=None, base=0.0, total=20.0),
+        LMPerceptron(C=None, base=0.0),
+    ):
         state = learner.init(5, corpus.candidate_count)
         learner.epoch(corpus, targets(corpus), np.tile(np.arange(len(rows)), 20_000), state)
         margins, alpha = rows @ learner.last(state).w, state.alpha[1::2]

@@ -71,7 +71,7 @@ def hinge(Z: np.ndarray, u: np.ndarray, margin: float = 1.0) -> np.ndarray:
 def test_arow(r: float) -> None:
     """Crammer et al. (2009), Theorem 2: M ≤ √(r‖u‖² + uᵀXu)·√(log det(I + X/r) + U) + Σ_{M∪U} g − U."""
     found = []
-    for one in passes(AROW(r, "full")):
+    for one in passes(AROW(r=r, covariance="full")):
         Z = one.Z[one.updates]
         M, U = one.mistakes.sum(), (one.updates & ~one.mistakes).sum()
         X = Z.T @ Z
@@ -87,7 +87,7 @@ def test_second_order_perceptron(a: float) -> None:
     """Cesa-Bianchi et al. (2005), Theorem 3.1, over the mistakes: M ≤ Σ max(0, γ − u·z)/γ + √((a + uᵀXu)·Σ ln(1 +
     λ_i/a))/γ for ‖u‖ = 1 and γ > 0."""
     found = []
-    for one in passes(SecondOrderPerceptron(a, "full")):
+    for one in passes(SecondOrderPerceptron(a=a, covariance="full")):
         np.testing.assert_array_equal(one.mistakes, one.updates)
         Z = one.Z[one.mistakes]
         X = Z.T @ Z
@@ -106,7 +106,7 @@ def test_passive_aggressive_where_u_has_no_loss() -> None:
     """Crammer et al. (2006), Theorem 2: Σ loss² ≤ ‖u‖²R² where u has margin 1 everywhere."""
     found = []
     for seed in range(12):
-        one = first_pass(PassiveAggressive("hard"), seed, 0.0)
+        one = first_pass(PassiveAggressive(variant="hard"), seed, 0.0)
         R = np.linalg.norm(one.Z, axis=1).max()
         for u in one.comparisons:
             smallest = float((one.Z @ u).min())
@@ -121,7 +121,7 @@ def test_passive_aggressive_where_u_has_no_loss() -> None:
 def test_passive_aggressive_1(C: float) -> None:
     """Theorem 4: M ≤ max(R², 1/C)·(‖u‖² + 2C Σ loss(u))."""
     found = []
-    for one in passes(PassiveAggressive("1", C=C)):
+    for one in passes(PassiveAggressive(variant="1", C=C)):
         R2 = (one.Z**2).sum(axis=1).max()
         for u in one.comparisons:
             found.append((float(one.mistakes.sum()), float(max(R2, 1 / C) * (u @ u + 2 * C * hinge(one.Z, u).sum()))))
@@ -132,7 +132,7 @@ def test_passive_aggressive_1(C: float) -> None:
 def test_passive_aggressive_2(C: float) -> None:
     """Theorem 5: Σ loss² ≤ (R² + 1/2C)·(‖u‖² + 2C Σ loss(u)²)."""
     found = []
-    for one in passes(PassiveAggressive("2", C=C)):
+    for one in passes(PassiveAggressive(variant="2", C=C)):
         R2 = (one.Z**2).sum(axis=1).max()
         for u in one.comparisons:
             bound = (R2 + 1 / (2 * C)) * (u @ u + 2 * C * (hinge(one.Z, u) ** 2).sum())
@@ -146,7 +146,7 @@ def test_a_bound_can_be_broken() -> None:
     corpus: Any = corpus_of(
         [[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)], [({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0)]] * 20, width=1
     )
-    learner = SecondOrderPerceptron(1.0, "full")
+    learner = SecondOrderPerceptron(a=1.0, covariance="full")
     oracles = np.array([0, 3] * 20) + 2 * (2 * (np.arange(40) // 2))
     state = learner.init(1)
     mistakes = learner.epoch(corpus, oracles, np.arange(40), state)[0].mistakes

@@ -19,13 +19,12 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, write_shards
 from rerank.engines.base import Engine, LocalEngine
 from rerank.engines.settings import EngineSettings, open_engine
-from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.mixing.combining import FAMILIES, Family, TrainedApart, combine
+from rerank.learn.apart import ByColumn, TrainedApart
+from rerank.learn.base import Weights, learners
+from rerank.learn.mixing.combining import combine
 from rerank.learn.mixing.mixing import Learned, Mixing, SectionEpoch, learn, train_mixed
-from rerank.learn.mixing.states import additive
-from rerank.learn.rules.additive import AdditiveState
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.large_margin import LMPerceptron
+from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.trainer import Training, epoch_order, train
@@ -238,8 +237,8 @@ def test_columns_that_no_section_touches_stay_what_they_are(name: str) -> None:
 class CountingState(NamedTuple):
     """A state with an array that no rule of mixing knows."""
 
-    w: np.ndarray
-    u: np.ndarray
+    w: ByColumn
+    u: ByColumn
     counts: np.ndarray
     base: np.ndarray
     seen: np.ndarray
@@ -254,26 +253,29 @@ class Counting(Perceptron):
     def init(self, columns: int, candidates: int = 0) -> Any:
         return CountingState(*super().init(columns, candidates), np.zeros(1))
 
-    def walk(self, data: Any, part: Any, state: Any, *more: Any) -> None:
-        super().walk(data, part, AdditiveState(*state[:4]), *more)
+    def finish(self, state: Any, lazy: Any) -> None:  # noqa: ARG002
         state.seen[0] += 1
+
+
+@dataclass(frozen=True)
+class Combining(Counting):
+    """The same, with a say in what becomes of the passes of sections."""
+
+    def combined(self, apart: TrainedApart, rule: str) -> CountingState:
+        return CountingState(*super().combined(apart, rule), apart.summed(lambda end: end.seen))
 
 
 def test_a_state_that_no_rule_knows_is_refused_before_training() -> None:
     corpus = random_corpus(1)
-    assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.seen[0] == 2 * 20
-    message = r"the state of counting has seen: no rule of mixing knows .* or give Counting a Family of its own"
+    assert train(Counting(), corpus, targets(corpus), epochs=2, seed=1).state.seen[0] == 2
+    message = r"counting has a state of its own \(init\), .* or give Counting a method combined"
     with pytest.raises(RecipeError, match=message):
         train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
 
 
-def test_a_learner_brings_a_family_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    def merge(learner: Learner, apart: TrainedApart, rule: str) -> CountingState:
-        return CountingState(*additive(learner, apart, rule), apart.summed(lambda end: end.seen))
-
-    monkeypatch.setitem(FAMILIES, Counting, Family(("updates", "mean"), merge))
+def test_a_learner_says_how_its_states_are_combined() -> None:
     corpus = random_corpus(1)
-    mixed = train_mixed(Counting(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
+    mixed = train_mixed(Combining(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
     plain = train_mixed(Perceptron(), corpus, targets(corpus), mixing=Mixing(shards=3), epochs=2, seed=1)
-    assert mixed.state.seen[0] > 0
+    assert mixed.state.seen[0] == 3 * 2
     np.testing.assert_array_equal(mixed.weights["average"].w, plain.weights["average"].w)

@@ -13,8 +13,8 @@ from strategies import corpus_of, random_corpus, run, stored, targets
 from rerank.base.errors import RecipeError
 from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
-from rerank.learn.rules.additive import AdditiveState
 from rerank.learn.rules.pa import PassiveAggressive
+from rerank.learn.skeletons.additive import AdditiveState
 
 VARIANTS = ["hard", "1", "2"]
 
@@ -43,7 +43,7 @@ def one_update(learner: PassiveAggressive, seed: int) -> tuple[np.ndarray, np.nd
 @pytest.mark.parametrize("seed", range(3))
 def test_an_update_is_the_minimiser(variant: Any, C: float, seed: int) -> None:
     """argmin ½‖w⁺ − w‖² where m⁺ ≥ 1 − ξ, + Cξ (PA-I) or + Cξ² (PA-II), ξ ≥ 0 (Crammer et al. 2006, eqs. 3, 6, 7)."""
-    w, _, z, fixed, tau = one_update(PassiveAggressive(variant, C=C, base_rate=0.25), seed)
+    w, _, z, fixed, tau = one_update(PassiveAggressive(variant=variant, C=C, base_rate=0.25), seed)
     price = {"hard": lambda _: 0.0, "1": lambda s: C * s, "2": lambda s: C * s * s}[variant]
     slack = (0.0, 0.0 if variant == "hard" else None)
     found = minimize(
@@ -61,7 +61,7 @@ def test_an_update_is_the_minimiser(variant: Any, C: float, seed: int) -> None:
 @pytest.mark.parametrize("tilt", [0.5, 3.0])
 def test_hard_updates_for_the_cost_leave_the_margin_that_it_asks_for(source: str, tilt: float) -> None:
     pairs = PairSource(source, tilt=tilt, draws=3, threshold=0.0)
-    corpus, learner = random_corpus(3), PassiveAggressive("hard", loss="cost", base=0.5, base_rate=0.25)
+    corpus, learner = random_corpus(3), PassiveAggressive(variant="hard", loss="cost", base=0.5, base_rate=0.25)
     rows = np.column_stack([reference.dense(corpus), 0.25 * corpus.base])
     state, asked = run(learner, random_corpus(53), 1, pairs=pairs).state, []
     for i in np.flatnonzero(corpus.weight == 1.0):
@@ -86,7 +86,7 @@ def test_the_cost_asks_by_gain_and_compares_by_score_less_gain() -> None:
         ("cost", 1.5, [0, 2], 0.5),
         ("cost", 4.0, [0, 2], 3.0),
     ):
-        ran = run(PassiveAggressive("hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
+        ran = run(PassiveAggressive(variant="hard", loss=loss), corpus, 1, pairs=PairSource(tilt=tilt))  # type: ignore[arg-type]
         assert ran.log.arrays()["candidate"].tolist() == candidates
         assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([short], [0])
         assert ran.state.w[0] == short / 2
@@ -96,7 +96,9 @@ def test_further_rivals_of_an_oracle_come_in_the_order_of_score_less_gain() -> N
     lists: list[list[Any]] = [
         [({0: 1.0}, 0.0, 1.0), ({1: 1.0}, 0.5, 0.875), ({2: 1.0}, 0.0, 0.0), ({3: 1.0}, 0.0, 0.5)]
     ]
-    ran = run(PassiveAggressive("1", C=0.001, top=3, loss="cost"), corpus_of(lists), 1, pairs=PairSource(tilt=2.0))
+    ran = run(
+        PassiveAggressive(variant="1", C=0.001, top=3, loss="cost"), corpus_of(lists), 1, pairs=PairSource(tilt=2.0)
+    )
     assert ran.log.arrays()["candidate"].tolist() == [0, 2, 0, 3, 0, 1]
     assert (ran.per_epoch("loss"), ran.per_epoch("mistakes")) == ([2.0], [1])
 
@@ -105,7 +107,7 @@ def test_a_hope_learns_from_its_fear_alone_and_by_what_that_costs() -> None:
     """The oracle is out of reach: the hope is the better of the two others, and the fear the worse."""
     lists: list[list[Any]] = [[({0: 1.0}, -9.0, 1.0), ({1: 1.0}, 0.0, 0.75), ({2: 1.0}, 0.25, 0.25)]]
     for loss, asked in (("hinge", 1.0), ("cost", 1.5)):
-        learner = PassiveAggressive("hard", loss=loss, top=2)  # type: ignore[arg-type]
+        learner = PassiveAggressive(variant="hard", loss=loss, top=2)  # type: ignore[arg-type]
         ran = run(learner, corpus_of(lists), 1, pairs=PairSource("hope-fear", tilt=3.0))
         assert ran.log.arrays()["candidate"].tolist() == [1, 2]
         assert ran.per_epoch("loss") == [asked + 0.25]
@@ -122,15 +124,15 @@ def test_a_list_weight_scales_the_step() -> None:
     lists = [[({0: 2.0}, 0.0, 1.0), ({}, 0.0, 0.0)]]
     for weight in (0.5, 1.0, 3.0):
         corpus = corpus_of(lists, [weight], 1)
-        assert run(PassiveAggressive("hard"), corpus, 1).state.w[0] == weight * 0.5
-        assert run(PassiveAggressive("1", C=0.125), corpus, 1).state.w[0] == weight * 0.25
-        assert run(PassiveAggressive("2", C=0.5), corpus, 1).state.w[0] == weight * 0.4
+        assert run(PassiveAggressive(variant="hard"), corpus, 1).state.w[0] == weight * 0.5
+        assert run(PassiveAggressive(variant="1", C=0.125), corpus, 1).state.w[0] == weight * 0.25
+        assert run(PassiveAggressive(variant="2", C=0.5), corpus, 1).state.w[0] == weight * 0.4
 
 
 def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None:
     """Rivals that share a column with the oracle's: after the first step the second margin is known by hand."""
     corpus = corpus_of([[({0: 1.0}, 0.0, 0.0), ({}, 0.0, 1.0), ({1: 1.0, 0: 1.0}, 1.0, 0.0)]], width=2)
-    learner = PassiveAggressive("hard", top=2)
+    learner = PassiveAggressive(variant="hard", top=2)
     ran = run(learner, corpus, 1)
     # candidate 2 scores 1, candidate 0 scores 0: z = (−1, −1) with m = −1, τ = 1; then z = (−1, 0) with m = 1: nothing
     assert ran.log.arrays()["candidate"].tolist() == [1, 2]
@@ -143,7 +145,7 @@ def test_rivals_come_in_falling_order_each_with_the_margin_at_its_turn() -> None
 
 
 def test_equal_rows_cannot_be_learned_from() -> None:
-    ran = run(PassiveAggressive("hard"), corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]]), 2)
+    ran = run(PassiveAggressive(variant="hard"), corpus_of([[({0: 1.0}, 2.0, 1.0), ({0: 1.0}, 2.0, 0.0)]]), 2)
     assert ran.per_epoch("mistakes") == [1, 1]
     assert ran.per_epoch("loss") == [1.0, 1.0]
     assert ran.per_epoch("updates") == [0, 0]

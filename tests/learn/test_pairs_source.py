@@ -14,8 +14,9 @@ from strategies import bits, corpora, corpus_of, random_corpus, run, targets
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.pairs import PairSource, confront, confront_next, draw
-from rerank.learn.rules.large_margin import LMPerceptron
+from rerank.learn.pairs import PairSource
+from rerank.learn.pairs_kernel import confront, confront_next, draw
+from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.pa import PassiveAggressive
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA

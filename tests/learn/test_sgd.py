@@ -14,7 +14,7 @@ from rerank.learn.rules.sgd import SGD
 def test_a_step_follows_the_gradient_of_the_loss(loss: str) -> None:
     """The first update is −η·weight·∂loss/∂w, by central differences of the loss that the learner itself reports."""
     corpus = random_corpus(12, lists=1, candidates=5)
-    learner, eta = SGD(loss, eta=0.5, base=0.7, base_rate=0.25), 0.5
+    learner, eta = SGD(loss=loss, eta=0.5, base=0.7, base_rate=0.25), 0.5
     oracles, order = targets(corpus), np.zeros(1, np.int64)
 
     def loss_at(w: np.ndarray, beta: float) -> float:

@@ -11,9 +11,9 @@ from strategies import corpus_of, random_corpus, run, targets
 
 from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
-from rerank.learn.rules.gaussian_full import MOST_COLUMNS
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.sop import SecondOrderPerceptron
+from rerank.learn.skeletons.gaussian_full import MOST_COLUMNS
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
@@ -21,7 +21,7 @@ from rerank.learn.rules.sop import SecondOrderPerceptron
 def test_weights_solve_the_normal_equations(covariance: Any, a: float) -> None:
     """(aI + Σ weight·zzᵀ)·w = Σ weight·z over the logged updates, or with the diagonal alone; variances are those of
     the inverse."""
-    corpus, learner = random_corpus(4), SecondOrderPerceptron(a, covariance, base=0.0, base_rate=0.5)
+    corpus, learner = random_corpus(4), SecondOrderPerceptron(a=a, covariance=covariance, base=0.0, base_rate=0.5)
     ran = run(learner, corpus, 3)
     rows = np.column_stack([reference.dense(corpus), 0.5 * corpus.base])
     star, rival = ran.log.arrays()["candidate"].reshape(-1, 2).T

@@ -11,11 +11,16 @@ from strategies import bits, corpus_of, random_corpus, run, stored, targets
 
 from rerank.learn.base import Learner, Weights
 from rerank.learn.rules.perceptron import Perceptron
-from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import POINTS, Training, epoch_order, train
 
 CORPUS = random_corpus(6)
-LEARNERS: list[Learner] = [Perceptron(base_rate=0.2), VotedRDA(l1=0.02), RDA("log", l1=0.01, l2=0.02, base_rate=0.1)]
+LEARNERS: list[Learner] = [
+    Perceptron(base_rate=0.2),
+    VotedRDA(l1=0.02),
+    RDA(loss="log", l1=0.01, l2=0.02, base_rate=0.1),
+]
 
 
 def fit(learner: Learner = LEARNERS[1], epochs: int = 4, **options: Any) -> Training:

@@ -10,14 +10,15 @@ from scipy.optimize import minimize_scalar
 from strategies import corpus_of, random_corpus, run, targets
 from variants import twin_of
 
-from rerank.learn.rules.truncated import Fobos, TruncatedGradient
+from rerank.learn.rules.fobos import Fobos
+from rerank.learn.rules.tg import TruncatedGradient
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 999), st.sampled_from([0.05, 0.3]), st.sampled_from(["hinge", "log"]))
 def test_a_fobos_step_minimises_what_fobos_minimises(seed: int, l1: float, loss: str) -> None:
     """w' = argmin ½‖w − (w_k − α·g)‖² + α·λ₁‖w‖₁ (Duchi & Singer 2009, eq. 3), column by column."""
-    learner, corpus = Fobos(loss, eta=0.8, l1=l1), random_corpus(seed, lists=8, candidates=4, width=6)
+    learner, corpus = Fobos(loss=loss, eta=0.8, l1=l1), random_corpus(seed, lists=8, candidates=4, width=6)
     trace = twin_of(learner, corpus, 2)
     assume(trace.gap > 1e-9)
     found = learner.last(run(learner, corpus, 2).state).w
@@ -37,11 +38,11 @@ def test_by_hand() -> None:
     order = np.array([0, 1, 1, 1, 1, 1])
     cuts = 0.25 / np.sqrt(np.arange(1, 7))
     for learner, expected in [
-        (TruncatedGradient("perceptron", l1=0.25, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
-        (TruncatedGradient("perceptron", l1=0.25, theta=0.9, base=0.0), np.ones(6)),
-        (TruncatedGradient("perceptron", l1=0.25, theta=1.0, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
+        (TruncatedGradient(loss="perceptron", l1=0.25, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
+        (TruncatedGradient(loss="perceptron", l1=0.25, theta=0.9, base=0.0), np.ones(6)),
+        (TruncatedGradient(loss="perceptron", l1=0.25, theta=1.0, base=0.0), np.maximum(1 - np.cumsum(cuts), 0)),
         (
-            TruncatedGradient("perceptron", l1=0.25, every=2, base=0.0),
+            TruncatedGradient(loss="perceptron", l1=0.25, every=2, base=0.0),
             np.maximum(1 - np.cumsum([0, 2 * cuts[1], 0, 2 * cuts[3], 0, 2 * cuts[5]]), 0),
         ),
     ]:
@@ -61,14 +62,14 @@ def test_a_large_truncation_zeroes_all_weights_up_to_theta() -> None:
     corpus = random_corpus(6)
     for l1 in (1e3, 1e308):
         for every in (1, 2**31 - 1):
-            ran = run(TruncatedGradient("hinge", eta=1e10, l1=l1, every=every), corpus, 2)
+            ran = run(TruncatedGradient(loss="hinge", eta=1e10, l1=l1, every=every), corpus, 2)
             for weights in (
                 TruncatedGradient().last(ran.state),
                 TruncatedGradient().average(ran.state),
             ):
                 assert np.isfinite(weights.w).all()
                 assert weights.w.any() == (every > 1)
-    ran = run(TruncatedGradient("hinge", l1=1e308, theta=0.5), corpus, 2)
+    ran = run(TruncatedGradient(loss="hinge", l1=1e308, theta=0.5), corpus, 2)
     w = TruncatedGradient(theta=0.5).last(ran.state).w
     assert (np.abs(w[w != 0]) > 0.5).all()
     assert w.any()

@@ -86,7 +86,7 @@ def test_expanded_updates_are_the_dense_subgradients(corpus: Corpus, parameters:
 
 @pytest.mark.parametrize("loss", ["log", "bayes", "logistic"])
 def test_expanded_updates_have_the_bits_of_the_state(loss: str) -> None:
-    learner, corpus = RDA(loss, update="always", base_rate=0.2), random_corpus(2)
+    learner, corpus = RDA(loss=loss, update="always", base_rate=0.2), random_corpus(2)
     ran = run(learner, corpus, 2)
     votes, s, base = expand(ran.log, corpus, 0.2), np.zeros(corpus.width), 0.0
     for k in range(votes.base.size):
@@ -101,7 +101,7 @@ def test_expanded_updates_have_the_bits_of_the_state(loss: str) -> None:
 @given(corpora(), st.integers(0, 3), st.integers(1, 4), st.booleans())
 def test_logs(corpus: Corpus, epochs: int, points: int, linear: bool) -> None:
     """Counts sum to the lists seen; arrays are read back; a head holds the first updates; a cut the first epochs."""
-    learner: Learner = Perceptron() if linear else RDA("log", l1=0.125)
+    learner: Learner = Perceptron() if linear else RDA(loss="log", l1=0.125)
     log = run(learner, corpus, epochs, points=points).log
     arrays = log.arrays()
     M = log.updates

@@ -340,7 +340,7 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (npy("state_s", lambda a: a[:-1]), r"state_s.npy is float64 \(15,\); expected float64 \(16,\)"),
     (npy("state_s", lambda a: a.astype("i8")), "state_s.npy is int64"),
     (npy("state_s", at(0, np.nan)), "state_s.npy holds numbers that are not finite"),
-    (npy("state_counts", at(0, -1)), "state_counts.npy holds counts that are none"),
+    (npy("state_counts", at(0, -1)), "state_counts.npy holds a count that is negative or above"),
     (npy("state_counts", at(4, 3)), "its state was trained with 3 free columns, its table has 0"),
     (add("votes_more.npy"), "its votes are"),
     (add("state_more.npy"), "its state has"),

@@ -9,7 +9,7 @@ import reference
 from strategies import random_corpus, run
 from variants import twin_of
 
-from rerank.learn.rules.rda import VotedRDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model

@@ -24,7 +24,7 @@ from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_en
 from rerank.extraction.extraction import write_training
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
-from rerank.learn.mixing.combining import family_of
+from rerank.learn.mixing.combining import rule_of
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.trainer import train
 from rerank.models.model import Model
@@ -113,7 +113,7 @@ def workers(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 def mixes(name: str) -> bool:
     try:
-        family_of(build(learners, {"name": name}, "learner"))
+        rule_of(build(learners, {"name": name}, "learner"))
     except RecipeError:
         return False
     return True

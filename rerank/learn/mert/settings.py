@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.learn.base import require, require_choice, require_count, require_switch
-
-RANGES = {
-    "random": (0, 10_000), "patience": (0, 10_000), "restarts": (0, 10_000), "iterations": (1, 100_000),
-    "window": (0, 100_000), "workers": (1, 1024), "bootstrap": (0, 1_000_000), "seed": (0, 2**31 - 1),
-}  # fmt: skip
+from rerank.base.ranges import Checked, Range
+from rerank.learn.settings import NotNegative
 
 
 @dataclass(frozen=True)
-class MertSettings:
+class MertSettings(Checked):
     """How MERT searches.
 
     Parameters
@@ -39,24 +35,20 @@ class MertSettings:
     """
 
     coordinate: bool = True
-    random: int = 20
-    patience: int = 1
-    restarts: int = 5
-    iterations: int = 100
-    tolerance: float = 1e-4
-    window: int = 0
+    random: Annotated[int, Range(0, 10_000)] = 20
+    patience: Annotated[int, Range(0, 10_000)] = 1
+    restarts: Annotated[int, Range(0, 10_000)] = 5
+    iterations: Annotated[int, Range(1, 100_000)] = 100
+    tolerance: NotNegative = 1e-4
+    window: Annotated[int, Range(0, 100_000)] = 0
     smoothing: Literal["mean", "min"] = "mean"
     interval: Sequence[float] | Sequence[Sequence[float]] = (-0.25, 0.25)
-    seed: int = 1
-    workers: int = 1
-    bootstrap: int = 0
+    seed: Annotated[int, Range(0)] = 1
+    workers: Annotated[int, Range(1, 1024)] = 1
+    bootstrap: Annotated[int, Range(0, 1_000_000)] = 0
 
     def __post_init__(self) -> None:
-        require_switch("coordinate", self.coordinate)
-        for name, (low, high) in RANGES.items():
-            require_count(name, getattr(self, name), low=low, high=high)
-        require("tolerance", self.tolerance, low=0.0)
-        require_choice("smoothing", self.smoothing, ("mean", "min"))
+        super().__post_init__()
         if not self.coordinate and not self.random:
             raise RecipeError("found 0 and no coordinates; expected a direction to search in", key="random")
 

@@ -1,6 +1,6 @@
 """One state from those of learners that were trained separately, on sections of the lists.
 
-What sections have learned is combined in one of three ways (``states`` has the formulas, family by family):
+What sections have learned is combined in one of three ways (``Learner.combined`` has the formulas of every family):
 
 * subgradients of dual averaging, and other sums that the weights follow from, add up;
 * Gaussians are weighted by how sure they are of every weight (Crammer, Dredze & Pereira 2012, section 7.10);
@@ -13,97 +13,44 @@ survived. With ``keep``, only the columns with the largest L2 norm of their weig
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
-from rerank.learn.base import Learner, State
+from rerank.learn.apart import State, TrainedApart, columns_of
+from rerank.learn.base import Learner
 
 
-@dataclass(frozen=True)
-class TrainedApart:
-    """States that were trained separately, from the same start.
-
-    start: where they began; fresh: had nothing been learned there yet? ends: what became of it, read one after the
-    other; shares: float64 [sections], sum 1, the weight of every end in means; free: the number of free columns.
-    """
-
-    start: State
-    fresh: bool
-    ends: Sequence[State]
-    shares: np.ndarray
-    free: int
-
-    def summed(self, of: Callable[[State], Any]) -> Any:
-        """What ``of`` reads from the start, plus all that the sections have added to it."""
-        first = np.array(of(self.start))
-        total = first.copy()
-        for end in self.ends:
-            total += of(end) - first
-        return total
-
-    def mean(self, of: Callable[[State], Any]) -> Any:
-        """The mean of what ``of`` reads from the ends, by their shares."""
-        total = np.zeros_like(np.asarray(of(self.start), np.float64))
-        for share, end in zip(self.shares, self.ends, strict=True):
-            total += share * of(end)
-        return total
-
-
-@dataclass(frozen=True)
-class Family:
-    """How learners of a class are combined: the available rules, the usual one first, and what makes the state.
-
-    ``merge`` gets the learner, the states and the rule. states: it accepts those with the fields of one of these
-    classes; any, if none are given (a learner with a state of its own brings a family of its own). keeps: can columns
-    be left out of the result? local: does a column that no section has touched stay what it was, whatever happened to
-    others?
-    """
-
-    rules: tuple[str, ...]
-    merge: Callable[[Any, TrainedApart, str], State]
-    states: tuple[Any, ...] = ()
-    keeps: bool = True
-    local: bool = True
-
-
-# Fields of states whose first axis is that of columns, with or without a coordinate of the base score after the last of
-# them.
-BY_COLUMN = {"s", "total", "w", "u", "a", "exempt", "cells", "g", "scale", "mu", "sigma"}
-FAMILIES: dict[type[Any], Family | None] = {}  # None: states of such learners cannot be combined
-
-
-def family_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> tuple[Family, str]:
-    """How ``learner`` is combined, and the rule that ``auto`` means.
+def rule_of(learner: Learner, rule: str = "auto", keep: int | None = None) -> str:
+    """The rule by which states of ``learner`` are combined, which ``auto`` leaves to the learner.
 
     Raises
     ------
-    RecipeError: it cannot be, or not by ``rule``, or not with ``keep``.
+    RecipeError: they cannot be combined, or not by ``rule``, or not with ``keep``.
     """
-    found = next((FAMILIES[each] for each in type(learner).__mro__ if each in FAMILIES), None)
-    if found is None:
-        message = f"states of {learner.name} that were trained apart cannot be combined; leave out mixing"
+    name, kind = learner.name, type(learner)
+    if not learner.mixes:
+        message = f"states of {name} that were trained apart cannot be combined; leave out mixing"
         raise RecipeError(message, key="training.mixing")
-    fields = set(learner.init(1)._fields)
-    if found.states and all(fields != set(kind._fields) for kind in found.states):
-        known = set(found.states[0]._fields)
-        wrong = [*sorted(fields - known), *(f"no {name}" for name in sorted(known - fields))]
+    if not issubclass(owner(kind, "combined"), owner(kind, "init")):
         message = (
-            f"the state of {learner.name} has {', '.join(wrong)}: no rule of mixing knows what becomes of that; "
-            f"leave out mixing, or give {type(learner).__name__} a Family of its own in "
-            "rerank.learn.mixing.combining.FAMILIES"
+            f"{name} has a state of its own (init), and no rule of mixing knows what becomes of that; "
+            f"leave out mixing, or give {kind.__name__} a method combined (see Learner.combined)"
         )
         raise RecipeError(message, key="training.mixing")
-    if rule != "auto" and rule not in found.rules:
-        message = f"{learner.name} has no rule {rule!r}; {nearest(rule, ('auto', *found.rules))}"
+    if rule not in ("auto", *learner.mixes):
+        message = f"{name} has no rule {rule!r}; {nearest(rule, ('auto', *learner.mixes))}"
         raise RecipeError(message, key="training.mixing.rule")
-    if keep is not None and not found.keeps:
-        raise RecipeError(f"{learner.name} cannot leave columns out; leave out keep", key="training.mixing.keep")
-    return found, found.rules[0] if rule == "auto" else rule
+    if keep is not None and not learner.keeps:
+        raise RecipeError(f"{name} cannot leave columns out; leave out keep", key="training.mixing.keep")
+    return learner.mixes[0] if rule == "auto" else rule
+
+
+def owner(kind: type, method: str) -> type:
+    """The class from which ``kind`` has a method."""
+    return next(each for each in kind.__mro__ if method in vars(each))
 
 
 def combine(
@@ -128,7 +75,7 @@ def combine(
     ------
     RecipeError: such learners cannot be combined, or not by this rule.
     """
-    family, rule = family_of(learner, rule, keep)
+    rule = rule_of(learner, rule, keep)
     columns = learner.last(ends[0]).w.size
     fresh = learner.init(columns)
     begun = fresh if start is None else start
@@ -137,7 +84,7 @@ def combine(
         made = np.array([learner.updates(end) - learner.updates(begun) for end in ends], np.float64)
         uniform = rule != "updates" or made.sum() == 0
         shares = np.full(len(ends), 1.0 / len(ends)) if uniform else made / made.sum()
-        state = family.merge(learner, TrainedApart(begun, start is None, ends, shares, free), rule)
+        state = learner.combined(TrainedApart(begun, start is None, ends, shares, free), rule)
     return state if keep is None else forget(state, fresh, heaviest(learner, ends, keep, free))
 
 
@@ -162,7 +109,7 @@ def forget(state: State, fresh: State, kept: np.ndarray) -> State:
     """``state`` with all columns that are not ``kept`` (bool [D]) as they are in ``fresh``."""
     lost = np.flatnonzero(~kept)
     arrays = {}
-    for name in set(state._fields) & BY_COLUMN:
+    for name in columns_of(state):
         new, before = np.array(getattr(state, name)), getattr(fresh, name)
         if new.size:
             new[lost] = before[lost]

@@ -25,7 +25,7 @@ from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Shards, part_count, section, write_shards
 from rerank.engines.base import Engine, LocalEngine
 from rerank.learn.base import Learner, State
-from rerank.learn.mixing.combining import combine, family_of
+from rerank.learn.mixing.combining import combine, rule_of
 from rerank.learn.mixing.differences import (
     Change,
     applied,
@@ -161,7 +161,7 @@ def train_mixed(
     Interrupted: the run was told to stop; a checkpoint of the last whole epoch is written first.
     """
     require_source(learner, pairs)
-    family_of(learner, mixing.rule, mixing.keep)
+    rule_of(learner, mixing.rule, mixing.keep)
     course = Course.begin(learner, lists, warm)
     done, look = course.epoch, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     with _scratch(workspace) as place:
@@ -244,7 +244,7 @@ class _Mixed:
         """One state from those of the sections; where possible, only columns that one has touched are combined."""
         learner, mixing, start = self.course.learner, self.mixing, self.begun
         columns = learner.last(start).w.size
-        local = family_of(learner, mixing.rule)[0].local and mixing.keep is None and "sigma" not in start._fields
+        local = learner.local and mixing.keep is None and "sigma" not in start._fields
         chosen = touched(changes, columns) if local else np.zeros(0, np.int64)
         if chosen.size == 0:
             ends = [applied(start, change) for change in changes]

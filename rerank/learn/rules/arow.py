@@ -1,19 +1,20 @@
-"""AROW: adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009)."""
+"""Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.rules.confidence import AROW as RULE
-from rerank.learn.rules.gaussian import KL, L2
-from rerank.learn.rules.gaussian_full import FULL, FullGaussian
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.steps import rates_of
 
 
 @learners.add("arow")
-@dataclass(frozen=True)
-class AROW(FullGaussian):
+@dataclass(frozen=True, kw_only=True)
+class AROW(Gaussian):
     """AROW: the squared hinge loss instead of CW's hard constraint, so that noisy labels do less harm.
 
     Parameters
@@ -22,23 +23,18 @@ class AROW(FullGaussian):
     covariance: "kl" or "l2" (diagonals of the full update), or "full".
     normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
+    base, base_rate: see Learner.
     """
 
     name: ClassVar[str] = "arow"
-    covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "full": FULL}
 
-    r: float = 10.0
+    r: Positive = 10.0
     covariance: Literal["kl", "l2", "full"] = "kl"
     normalize: bool = False
-    top: int = 1
-    base: float = 1.0
-    base_rate: float = 0.0
 
-    def __post_init__(self) -> None:
-        self.check("r")
 
-    def rule(self) -> tuple[int, float, float]:
-        """See ``Gaussian.rule``."""
-        return RULE, self.r, 0.0
+@body(rates_of, AROW)
+def arow(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """β = 1/(v + r), α = max(0, 1 − m)·β, Σ ← Σ − βΣzzᵀΣ or 1/Σ ← 1/Σ + zzᵀ/r (Crammer et al. 2009, Fig. 1)."""
+    loss, r = max(0.0, 1.0 - m), q.r / weight
+    return loss, loss / (v + r), 1.0 / (v + r), 1.0 / r

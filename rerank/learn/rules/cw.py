@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import learners, require_choice
-from rerank.learn.rules.confidence import CW_STDEV, CW_VAR
-from rerank.learn.rules.gaussian import EXACT, KL, L2
-from rerank.learn.rules.gaussian_full import FULL, FullGaussian
+import numpy as np
+
+from rerank.kernels.by_type import body
+from rerank.kernels.compile import kernel
+from rerank.learn.base import learners
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.gaussian import Gaussian, shrink_exactly, shrink_kl
+from rerank.learn.steps import rates_of
+from rerank.learn.workspace import Scratch
+
+VAR, STDEV = range(2)
 
 
 @learners.add("cw")
-@dataclass(frozen=True)
-class CW(FullGaussian):
+@dataclass(frozen=True, kw_only=True)
+class CW(Gaussian):
     """Confidence-weighted learning: every list is right with probability Φ(φ) after its update.
 
     Parameters
@@ -23,25 +31,108 @@ class CW(FullGaussian):
     covariance: "kl", "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
     normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
+    base, base_rate: see Learner.
     """
 
     name: ClassVar[str] = "cw"
-    covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "exact": EXACT, "full": FULL}
 
-    phi: float = 1.0
+    phi: Positive = 1.0
     form: Literal["var", "stdev"] = "var"
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
     normalize: bool = False
-    top: int = 1
-    base: float = 1.0
-    base_rate: float = 0.0
 
-    def __post_init__(self) -> None:
-        require_choice("form", self.form, ("var", "stdev"))
-        self.check("phi")
 
-    def rule(self) -> tuple[int, float, float]:
-        """See ``Gaussian.rule``."""
-        return CW_VAR if self.form == "var" else CW_STDEV, self.phi, 0.0
+@body(rates_of, CW)
+def confidence_weighted(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """The α that meets m⁺ = φv⁺ or m⁺ = φ√v⁺, and its covariance (Crammer et al. 2012, Fig. 1)."""
+    if q.form == VAR:
+        loss = max(0.0, q.phi * v - m)
+        alpha = weight * var_alpha(m, v, q.phi, loss)
+        return loss, alpha, 2.0 * alpha * q.phi / (1.0 + 2.0 * alpha * q.phi * v), 2.0 * alpha * q.phi
+    alpha = weight * max(0.0, stdev_alpha(m, v, q.phi))
+    beta, xi = stdev_shrinkage(alpha, v, q.phi)
+    return max(0.0, q.phi * math.sqrt(v) - m), alpha, beta, xi
+
+
+@body(shrink_exactly, CW)
+def confidence_exactly(t: Scratch, count: int, m: float, v: float, weight: float, alpha: float, q: Any) -> float:
+    """The α that meets the constraint with the covariance that follows from it (Crammer et al. 2012, eqs. 33, 34)."""
+    alpha = exact_alpha(q.form, m, v, q.phi, t.extra, count)
+    xi = weight * (2.0 * alpha * q.phi if q.form == VAR else alpha * q.phi * q.phi / (m + alpha * v))
+    shrink_kl(t, count, xi)
+    return alpha * weight
+
+
+@kernel
+def var_alpha(m: float, v: float, phi: float, loss: float) -> float:
+    """α that meets m⁺ = φv⁺ (Crammer et al. 2012, eqs. 15 and 18)."""
+    c = 1.0 + 2.0 * phi * m
+    root = math.sqrt((1.0 - 2.0 * phi * m) ** 2 + 8.0 * phi * phi * v)
+    return 2.0 * loss / (v * (c + root)) if c > 0.0 else (root - c) / (4.0 * phi * v)
+
+
+@kernel
+def stdev_shrinkage(alpha: float, v: float, phi: float) -> tuple[float, float]:
+    """(β, ξ) of an α for the constraint m ≥ φ√v: αφ/(√v⁺ + vαφ) and αφ/√v⁺ (Crammer et al. 2012, Fig. 1)."""
+    after = 2.0 * v / (alpha * v * phi + math.sqrt((alpha * v * phi) ** 2 + 4.0 * v))  # √v⁺
+    return alpha * phi / (after + v * alpha * phi), alpha * phi / after
+
+
+@kernel
+def stdev_alpha(m: float, v: float, phi: float) -> float:
+    """α that meets m⁺ = φ√v⁺ (Crammer et al. 2012, Lemma 2)."""
+    psi, zeta = 1.0 + phi * phi / 2.0, 1.0 + phi * phi
+    root = phi * math.sqrt(m * m * phi * phi / 4.0 + v * zeta)
+    if m > 0.0:
+        return (v * phi * phi - m * m) / (v * (m * psi + root))
+    return (root - m * psi) / (v * zeta)
+
+
+@kernel
+def excess_var(alpha: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
+    """f(α) = m⁺ − φv⁺ and its slope, v⁺ of the exact diagonal update, part_j = Σ_jj z_j² (Crammer et al., eq. 33)."""
+    f, slope = m + alpha * v, v
+    for r in range(count):
+        c = 1.0 + 2.0 * alpha * phi * part[r]
+        f -= phi * part[r] / c
+        slope += 2.0 * (phi * part[r] / c) ** 2
+    return f, slope
+
+
+@kernel
+def excess_stdev(alpha: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
+    """g(α) = m⁺ − φ²v⁺/m⁺ and its slope, likewise (eq. 34); m⁺ > 0."""
+    after = m + alpha * v
+    f, slope = after, v
+    for r in range(count):
+        c = after + alpha * phi * phi * part[r]
+        f -= phi * phi * part[r] / c
+        slope += phi * phi * part[r] * (v + phi * phi * part[r]) / (c * c)
+    return f, slope
+
+
+@kernel
+def exact_alpha(form: int, m: float, v: float, phi: float, part: np.ndarray, count: int) -> float:
+    """The root of f (var) or g (stdev), which rise strictly, by Newton's method kept inside a bracket.
+
+    Both are below 0 at max(0, −m/v), and above where the approximations v⁺ ≤ v hold with equality.
+    """
+    low = max(0.0, -m / v)
+    high = phi - m / v if form == VAR else (phi * math.sqrt(v) - m) / v
+    alpha = 0.5 * (low + high)
+    for _ in range(200):
+        if form == VAR:
+            f, slope = excess_var(alpha, m, v, phi, part, count)
+        else:
+            f, slope = excess_stdev(alpha, m, v, phi, part, count)
+        if f > 0.0:
+            high = alpha
+        else:
+            low = alpha
+        step = f / slope
+        if f == 0.0 or high - low <= 1e-15 * high or abs(step) <= 1e-15 * alpha:
+            break
+        alpha -= step
+        if not low < alpha < high:
+            alpha = 0.5 * (low + high)
+    return alpha

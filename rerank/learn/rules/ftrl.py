@@ -18,29 +18,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.data.corpus import Corpus
+from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
-from rerank.learn.base import learners, require, require_common, require_switch
-from rerank.learn.judge import judge, look_ahead, score_list, squared_radius
-from rerank.learn.log import LogRoom, UpdateLog, record
-from rerank.learn.losses import LOSSES
-from rerank.learn.rules.additive import ALIVE, NOW, SUM, WEIGHT, Additive, close, count_update, survive
-from rerank.learn.rules.units import (
-    NOISE,
-    Extremes,
-    count_size,
-    extremes,
-    largest_coefficient,
-    pace,
-    spread_base,
-    spread_subgradient,
-)
-from rerank.learn.voting.votes import Replay, Updates, VoteRoom, Votes, emit, load
-from rerank.learn.workspace import ListArrays, Scratch, scratch
+from rerank.learn.apart import ByColumn, TrainedApart, ratio, root
+from rerank.learn.base import learners
+from rerank.learn.losses import Loss
+from rerank.learn.settings import NotNegative, Positive, Update
+from rerank.learn.skeletons.additive import SUM, WEIGHT, Additive, base_history, history
+from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace
+from rerank.learn.steps import SEEN, close, gather, step
+from rerank.learn.workspace import Scratch
 
 # Indices of a cell: z, √n, q and c of a column.
 Z, ROOT, Q, SCALE = range(4)
@@ -50,34 +41,83 @@ LARGEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotie
 class FTRLState(NamedTuple):
     """What training changes; D columns. ``u`` holds Σ NOW·Δ (see ``additive``)."""
 
-    w: np.ndarray  # float64 [D]
-    u: np.ndarray  # float64 [D]
-    cells: np.ndarray  # float64 [D + 1, 4]: z, √n, q and c of a column, together; the base score's come last
+    w: ByColumn  # float64 [D]
+    u: ByColumn  # float64 [D]
+    cells: ByColumn  # float64 [D + 1, 4]: z, √n, q and c of a column, together; the base score's come last
     norm: np.ndarray  # float64 [2]: t, N
     counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
     base: np.ndarray  # float64 [2]: learned weight of the base score, and its u
 
 
-class FTRLSettings(NamedTuple):
-    """The parameters for kernels."""
+@learners.add("ftrl")
+@dataclass(frozen=True, kw_only=True)
+class FTRL(Additive):
+    """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.
 
-    loss: int
-    alpha: float
-    beta: float
-    l1: float
-    l2: float
-    normalized: bool
-    base: float
-    base_rate: float
-    always: bool
-    any_ties: bool
+    Parameters
+    ----------
+    loss: one of LOSSES.
+    alpha: > 0; step size.
+    beta: ≥ 0; larger means smaller steps at first.
+    l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², of the normalised weights where they are.
+    normalized: make learning independent of the unit of every feature.
+    update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
+    base, base_rate: see Learner.
+
+    Step sizes of a column are from 1e-150 to 1e150.
+    """
+
+    name: ClassVar[str] = "ftrl"
+    mixes: ClassVar[tuple[str, ...]] = ("precision", "updates", "mean")
+
+    loss: Loss = "logistic"
+    alpha: Positive = 0.3
+    beta: NotNegative = 0.01
+    l1: NotNegative = 0.0
+    l2: NotNegative = 0.0
+    normalized: bool = True
+    update: Update = "always"
+
+    def init(self, columns: int, candidates: int = 0) -> FTRLState:  # noqa: ARG002
+        """See ``Learner.init``."""
+        w, u, cells = np.zeros(columns), np.zeros(columns), np.zeros((columns + 1, 4))
+        return FTRLState(w, u, cells, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
+
+    def combined(self, apart: TrainedApart, rule: str) -> FTRLState:
+        """See ``Learner.combined``: n, t and N add up, and z is what makes w the leader at the step sizes that follow.
+
+        Precision: w = (Σ q_s)⁻¹ Σ q_s·w_s, q_s being a column's inverse step size; else means of w.
+        """
+        unit = apart.largest(lambda end: end.cells[:, SCALE])
+
+        def in_units(end: FTRLState, cell: int) -> np.ndarray:
+            return np.asarray(end.cells[:, cell] * ratio(end.cells[:, SCALE], unit))
+
+        def weights(end: FTRLState) -> np.ndarray:
+            return np.append(end.w, end.base[WEIGHT])
+
+        if rule == "precision":
+            sure = sum(in_units(end, Q) for end in apart.ends)
+            weighted = sum(in_units(end, Q) * weights(end) for end in apart.ends)
+            w = np.divide(weighted, sure, out=np.zeros_like(unit), where=sure > 0)
+        else:
+            w = apart.mean(weights)
+        cells, norm = np.zeros_like(apart.ends[0].cells), apart.summed(lambda end: end.norm)
+        cells[:, SCALE] = unit
+        cells[:, ROOT] = spread = root(apart.summed(lambda end: in_units(end, ROOT) ** 2))
+        alpha = np.full(unit.size, self.alpha * (pace(norm) if self.normalized else 1.0))
+        bound = np.arange(unit.size) >= apart.free
+        alpha[-1], bound[-1] = self.alpha, False  # the base score's coordinate
+        cells[:, Q] = np.where(spread > 0, np.minimum((self.beta + spread) / alpha, LARGEST), 0.0)
+        l1, l2 = np.where(bound, self.l1, 0.0), np.where(bound, self.l2, 0.0)
+        own = w * np.where(unit > 0, unit, 1.0)
+        idle = np.clip(apart.mean(lambda end: in_units(end, Z)), -l1, l1)
+        cells[:, Z] = np.where(own == 0, idle, -(own * (cells[:, Q] + l2) + np.sign(own) * l1))
+        u, counts = history(apart, w[:-1], lambda end: end.w)
+        return FTRLState(w[:-1], u, cells, norm, counts, base_history(apart, w[-1]))
 
 
-@kernel
-def leader(cell: np.ndarray, l1: float, l2: float) -> float:
-    """The weight that z and q stand for."""
-    z = cell[Z]
-    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST))
+body(gather, FTRL)(gather_spread)
 
 
 @kernel
@@ -91,15 +131,22 @@ def follow(cell: np.ndarray, w: float, g: float, alpha: float, beta: float, l1: 
 
 
 @kernel
-def reweigh(state: FTRLState, j: int, w: float) -> None:
+def leader(cell: np.ndarray, l1: float, l2: float) -> float:
+    """The weight that z and q stand for."""
+    z = cell[Z]
+    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST))
+
+
+@kernel
+def reweigh(state: Any, j: int, w: float) -> None:
     """w_j ← w."""
     if state.u.shape[0] > 0:
-        state.u[j] += state.counts[NOW] * (w - state.w[j])
+        state.u[j] += state.counts[SEEN] * (w - state.w[j])
     state.w[j] = w
 
 
 @kernel
-def rescale(state: FTRLState, t: Scratch, count: int, top: float, free: int, q: FTRLSettings) -> float:
+def rescale(state: Any, t: Scratch, count: int, top: float, free: int, q: Any) -> float:
     """Let the c_j of the touched columns grow to x_j, and with them the unit; returns Σ_j (g_j/c_j)² / max a_y²."""
     squared = 0.0
     for r in range(count):
@@ -119,11 +166,9 @@ def rescale(state: FTRLState, t: Scratch, count: int, top: float, free: int, q: 
     return squared
 
 
-@kernel
-def step(
-    state: FTRLState, t: Scratch, count: int, n: int, weight: float, g_base: float, free: int, q: FTRLSettings
-) -> None:
-    """Follow weight·g for the g in ``t.value`` and, for the base score, ``g_base``; a new predictor begins."""
+@body(step, FTRL)
+def follow_all(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
+    """Follow the leader in every column of g; a new predictor begins."""
     alpha, top = q.alpha, largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
@@ -135,130 +180,12 @@ def step(
             continue
         j = t.column[r]
         unit = state.cells[j, SCALE] if q.normalized else 1.0
-        g = weight * t.value[r] / unit
+        g = rate * t.value[r] / unit
         l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
         reweigh(state, j, follow(state.cells[j], state.w[j] * unit, g, alpha, q.beta, l1, l2) / unit)
     if g_base != 0.0:
         own = state.cells[state.w.shape[0]]
-        w = follow(own, state.base[WEIGHT], weight * g_base, q.alpha, q.beta, 0.0, 0.0)
-        state.base[SUM] += state.counts[NOW] * (w - state.base[WEIGHT])
+        w = follow(own, state.base[WEIGHT], rate * g_base, q.alpha, q.beta, 0.0, 0.0)
+        state.base[SUM] += state.counts[SEEN] * (w - state.base[WEIGHT])
         state.base[WEIGHT] = w
     close(state.counts)
-
-
-@kernel
-def ftrl_epoch(
-    data: ListArrays,
-    order: np.ndarray,
-    state: FTRLState,
-    t: Scratch,
-    room: Extremes,
-    log: LogRoom,
-    tally: np.ndarray,
-    q: FTRLSettings,
-) -> None:
-    """Pass over ``order``: on a loss (or only a mistake) follow its subgradient."""
-    for at in range(order.shape[0]):
-        look_ahead(data, order, at)
-        i = order[at]
-        score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
-        n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
-        if n > 0:
-            record(log, i, t.who, t.a, n, data.weight[i], state.counts[ALIVE])
-            count, g_base = spread_subgradient(data, t, n, room), q.base_rate * spread_base(data, t, n)
-            count_update(tally, squared_radius(t, count, g_base, q.loss))
-            step(state, t, count, n, data.weight[i], g_base, data.free, q)
-        survive(state.counts)
-
-
-@kernel
-def replay_ftrl(
-    data: ListArrays, log: Updates, state: FTRLState, t: Scratch, spread: Extremes, room: VoteRoom, q: FTRLSettings
-) -> None:
-    """Repeat the updates of ``log``."""
-    for k in range(log.lists.shape[0]):
-        n = load(log, k, t)
-        count = spread_subgradient(data, t, n, spread)
-        step(state, t, count, n, log.rate[k], q.base_rate * spread_base(data, t, n), data.free, q)
-        emit(room, k, t, count, state.w, 1.0, q.base + q.base_rate * state.base[WEIGHT])
-
-
-@learners.add("ftrl")
-@dataclass(frozen=True)
-class FTRL(Additive):
-    """FTRL-proximal: AdaGrad's step sizes with L1 and L2 that do not grow with the number of updates.
-
-    Parameters
-    ----------
-    loss: one of LOSSES.
-    alpha: > 0; step size.
-    beta: ≥ 0; larger means smaller steps at first.
-    l1, l2: ≥ 0; strength of the regularisers λ₁‖w‖₁ and (λ₂/2)‖w‖², of the normalised weights where they are.
-    normalized: make learning independent of the unit of every feature.
-    update: "always" (on every loss) or "mistakes" (only where the current predictor errs).
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
-
-    Step sizes of a column are from 1e-150 to 1e150.
-    """
-
-    name: ClassVar[str] = "ftrl"
-
-    loss: str = "logistic"
-    alpha: float = 0.3
-    beta: float = 0.01
-    l1: float = 0.0
-    l2: float = 0.0
-    normalized: bool = True
-    update: Literal["always", "mistakes"] = "always"
-    base: float = 1.0
-    base_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        require("alpha", self.alpha, low=0.0, strict=True)
-        require_common(self)
-        require("beta", self.beta, low=0.0)
-        require("l1", self.l1, low=0.0)
-        require("l2", self.l2, low=0.0)
-        require_switch("normalized", self.normalized)
-
-    def settings(self, any_ties: bool = False) -> FTRLSettings:
-        """The parameters for kernels."""
-        return FTRLSettings(
-            loss=LOSSES[self.loss],
-            alpha=float(self.alpha),
-            beta=float(self.beta),
-            l1=float(self.l1),
-            l2=float(self.l2),
-            normalized=self.normalized,
-            base=float(self.base),
-            base_rate=float(self.base_rate),
-            always=self.update == "always",
-            any_ties=any_ties,
-        )
-
-    def init(self, columns: int, candidates: int = 0) -> FTRLState:  # type: ignore[override]  # noqa: ARG002
-        """See ``Learner.init``."""
-        w, u, cells = np.zeros(columns), np.zeros(columns), np.zeros((columns + 1, 4))
-        return FTRLState(w, u, cells, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
-
-    def walk(
-        self,
-        data: ListArrays,
-        part: np.ndarray,
-        state: FTRLState,
-        lazy: None,  # noqa: ARG002
-        space: Scratch,
-        room: LogRoom,
-        tally: np.ndarray,
-        any_ties: bool,
-    ) -> None:
-        """See ``Learner.walk``."""
-        ftrl_epoch(data, part, state, space, extremes(space), room, tally, self.settings(any_ties))
-
-    def votes(self, log: UpdateLog, corpus: Corpus) -> Votes:
-        """See ``Learner.votes``."""
-        replay = Replay(log, corpus, self.base)
-        state, space = self.init(corpus.width), scratch(corpus, self.loss_id)
-        replay_ftrl(replay.data, replay.updates, state, space, extremes(space), replay.room, self.settings())
-        return replay.votes()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from rerank.kernels.by_type import body
 from rerank.learn.base import learners
-from rerank.learn.rules.confidence import NHERD
-from rerank.learn.rules.gaussian import HERD, KL, L2
-from rerank.learn.rules.gaussian_full import FULL, FullGaussian
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.gaussian import Gaussian, shrink_exactly
+from rerank.learn.steps import rates_of
+from rerank.learn.workspace import Scratch
 
 
 @learners.add("nherd")
-@dataclass(frozen=True)
-class NormalHerd(FullGaussian):
+@dataclass(frozen=True, kw_only=True)
+class NormalHerd(Gaussian):
     """Normal herding: every weight vector of the Gaussian is moved as PA-II would move it.
 
     Parameters
@@ -22,23 +26,28 @@ class NormalHerd(FullGaussian):
     covariance: "kl" or "l2" (diagonals of the full update), "exact" (the optimal diagonal) or "full".
     normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
+    base, base_rate: see Learner.
     """
 
     name: ClassVar[str] = "nherd"
-    covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "exact": HERD, "full": FULL}
 
-    C: float = 0.1
+    C: Positive = 0.1
     covariance: Literal["kl", "l2", "exact", "full"] = "kl"
     normalize: bool = False
-    top: int = 1
-    base: float = 1.0
-    base_rate: float = 0.0
 
-    def __post_init__(self) -> None:
-        self.check("C")
 
-    def rule(self) -> tuple[int, float, float]:
-        """See ``Gaussian.rule``."""
-        return NHERD, 0.0, self.C
+@body(rates_of, NormalHerd)
+def herd(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """α = max(0, 1 − m)/(v + 1/C), and ξ = 2C + C²v for the covariance (Crammer & Lee 2010, Fig. 1)."""
+    loss, C = max(0.0, 1.0 - m), q.C * weight
+    xi = C * (2.0 + C * v)
+    return loss, loss / (v + 1.0 / C), xi / (1.0 + C * v) ** 2, xi
+
+
+@body(shrink_exactly, NormalHerd)
+def herd_exactly(t: Scratch, count: int, m: float, v: float, weight: float, alpha: float, q: Any) -> float:
+    """Σ_jj ← Σ_jj/(1 + C·Σ_jj z_j²)² (Crammer & Lee 2010, exact diagonal)."""
+    C = q.C * weight
+    for r in range(np.uint64(count)):
+        t.extra[r] = 1.0 / (1.0 + C * t.extra[r]) ** 2
+    return alpha

@@ -8,43 +8,70 @@ uses it (Chiang 2012, section 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
-from rerank.learn.base import learners, require, require_choice, require_common, require_count
-from rerank.learn.judge import (
-    difference,
-    duel,
-    duellists,
-    face,
-    look_ahead,
-    look_up,
-    score_list,
-    squared_norm,
-)
-from rerank.learn.log import LogRoom, record
-from rerank.learn.losses import rivals
-from rerank.learn.pairs import confront_next
-from rerank.learn.rules.additive import ALIVE, WEIGHT, Additive, AdditiveState, add, count_update, survive
+from rerank.learn.base import learners
+from rerank.learn.judge import difference, look_up, squared_norm
+from rerank.learn.losses import COST
+from rerank.learn.passes import pair_pass
 from rerank.learn.scoring import ONE, THREE, TWO
-from rerank.learn.workspace import LOSS, MISTAKES, ListArrays, Scratch
+from rerank.learn.settings import Count, Positive
+from rerank.learn.skeletons.additive import WEIGHT, Additive, add
+from rerank.learn.steps import IDLE, UPDATE, Lesson, learn_pair, look_up_weights
+from rerank.learn.workspace import ListArrays, Scratch
 
-VARIANTS = ("hard", "1", "2")
-PA_LOSSES = ("hinge", "cost")
+HARD, PA_1, PA_2 = range(3)
 
 
-class PASettings(NamedTuple):
-    """The parameters for kernels."""
+@learners.add("pa")
+@dataclass(frozen=True, kw_only=True)
+class PassiveAggressive(Additive):
+    """Passive-aggressive learning.
 
-    variant: int
-    C: float
-    top: int
-    cost: bool
-    base: float
-    base_rate: float
-    any_ties: bool
+    Parameters
+    ----------
+    variant: "hard" (the margin whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
+    C: > 0; aggressiveness of the variants 1 and 2.
+    top: how many pairs of a list to learn from, those of the best-scoring rivals first.
+    loss: "hinge" (asks for a margin of 1) or "cost" (for tilt·(gain(y*) − gain(y')), the tilt being the pair source's).
+    base, base_rate: see Learner.
+    """
+
+    name: ClassVar[str] = "pa"
+    passes: ClassVar[Any] = pair_pass
+
+    variant: Literal["hard", "1", "2"] = "1"
+    C: Positive = 1.0
+    top: Count = 1
+    loss: Literal["hinge", "cost"] = "hinge"
+
+
+@kernel
+def step_size(loss: float, norm: float, q: Any) -> float:
+    """τ: loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
+    if q.variant == PA_2:
+        return float(loss / (norm + 0.5 / q.C))
+    return float(min(q.C, loss / norm)) if q.variant == PA_1 else loss / norm
+
+
+@body(learn_pair, PassiveAggressive)
+def pass_or_attack(
+    data: ListArrays, i: int, star: int, rival: int, fixed: float, state: Any, lazy: Any, t: Scratch, q: Any
+) -> Lesson:  # fmt: skip
+    """w ← w + τz while w·z is below the margin asked for (Crammer et al. 2006, Fig. 1)."""
+    count, z_base = difference(data, star, rival, t), q.base_rate * (data.base[star] - data.base[rival])
+    m = fixed + z_base * state.base[WEIGHT] + margin(state.w, t, count)
+    asked = data.pairs.tilt * (data.gain[star] - data.gain[rival]) if q.loss == COST else 1.0
+    norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, asked - m)
+    if not (loss > 0.0 and norm > 0.0):
+        return Lesson(m, loss, count, norm, 0.0, IDLE)
+    tau = data.weight[i] * step_size(loss, norm, q)
+    add(state, t, count, -tau, z_base)
+    return Lesson(m, loss, count, norm, tau, UPDATE)
 
 
 @kernel
@@ -64,124 +91,7 @@ def margin(w: np.ndarray, t: Scratch, count: int) -> float:
     return float((one + two) + (three + four))
 
 
-@kernel
-def step_size(variant: int, C: float, loss: float, norm: float) -> float:
-    """τ: loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II)."""
-    if variant == 2:
-        return loss / (norm + 0.5 / C)
-    tau = loss / norm
-    return min(C, tau) if variant == 1 else tau
-
-
-@kernel
-def costliest(data: ListArrays, i: int, scores: np.ndarray, any_ties: bool) -> int:
-    """The rival of list i with the highest score − tilt·gain; these are left in ``scores`` for further rivals."""
-    first, last = data.lists[i], data.lists[i + 1]
-    for y in range(first, last):
-        scores[y - first] -= data.pairs.tilt * data.gain[y]
-    _, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
-    return rival
-
-
-@kernel
-def pa_epoch(
-    data: ListArrays,
-    order: np.ndarray,
-    state: AdditiveState,
-    t: Scratch,
-    log: LogRoom,
-    tally: np.ndarray,
-    q: PASettings,
-) -> None:
-    """Pass over ``order``: w ← w + τz while w·z is below the margin asked for (Crammer et al. 2006, Fig. 1).
-
-    Up to ``q.top`` pairs of a list take their turn. Mistakes are judged by scores alone, as in ``judge``.
-    """
-    for at in range(order.shape[0]):
-        look_ahead(data, order, at)
-        i = order[at]
-        look_up(data, order, at, state.w)
-        two = duel(data, i, q.any_ties)
-        if two:
-            star, rival = duellists(data, i, tally)
-        else:
-            score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], t.scores)
-            star, rival = face(data, i, t, q.any_ties, tally)
-            if q.cost and rival >= 0 and len(data.pairs.others) == 0:
-                rival = costliest(data, i, t.scores, q.any_ties)
-        for number in range(q.top):
-            if rival < 0:
-                break
-            count, b = difference(data, star, rival, t), data.base[star] - data.base[rival]
-            z_base = q.base_rate * b
-            m = q.base * b + z_base * state.base[WEIGHT] + margin(state.w, t, count)
-            asked = data.pairs.tilt * (data.gain[star] - data.gain[rival]) if q.cost else 1.0
-            norm, loss = squared_norm(t, count) + z_base * z_base, max(0.0, asked - m)
-            if number == 0:
-                tally[LOSS] += loss
-                tally[MISTAKES] += two and not m > 0.0
-            if loss > 0.0 and norm > 0.0:
-                tau = data.weight[i] * step_size(q.variant, q.C, loss, norm)
-                record(log, i, t.who, t.a, 2, tau, state.counts[ALIVE])
-                count_update(tally, norm)
-                add(state, t, count, -tau, z_base)
-            if two:
-                break
-            if number + 1 < q.top:
-                star, rival = confront_next(data, i, t.scores, q.any_ties, star, rival)
-        survive(state.counts)
-
-
-@learners.add("pa")
-@dataclass(frozen=True)
-class PassiveAggressive(Additive):
-    """Passive-aggressive learning.
-
-    Parameters
-    ----------
-    variant: "hard" (the margin whatever it takes), "1" (steps of at most C) or "2" (steps damped by 1/2C).
-    C: > 0; aggressiveness of the variants 1 and 2.
-    top: how many pairs of a list to learn from, those of the best-scoring rivals first.
-    loss: "hinge" (asks for a margin of 1) or "cost" (for tilt·(gain(y*) − gain(y')), the tilt being the pair source's).
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
-    """
-
-    name: ClassVar[str] = "pa"
-
-    variant: Literal["hard", "1", "2"] = "1"
-    C: float = 1.0
-    top: int = 1
-    loss: Literal["hinge", "cost"] = "hinge"
-    base: float = 1.0
-    base_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        require_choice("variant", self.variant, VARIANTS)
-        require("C", self.C, low=0.0, strict=True)
-        require_count("top", self.top)
-        require_choice("loss", self.loss, PA_LOSSES)
-        require_common(self)
-
-    def walk(
-        self,
-        data: ListArrays,
-        part: np.ndarray,
-        state: AdditiveState,
-        lazy: None,  # noqa: ARG002
-        space: Scratch,
-        room: LogRoom,
-        tally: np.ndarray,
-        any_ties: bool,
-    ) -> None:
-        """See ``Learner.walk``."""
-        q = PASettings(
-            variant=VARIANTS.index(self.variant),
-            C=float(self.C),
-            top=self.top,
-            cost=self.loss == "cost",
-            base=float(self.base),
-            base_rate=float(self.base_rate),
-            any_ties=any_ties,
-        )
-        pa_epoch(data, part, state, space, room, tally, q)
+@body(look_up_weights, PassiveAggressive)
+def look_up_w(data: ListArrays, order: np.ndarray, at: int, state: Any, q: Any) -> None:
+    """The weights."""
+    look_up(data, order, at, state.w)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from rerank.learn.base import learners, require_choice
-from rerank.learn.rules.confidence import SCW_1, SCW_2
-from rerank.learn.rules.gaussian import KL, L2
-from rerank.learn.rules.gaussian_full import FULL, FullGaussian
+from rerank.kernels.by_type import body
+from rerank.kernels.compile import kernel
+from rerank.learn.base import learners
+from rerank.learn.rules.cw import stdev_alpha, stdev_shrinkage
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.steps import rates_of
+
+SCW_1, SCW_2 = range(2)
 
 
 @learners.add("scw")
-@dataclass(frozen=True)
-class SoftCW(FullGaussian):
+@dataclass(frozen=True, kw_only=True)
+class SoftCW(Gaussian):
     """CW with a soft margin: the constraint m ≥ φ√v may be violated at a price.
 
     Parameters
@@ -24,26 +30,35 @@ class SoftCW(FullGaussian):
     covariance: "kl" or "l2" (diagonals of the full update), or "full".
     normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
     top: how many rivals of a list to learn from, the best-scoring first.
-    base: weight of the base score at the start; base_rate: ≥ 0, 0 keeps it there, ρ > 0 learns it as the weight of
-        a feature ρ·b(y).
+    base, base_rate: see Learner.
     """
 
     name: ClassVar[str] = "scw"
-    covariances: ClassVar[dict[str, int]] = {"kl": KL, "l2": L2, "full": FULL}
 
-    phi: float = 1.0
-    C: float = 1.0
+    phi: Positive = 1.0
+    C: Positive = 1.0
     variant: Literal["1", "2"] = "1"
     covariance: Literal["kl", "l2", "full"] = "kl"
     normalize: bool = False
-    top: int = 1
-    base: float = 1.0
-    base_rate: float = 0.0
 
-    def __post_init__(self) -> None:
-        require_choice("variant", self.variant, ("1", "2"))
-        self.check("phi", "C")
 
-    def rule(self) -> tuple[int, float, float]:
-        """See ``Gaussian.rule``."""
-        return SCW_1 if self.variant == "1" else SCW_2, self.phi, self.C
+@body(rates_of, SoftCW)
+def soft(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """Soft CW I: the α of CW, at most C (Wang et al. 2012, Prop. 1); II: a squared penalty (Prop. 2)."""
+    if q.variant == SCW_1:
+        alpha = min(q.C * weight, max(0.0, stdev_alpha(m, v, q.phi)))
+    else:
+        alpha = squared_penalty_alpha(m, v, q.phi, q.C * weight)
+    beta, xi = stdev_shrinkage(alpha, v, q.phi)
+    return max(0.0, q.phi * math.sqrt(v) - m), alpha, beta, xi
+
+
+@kernel
+def squared_penalty_alpha(m: float, v: float, phi: float, C: float) -> float:
+    """α of Prop. 2, with n = v + 1/2C."""
+    n = v + 0.5 / C
+    b = m * (2.0 * n + phi * phi * v)
+    root = phi * math.sqrt(phi * phi * m * m * v * v + 4.0 * n * v * (n + v * phi * phi))
+    if m > 0.0:  # root² − b² = 4·(n² + nvφ²)·(vφ² − m²)
+        return max(0.0, 2.0 * (v * phi * phi - m * m) / (root + b))
+    return (root - b) / (2.0 * n * (n + v * phi * phi))

@@ -17,7 +17,6 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.kernels.compile import kernel
 from rerank.learn.log import UpdateLog
-from rerank.learn.losses import HINGE, LOG
 from rerank.learn.workspace import ListArrays, Scratch, scratch, view
 
 
@@ -92,7 +91,10 @@ class VoteRoom(NamedTuple):
     columns: np.ndarray
     value: np.ndarray
     slope: np.ndarray  # [0] where none is stored
-    beta: np.ndarray  # float64 [M + 1]: the first is the learner's own
+    threshold: np.ndarray  # float64 [M + 1]
+    scale: np.ndarray
+    beta: np.ndarray
+    width: int  # D
 
 
 @kernel
@@ -102,41 +104,6 @@ def load(log: Updates, k: int, t: Scratch) -> int:
     for r in range(n):
         t.who[r], t.a[r] = log.candidate[log.first[k] + r], log.a[log.first[k] + r]
     return int(n)
-
-
-@kernel
-def emit(room: VoteRoom, k: int, t: Scratch, count: int, w: np.ndarray, sign: float, beta: float) -> None:
-    """Update k left sign·w[j] in the columns of ``t.column``, and weighs the base score by β."""
-    at = room.first[k]
-    for r in range(count):
-        room.columns[at + r], room.value[at + r] = t.column[r], sign * w[t.column[r]]
-    room.first[k + 1] = at + count
-    room.beta[k + 1] = beta
-
-
-@kernel
-def free_slopes(room: VoteRoom, k: int, free: int) -> None:
-    """v_j of update k: the sign of a_j, and 0 for free columns."""
-    for at in range(room.first[k], room.first[k + 1]):
-        room.slope[at] = np.sign(room.value[at]) if room.columns[at] >= free else 0.0
-
-
-@kernel
-def emit_free(room: VoteRoom, k: int, s: np.ndarray, ratio: float, free: int) -> None:
-    """Update k leaves −s_j·ratio in all free columns: f_k/d_k grows with every update."""
-    end = room.first[k]
-    for at in range(room.first[k], room.first[k + 1]):
-        if room.columns[at] >= free:
-            room.columns[end], room.value[end] = room.columns[at], room.value[at]
-            if room.slope.shape[0] > 0:
-                room.slope[end] = room.slope[at]
-            end += 1
-    for j in range(free):
-        room.columns[end], room.value[end] = j, -s[j] * ratio
-        if room.slope.shape[0] > 0:
-            room.slope[end] = 0.0
-        end += 1
-    room.first[k + 1] = end
 
 
 @kernel
@@ -150,13 +117,15 @@ def add_sizes(rows: np.ndarray, first: np.ndarray, candidate: np.ndarray, sizes:
 class Replay:
     """What a learner needs to repeat the updates of ``log`` on their ``corpus``, and where it leaves them.
 
-    base: the weight of the base score under the first predictor; full: an update touches every column; slopes: slopes
-    are stored; more: how many columns an update touches in addition to those of its candidates.
+    base: the weight of the base score under the first predictor; loss: the number of the loss that updates were made
+    for; full: an update touches every column; slopes: slopes are stored; more: how many columns an update touches in
+    addition to those of its candidates.
     """
 
     def __init__(
-        self, log: UpdateLog, corpus: Corpus, base: float, *, full: bool = False, slopes: bool = False, more: int = 0
-    ) -> None:
+        self, log: UpdateLog, corpus: Corpus, base: float, loss: int, *,
+        full: bool = False, slopes: bool = False, more: int = 0,
+    ) -> None:  # fmt: skip
         arrays = log.arrays()
         self._survived = arrays.pop("survived")
         self.updates = Updates(**arrays)
@@ -165,27 +134,28 @@ class Replay:
         add_sizes(corpus.rows, self.updates.first, self.updates.candidate, sizes)
         room = M * D if full else int(np.minimum(sizes + more, D + more).sum())
         self.data: ListArrays = view(corpus, np.full(corpus.list_count, -1))
-        # A coefficient of 0 is not logged: an update with one entry is not a pair, and is summed up in ``g``.
-        pairs = np.isin(np.diff(self.updates.first), (0, 2)).all()
-        self.space = scratch(corpus, HINGE if pairs else LOG)
+        self.space = scratch(corpus, loss)
         self.room = VoteRoom(
-            np.zeros(M + 1, np.int64),
-            np.empty(room, np.int32),
-            np.empty(room),
-            np.empty(room if slopes else 0),
-            np.full(M + 1, float(base)),
+            first=np.zeros(M + 1, np.int64),
+            columns=np.empty(room, np.int32),
+            value=np.empty(room),
+            slope=np.empty(room if slopes else 0),
+            threshold=np.zeros(M + 1),
+            scale=np.ones(M + 1),
+            beta=np.full(M + 1, float(base)),
+            width=D,
         )
 
-    def votes(self, *, scale: np.ndarray | None = None, threshold: np.ndarray | None = None) -> Votes:
-        """The replayed updates; d_k is 1 and τ_k is 0 by default."""
-        M, end = self.updates.lists.size, int(self.room.first[-1])
+    def votes(self) -> Votes:
+        """The replayed updates."""
+        room, end = self.room, int(self.room.first[-1])
         return Votes(
-            first=self.room.first,
-            columns=self.room.columns[:end].copy(),
-            value=self.room.value[:end].copy(),
-            slope=self.room.slope[:end].copy(),
-            threshold=np.zeros(0) if threshold is None else threshold,
-            scale=np.ones(M + 1) if scale is None else scale,
-            beta=self.room.beta,
+            first=room.first,
+            columns=room.columns[:end].copy(),
+            value=room.value[:end].copy(),
+            slope=room.slope[:end].copy(),
+            threshold=room.threshold if room.threshold.any() else np.zeros(0),
+            scale=room.scale,
+            beta=room.beta,
             survived=self._survived,
         )

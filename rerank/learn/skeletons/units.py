@@ -17,7 +17,7 @@ a softmax is 0 except for rounding), and an update with all |a_y| ≤ 1e-12 coun
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,20 +27,6 @@ from rerank.learn.workspace import ListArrays, Scratch
 
 TIMES, SQUARES = range(2)  # indices of a learner's ``norm`` (float64 [2]): t, N
 NOISE = 1e-12  # coefficients up to this may be rounding alone
-
-
-class Extremes(NamedTuple):
-    """Scratch space for the columns of a subgradient; [0] for losses of two candidates."""
-
-    low: np.ndarray  # float64 [T]
-    high: np.ndarray  # float64 [T]
-    owners: np.ndarray  # int64 [T]
-
-
-def extremes(space: Scratch) -> Extremes:
-    """Scratch space to go with ``space``."""
-    T = space.column.size if space.g.size else 0
-    return Extremes(np.empty(T), np.empty(T), np.empty(T, np.int64))
 
 
 @kernel
@@ -53,10 +39,10 @@ def largest_coefficient(t: Scratch, n: int) -> float:
 
 
 @kernel
-def find_extremes(data: ListArrays, t: Scratch, n: int, count: int, room: Extremes) -> None:
+def find_extremes(data: ListArrays, t: Scratch, n: int, count: int) -> None:
     """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
     for r in range(count):
-        room.low[r], room.high[r], room.owners[r] = np.inf, -np.inf, 0
+        t.low[r], t.high[r], t.owners[r] = np.inf, -np.inf, 0
         t.g[t.column[r]] = r  # where to find a column; the sums are in t.value
     candidates = 0
     for i in range(n):
@@ -65,21 +51,21 @@ def find_extremes(data: ListArrays, t: Scratch, n: int, count: int, room: Extrem
         candidates += 1
         for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
             r, x = int(t.g[data.columns[p]]), data.values[p]
-            room.low[r], room.high[r] = min(room.low[r], x), max(room.high[r], x)
-            room.owners[r] += 1
+            t.low[r], t.high[r] = min(t.low[r], x), max(t.high[r], x)
+            t.owners[r] += 1
     for r in range(count):
-        if room.owners[r] < candidates:
-            room.low[r], room.high[r] = min(room.low[r], 0.0), max(room.high[r], 0.0)
-        t.extra[r] = room.high[r] - room.low[r]
+        if t.owners[r] < candidates:
+            t.low[r], t.high[r] = min(t.low[r], 0.0), max(t.high[r], 0.0)
+        t.extra[r] = t.high[r] - t.low[r]
 
 
 @kernel
-def spread_subgradient(data: ListArrays, t: Scratch, n: int, room: Extremes) -> int:
+def spread_subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
     top = largest_coefficient(t, n)
-    if room.low.shape[0] > 0:
+    if t.low.shape[0] > 0:
         count = accumulate(data, t, n)
-        find_extremes(data, t, n, count, room)
+        find_extremes(data, t, n, count)
         for r in range(count):
             if t.extra[r] == 0.0 or abs(t.value[r]) <= NOISE * top * t.extra[r]:
                 t.value[r] = 0.0
@@ -111,3 +97,8 @@ def count_size(norm: np.ndarray, squared: float) -> None:
     if squared > 0.0:
         norm[TIMES] += 1.0
         norm[SQUARES] += squared
+
+
+def gather_spread(data: ListArrays, t: Scratch, n: int, q: Any) -> tuple[int, float]:
+    """The body of ``gather``: g with its spreads x_j, without what is rounding alone."""
+    return spread_subgradient(data, t, n), q.base_rate * spread_base(data, t, n)

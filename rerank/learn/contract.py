@@ -1,0 +1,119 @@
+"""What every learner has to do, checked on a few small lists when a recipe names a learner of a user's own.
+
+The tests of this project check much more of its own learners; this is what voting, mixing, averages and resumed runs
+rely on, and what a rule with a slip in it breaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
+from rerank.learn.apart import State
+from rerank.learn.base import Learner, Weights
+from rerank.learn.log import UpdateLog
+from rerank.learn.voting.votes import Votes
+
+LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
+NEAR = 1e-8  # relative: averages and votes may round differently
+
+
+@cache
+def check_contract(learner: Learner) -> None:
+    """Refuse a learner that breaks the contract.
+
+    Raises
+    ------
+    RecipeError: says what of it does not hold, or why its kernels do not compile.
+    """
+    try:
+        state, log = trained(learner, EPOCHS)
+        votes = learner.votes(log, lists()[0])
+        last, average = learner.last(state), learner.average(state)
+        again, first = trained(learner, EPOCHS)[0], trained(learner, EPOCHS - 1)
+        continued = trained(learner, 1, *first)[0]
+    except (NumbaError, AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:500]
+        raise RecipeError(f"{learner.name} fails on small lists: {type(error).__name__}: {reason}") from error
+    if not all(np.isfinite([*weights.w, weights.base]).all() for weights in (last, average)):
+        _refuse(learner, "its weights are not finite after a few small lists")
+    if _bits(state) != _bits(again):
+        _refuse(learner, "the same lists in the same order give different states")
+    if _bits(state) != _bits(continued):
+        _refuse(
+            learner, "an epoch from a stored state differs from one that follows directly: `finish` leaves sums open"
+        )
+    if int(votes.survived.sum()) != EPOCHS * LISTS or learner.updates(state) != log.updates:
+        _refuse(
+            learner, "its counts of updates and of survived lists are not those of its log (see `survive`, `close`)"
+        )
+    predictors = list(replayed(votes))
+    if not _alike(predictors[-1], last):
+        _refuse(learner, "repeating its logged updates gives other weights: `step` depends on more than state and log")
+    shares = votes.survived / votes.survived.sum()
+    mean = sum(share * own.w for share, own in zip(shares, predictors, strict=True))
+    base = sum(float(share) * own.base for share, own in zip(shares, predictors, strict=True))
+    if not _alike(Weights(np.asarray(mean), base), average):
+        _refuse(learner, "its average is not that of its predictors, weighted by the lists that they survived")
+
+
+def lists() -> tuple[Corpus, np.ndarray]:
+    """A few lists with ties, lists of one candidate and of none among them, and their oracles."""
+    random = np.random.default_rng(1)
+    sizes = np.array([0, 1, 2, *[CANDIDATES] * (LISTS - 3)])
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    N, row = int(bounds[-1]), WIDTH // 2
+    columns = np.sort(np.argsort(random.random((N, WIDTH)), axis=1)[:, :row], axis=1)
+    gain = random.integers(0, 3, N) / 2
+    corpus = Corpus(
+        lists=bounds, rows=np.arange(N + 1) * row, columns=columns.ravel(), values=random.integers(1, 4, N * row) / 2,
+        base=-random.random(N), gain=gain, stats=np.zeros((N, 0)), reference=np.zeros((LISTS, 0)),
+        weight=np.ones(LISTS), width=WIDTH,
+    )  # fmt: skip
+    best = [first + int(np.argmax(gain[first:end])) if end > first else -1 for first, end in pairwise(bounds)]
+    return corpus, np.array(best)
+
+
+def trained(
+    learner: Learner, epochs: int, state: State = None, log: UpdateLog | None = None
+) -> tuple[State, UpdateLog]:  # fmt: skip
+    """The state after so many epochs, from a copy of ``state`` or the beginning, and the log of all updates."""
+    corpus, oracle = lists()
+    fresh = learner.init(corpus.width, corpus.candidate_count)
+    state = fresh if state is None else type(fresh)(*(np.array(array) for array in state))
+    log = UpdateLog() if log is None else log
+    for _ in range(epochs):
+        learner.epoch(corpus, oracle, np.arange(LISTS), state, log=log)
+    return state, log
+
+
+def replayed(votes: Votes) -> Iterator[Weights]:
+    """All predictors, one after the other (see ``votes``)."""
+    a, v = np.zeros((2, WIDTH))
+    for k in range(votes.survived.size):
+        if k > 0:
+            touched = slice(votes.first[k - 1], votes.first[k])
+            a[votes.columns[touched]] = votes.value[touched]
+            v[votes.columns[touched]] = votes.slope[touched] if votes.slope.size else np.sign(votes.value[touched])
+        threshold = votes.threshold[k] if votes.threshold.size else 0.0
+        w = np.sign(a) * np.maximum(np.abs(a) - threshold * np.abs(v), 0.0)
+        yield Weights(votes.scale[k] * w, float(votes.beta[k]))
+
+
+def _refuse(learner: Learner, reason: str) -> None:
+    raise RecipeError(f"{learner.name} breaks the contract of learners: {reason}")
+
+
+def _alike(one: Weights, other: Weights) -> bool:
+    size = NEAR * max(1e-100, np.abs(other.w).max(initial=abs(other.base)))
+    return bool(np.allclose(one.w, other.w, NEAR, size) and np.isclose(one.base, other.base, NEAR, size))
+
+
+def _bits(state: State) -> list[bytes]:
+    return [np.asarray(array).tobytes() for array in state]

@@ -1,0 +1,36 @@
+"""Regularised Winnow, normalised (Zhang, section 2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rerank.kernels.by_type import body
+from rerank.learn.base import learners
+from rerank.learn.rules.lm_uwin import LMUWin
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.multiplicative import total_of
+
+
+@learners.add("lm-nwin")
+@dataclass(frozen=True, kw_only=True)
+class LMNWin(LMUWin):
+    """Regularised Winnow whose positive weights, all 2D of them, keep the sum W.
+
+    Parameters
+    ----------
+    total: W > 0; None for what they sum up to at the start, 2·mu for every column. No margin can exceed W·max|z_j|: it
+        has to allow for margins of 1.
+    eta, mu, C, base, base_rate: see LMUWin.
+    """
+
+    name: ClassVar[str] = "lm-nwin"
+    normalised: ClassVar[bool] = True
+
+    total: Positive | None = None
+
+
+@body(total_of, LMNWin)
+def normalised(q: Any) -> float:
+    """The weights of all steps of lm-uwin are multiplied by d = W/Z."""
+    return float(q.total)

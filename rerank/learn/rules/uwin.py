@@ -1,0 +1,42 @@
+"""Balanced Winnow, unnormalised (Littlestone 1988; Zhang, section 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rerank.kernels.by_type import body
+from rerank.learn.base import learners
+from rerank.learn.losses import Loss
+from rerank.learn.settings import Update
+from rerank.learn.skeletons.multiplicative import Multiplicative
+from rerank.learn.steps import rate_of
+
+LARGEST_RATE = 1e300
+
+
+@learners.add("uwin")
+@dataclass(frozen=True, kw_only=True)
+class UWin(Multiplicative):
+    """Balanced Winnow, unnormalised; with another loss than the perceptron's: exponentiated gradient steps.
+
+    Parameters
+    ----------
+    loss: one of LOSSES.
+    eta: > 0; rate of the log-weights, times the weight of the list.
+    mu: 1e-100 to 1e20; the prior: both parts of every weight start with it.
+    update: "mistakes" (only where the current predictor errs) or "always" (on every loss).
+    base: weight of the base score at the start, compared with steps of about 2·mu·eta; base_rate: ≥ 0, 0 keeps it
+        there, ρ > 0 adds the weight of one more balanced feature, ρ·b(y).
+    """
+
+    name: ClassVar[str] = "uwin"
+
+    loss: Loss = "perceptron"
+    update: Update = "mistakes"
+
+
+@body(rate_of, UWin)
+def winnow(state: Any, weight: float, q: Any) -> float:
+    """θ ← θ + η·z, that is, both parts of w_j are multiplied by e^{±ηz_j} (Zhang, section 1)."""
+    return float(min(q.eta * weight, LARGEST_RATE))

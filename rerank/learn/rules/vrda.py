@@ -1,0 +1,20 @@
+"""Voted regularised dual averaging (Xu et al. 2011, Alg. 1; Gao et al. 2013, Fig. 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rerank.learn.base import learners
+from rerank.learn.rules.rda import RDA
+from rerank.learn.settings import Update
+
+
+@learners.add("vrda")
+@dataclass(frozen=True, kw_only=True)
+class VotedRDA(RDA):
+    """Dual averaging that updates on mistakes only, so that few predictors vote; see RDA for the parameters."""
+
+    name: ClassVar[str] = "vrda"
+
+    update: Update = "mistakes"

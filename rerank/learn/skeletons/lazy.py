@@ -1,0 +1,187 @@
+"""What learners share whose weights shrink without being touched: counters, lazy sums of predictors, free columns.
+
+A column keeps a_j, and weighs sign(a_j)·max(|a_j| − τ_k·v_j, 0)·d_k under predictor k, or a_j·f_k where it is free. The
+average is exact and nothing loops over all columns: while a_j stays the same for the predictors a..b,
+
+    Σ_k c_k w_kj = sign(a_j)·(|a_j|·(P_e − P_{a−1}) − v_j·(Q_e − Q_{a−1})),   P = Σ c_k d_k, Q = Σ c_k d_k τ_k,
+
+where e is the last k ≤ b with τ_k·v_j < |a_j|; and a_j·(F_b − F_{a−1}), F = Σ c_k f_k, for free columns. It is entered
+in a column's total just before the column changes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.data.corpus import Corpus
+from rerank.kernels.by_type import body, by_type
+from rerank.kernels.compile import kernel, kernel_of
+from rerank.learn.apart import TrainedApart
+from rerank.learn.base import Learner, Weights
+from rerank.learn.passes import gradient_pass, repeat_steps
+from rerank.learn.skeletons.additive import counted
+from rerank.learn.steps import ALIVE, UPDATES, beta, outlive, scale_of, settle
+from rerank.learn.voting.moves import leaving
+from rerank.learn.workspace import ListArrays, Scratch
+
+# Indices of a state's counts after UPDATES and ALIVE: lists not in the sums yet, Σ c_k, how many columns are free; and,
+# of its base, Σ c_k β_k.
+PENDING, TOTAL, FREE = range(2, 5)
+SUM = 1
+
+
+class PredictorSums(NamedTuple):
+    """Sums over the predictors of an epoch, k0 being the first: those of predictor k are at k − k0 + 1, 0 at 0."""
+
+    P: np.ndarray  # float64 [updates + 2]
+    Q: np.ndarray  # float64 [updates + 2]
+    F: np.ndarray  # float64 [updates + 2]
+    level: np.ndarray  # float64 [updates + 2]: τ_k
+    since: np.ndarray  # int64 [D]: the first predictor that is not in total yet
+    k0: int
+
+
+@by_type
+def level_of(state: Any, q: Any) -> float:
+    """τ of the current predictor."""
+    return float(state.counts[UPDATES])
+
+
+@by_type
+def free_scale(state: Any, q: Any) -> float:
+    """f of the current predictor."""
+    return float(scale_of(state, q))
+
+
+@by_type
+def summed_column(state: Any, j: int, first: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
+    """Σ c_k w_kj over the predictors at first + 1..last of ``sums``, since which column j is as it is."""
+    return 0.0
+
+
+@kernel
+def summed(a: float, slope: float, first: int, last: int, sums: PredictorSums) -> float:
+    """sign(a)·(|a|·(P_e − P_first) − v·(Q_e − Q_first))."""
+    size, e = abs(a), last
+    if not size > 0.0:
+        return float(size)  # 0, or not a number: there is no last predictor to look up
+    if not sums.level[e] * slope < size:
+        e = leaving(size, slope, sums.level, first + 1, last) - 1
+    total = size * (sums.P[e] - sums.P[first]) - slope * (sums.Q[e] - sums.Q[first])
+    return float(total if a > 0 else -total)
+
+
+@kernel
+def first_penalised(data: ListArrays, y: int) -> int:
+    """Where candidate y's nonzeros in columns that are not free begin; columns rise within a row."""
+    p, end = data.rows[y], data.rows[y + 1]
+    while p < end and data.columns[p] < data.free:
+        p += 1
+    return int(p)
+
+
+@kernel
+def shrink(a: float, threshold: float) -> float:
+    """sign(a)·max(|a| − threshold, 0)."""
+    return max(a - threshold, 0.0) + min(a + threshold, 0.0)
+
+
+@kernel
+def close_predictor(state: Any, sums: PredictorSums, q: Any) -> None:
+    """Enter the current predictor, with what it has survived since it was last entered, into the sums."""
+    at, c = state.counts[UPDATES] - sums.k0 + 1, state.counts[PENDING]
+    d, level = scale_of(state, q), level_of(state, q)
+    sums.P[at] = sums.P[at - 1] + c * d
+    sums.Q[at] = sums.Q[at - 1] + c * d * level
+    sums.F[at] = sums.F[at - 1] + c * free_scale(state, q)
+    sums.level[at] = level
+    state.base[SUM] += c * beta(state, q)
+    state.counts[TOTAL] += c
+    state.counts[PENDING] = 0
+
+
+@kernel
+def settle_column(state: Any, j: int, sums: PredictorSums, free: int, q: Any) -> None:
+    """Enter what column j weighed, up to the current predictor, into its total."""
+    k = state.counts[UPDATES]
+    state.total[j] += summed_column(state, j, sums.since[j] - sums.k0, k - sums.k0 + 1, sums, free, q)
+    sums.since[j] = k + 1
+
+
+@kernel
+def flush(state: Any, sums: PredictorSums, q: Any) -> None:
+    """Bring every column's total up to date; nothing lazy is left."""
+    close_predictor(state, sums, q)
+    for j in range(state.total.shape[0]):
+        settle_column(state, j, sums, state.counts[FREE], q)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lazy(Learner):
+    """A learner whose state has ``total`` (float64 [D], Σ c_k w_k), ``counts`` (int64 [5]) and ``base``."""
+
+    passes: ClassVar[Any] = gradient_pass
+    replays: ClassVar[Any] = repeat_steps
+
+    @abstractmethod
+    def init(self, columns: int, candidates: int = 0) -> Any:
+        """See ``Learner.init``."""
+
+    def begin(self, corpus: Corpus, order: np.ndarray, state: Any) -> PredictorSums:
+        """See ``Learner.begin``.
+
+        Raises
+        ------
+        ValueError: the state was trained with other free columns; what it keeps of a column depends on whether it is
+            free.
+        """
+        if state.counts[UPDATES] > 0 and state.counts[FREE] != corpus.free:
+            raise ValueError(
+                f"the state was trained with {state.counts[FREE]} free columns, the corpus has {corpus.free}; "
+                "train on corpora of one feature table"
+            )
+        state.counts[FREE] = corpus.free
+        k0, n = int(state.counts[UPDATES]), order.size + 2
+        P, Q, F, level = np.zeros((4, n))
+        return PredictorSums(P, Q, F, level, np.full(corpus.width, k0, np.int64), k0)
+
+    def finish(self, state: Any, lazy: PredictorSums) -> None:
+        """See ``Learner.finish``."""
+        kernel_of(flush, type(self))(state, lazy, self.settings(state))
+
+    def average(self, state: Any) -> Weights:
+        """See ``Learner.average``."""
+        seen = int(state.counts[TOTAL])
+        if seen == 0:
+            return Weights(np.zeros(state.total.size), float(self.base))
+        return Weights(state.total / seen, float(state.base[SUM] / seen) if self.base_rate else float(self.base))
+
+    def counted(self, apart: TrainedApart) -> np.ndarray:
+        """The counts of a combined state; the number of free columns is not added up."""
+        counts = counted(apart)
+        counts[FREE] = max(int(end.counts[FREE]) for end in apart.ends)
+        return counts
+
+    def penalised(self, state: Any, value: float) -> np.ndarray:
+        """float64 [D]: ``value`` in the columns that are not free, else 0."""
+        return np.where(np.arange(state.total.size) < state.counts[FREE], 0.0, value)
+
+
+@body(settle, Lazy)
+def settle_touched(state: Any, lazy: Any, t: Scratch, count: int, free: int, q: Any) -> None:
+    """The current predictor ends."""
+    close_predictor(state, lazy, q)
+    for r in range(count):
+        settle_column(state, t.column[r], lazy, free, q)
+    state.counts[ALIVE] = 0
+
+
+@body(outlive, Lazy)
+def outlive_lazy(state: Any, q: Any) -> None:
+    """The list on which a predictor errs is the first that the next one counts."""
+    state.counts[ALIVE] += 1
+    state.counts[PENDING] += 1
