@@ -66,9 +66,9 @@ def _going_on(ctx: typer.Context) -> str:
     words = command_line()
     if ctx.invoked_subcommand in ("run", "train"):
         resumed = words if "--resume" in words else [*words, "--resume"]
-        return f"; what is done so far is kept. Go on with:\n  {shlex.join(resumed)}"
+        return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
     if ctx.invoked_subcommand in ("extract", "test"):
-        return f"; what is complete is kept. Go on with:\n  {shlex.join(words)}"
+        return f"; what is complete is kept. Continue with:\n  {shlex.join(words)}"
     return ""
 
 
@@ -93,7 +93,7 @@ OnBadList = Annotated[
 ]
 Predictor = Annotated[
     Literal["last", "average", "voted", "mert"],
-    typer.Option("--predictor", help="Which predictor of the model decides."),
+    typer.Option("--predictor", help="Which of the model's predictors to use."),
 ]
 Sets = Annotated[
     list[str] | None,
@@ -124,10 +124,10 @@ def _version(value: bool) -> None:
 @app.callback()
 def common(
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], typer.Option(help="How much to say on stderr.")
+        Literal["debug", "info", "warning", "error"], typer.Option(help="How much to log on stderr.")
     ] = "info",
     version: Annotated[  # noqa: ARG001 - its callback acts
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Options of all commands."""

@@ -37,7 +37,7 @@ def unforeseen(error: BaseException) -> RunError:
     found = UnforeseenError.of(error)
     command = shlex.join(word if word.isprintable() else ascii(word) for word in command_line())
     kept = _kept(f"{command}\n{found.traceback}".encode("utf-8", "backslashreplace"))
-    return RunError(f"{found}\nThis ended `{command}`; {kept}, or is shown with {DEVELOPER}=1.")
+    return RunError(f"{found}\nThis ended `{command}`; {kept}, or set {DEVELOPER}=1 to see it.")
 
 
 def _kept(text: bytes) -> str:

@@ -46,14 +46,14 @@ Measured = Annotated[
 ]
 Form = Annotated[
     Literal["lines", "tab", "id"],
-    typer.Option(help="References of texts: one a line, several separated by tabs, or `id ||| reference` lines."),
+    typer.Option(help="References of texts: one per line, several separated by tabs, or `id ||| reference` lines."),
 ]
 Option = Annotated[
     list[str] | None,
-    typer.Option("--option", metavar="NAME=VALUE", help="A setting of a metric of texts, e.g. tokenize=13a."),
+    typer.Option("--option", metavar="NAME=VALUE", help="A setting of a text metric, for example tokenize=13a."),
 ]
 References = Annotated[
-    list[str] | None, typer.Option("--reference", metavar="FILE", help="A further file of references of texts.")
+    list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
 ]
 
 
@@ -61,7 +61,7 @@ def _metric(name: str, options: list[str] | None, prm: Path | None, punctuation:
     """The metric that the options of a command describe."""
     if name == "parseval":
         if options:
-            raise RecipeError("--option is for metrics of texts; parseval has --prm and --punctuation")
+            raise RecipeError("--option is for text metrics; parseval has --prm and --punctuation")
         spec: dict[str, Any] = {"name": name, "punctuation": punctuation}
         return make_parseval({**spec, "prm": str(prm)} if prm else spec)
     if prm is not None:
@@ -84,7 +84,9 @@ def _parsed(options: list[str]) -> dict[str, Any]:
 def evaluate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="HYP REF [HYP2 ...]", help="What to evaluate, its references, and further systems."),
+        typer.Argument(
+            metavar="HYP REF [HYP2 ...]", help="What to evaluate, its references, and other systems to compare."
+        ),
     ],
     metric: Measured = "parseval",
     prm: Prm = None,
@@ -92,9 +94,9 @@ def evaluate(
     references: References = None,
     form: Form = "lines",
     option: Option = None,
-    sentences: Annotated[bool, typer.Option("--sentences", help="Also a line for every sentence.")] = False,
+    sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
     significance: Annotated[
-        bool, typer.Option("--significance", help="Test every further system against the first.")
+        bool, typer.Option("--significance", help="Test every other system against the first.")
     ] = False,
 ) -> None:
     """Score trees (one bracketed tree per line or spread over lines) or texts (one per line) against references."""
@@ -102,7 +104,7 @@ def evaluate(
         raise DataError("expected HYP REF [HYP2 ...]: what to evaluate, then its references")
     hypothesis, reference, *further = files
     if significance and not further:
-        raise DataError("--significance compares systems; name a further one: HYP REF HYP2")
+        raise DataError("--significance compares systems; name another one: HYP REF HYP2")
     if further and reference == "-":
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     single_stdin(*files, *(references or []))
@@ -112,7 +114,7 @@ def evaluate(
     else:
         assert isinstance(measure, Parseval)
         if references or form != "lines":
-            raise RecipeError("--reference and --form are for metrics of texts")
+            raise RecipeError("--reference and --form are for text metrics")
         rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences)
     if significance:
         _print_significance(measure, further, *rows)
@@ -148,7 +150,7 @@ def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[st
     texts = [list(read_lines(path)) for path in systems]
     for path, own in zip(systems, texts, strict=True):
         if len(own) != len(golds):
-            message = f"{len(own)} lines for {len(golds)} references of {references[0]}; one each is expected"
+            message = f"{len(own)} lines for {len(golds)} references of {references[0]}; expected one for each"
             raise DataError(message, path=stream_name(path))
     if not golds:
         raise DataError("no reference in the file", path=references[0])

@@ -31,12 +31,12 @@ def export(
         typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
     ] = "text",
     predictor: Predictor = "average",
-    top: Annotated[int | None, typer.Option(min=0, help="Only so many features, the strongest.")] = None,
+    top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
     sort: Annotated[Order, typer.Option(help="By |weight|, the largest first, or by name.")] = "weight",
 ) -> None:
     """The weights of a model as text: one name and weight per line."""
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
-        raise RecipeError(f"Moses reads no compressed weights: write to {output.rpartition('.')[0]}")
+        raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
     loaded = Model.load(model)
     weights, left_out = loaded.weights_of(predictor), Counter[str]()
@@ -63,7 +63,7 @@ def import_weights(
     no state to continue training from.
     """
     if output.exists():
-        raise DataError("exists already; name a new directory", path=str(output))
+        raise DataError("already exists; name a new directory", path=str(output))
     model = Model.load(like)
     found = read_weights(file, model.table)
     weights = dict.fromkeys(("last", "average"), found.weights)

@@ -27,7 +27,7 @@ ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model d
 @app.command()
 def inspect(
     model: ModelDirectory,
-    top: Annotated[int, typer.Option(min=0, help="So many features of every template.")] = 3,
+    top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
     feature: Annotated[
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
     ] = None,
@@ -102,9 +102,9 @@ def explain(
         str | None, typer.Option(help="Gold trees or references, to compare with the oracle too.", show_default=False)
     ] = None,
     sources: Annotated[
-        str | None, typer.Option(help="The inputs of lists of texts that do not hold theirs.", show_default=False)
+        str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.", show_default=False)
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="So many features.")] = 15,
+    top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
     predictor: Predictor = "average",
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""

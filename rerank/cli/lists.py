@@ -30,7 +30,9 @@ def rerank(
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
     n_best: Annotated[
         int | None,
-        typer.Option(min=1, help="Write so many candidates a list, in the input's format, with new and old scores."),
+        typer.Option(
+            min=1, help="Write this many candidates per list, in the input's format, with new and old scores."
+        ),
     ] = None,
     predictor: Predictor = "average",
     reader: Annotated[
@@ -43,7 +45,7 @@ def rerank(
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None,
-        typer.Option(help="The inputs of lists of texts that do not hold theirs, one a line.", show_default=False),
+        typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.", show_default=False),
     ] = None,
 ) -> None:
     """Rerank lists: one line per list, its best candidate, or with --n-best the first candidates of each list.

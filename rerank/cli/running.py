@@ -40,13 +40,16 @@ Output = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the finished stages and runs of an interrupted run.")]
 EngineName = Annotated[
     Literal["auto", "local", "processes", "dask", "ray"] | None,
-    typer.Option("--engine", help="Who works: this process, processes of this machine, a cluster."),
+    typer.Option(
+        "--engine", help="Where the work is done: in this process, in processes of this machine, on a cluster."
+    ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="How many work at once; without --engine: so many processes.")
+    int | None, typer.Option("--workers", min=1, help="How many workers; without --engine, that many processes.")
 ]
 Address = Annotated[
-    str | None, typer.Option("--address", help="Of a running Dask scheduler or Ray cluster.", show_default=False)
+    str | None,
+    typer.Option("--address", help="The address of a running Dask scheduler or Ray cluster.", show_default=False),
 ]
 
 
@@ -66,7 +69,9 @@ def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[Ta
     directory = output if output is not None else Path("runs") / file_name(recipe.name)
     stored = directory / "recipe.yaml"
     if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
-        raise RecipeError("the results' own recipe.yaml would replace this file; use another --output", path=str(path))
+        raise RecipeError(
+            "the recipe.yaml of the results would replace this file; use another --output", path=str(path)
+        )
     Command.output = directory
     return recipe, directory
 
@@ -217,10 +222,12 @@ def _reported(key: str, value: float | str) -> str:
 @app.command()
 def compare(
     run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.")],
-    run_b: Annotated[Path, typer.Argument(metavar="RUN_B", help="That of another run over the same test lists.")],
+    run_b: Annotated[
+        Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
+    ],
     predictor: Annotated[
         Literal["base", "oracle", "last", "average", "voted", "mert", "logistic"],
-        typer.Option(help="Which selection of either run."),
+        typer.Option(help="Which selection of either run to compare."),
     ] = "average",
     test_: Annotated[
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
@@ -270,8 +277,12 @@ def _parts(kind: str) -> list[str]:
     for name, registry in (("readers", readers), ("metrics", metrics), ("learners", learners)):
         if name == kind:
             parts = [describe(part, cls) for part, cls in registry]
-            return parts if kind != "readers" else [*parts, "every reader: scores='score', or 'cost': lower is better"]
-    raise RecipeError(f"nothing of the kind {kind!r} to list")
+            return (
+                parts
+                if kind != "readers"
+                else [*parts, "every reader: scores='score', or 'cost' where lower is better"]
+            )
+    raise RecipeError(f"there are no {kind!r} to list")
 
 
 def describe(name: str, part: type) -> str:

@@ -44,7 +44,7 @@ def dense_line(corpus: Lists, table: Table) -> DenseLine | None:
     lists = np.concatenate([[0], np.cumsum(np.concatenate([sizes for sizes, *_ in taken]))]).astype(np.int64)
     x, gain, weight = (np.concatenate([each[k] for each in taken]) for k in (1, 2, 3))
     if step > 1:
-        log.warning("logistic regression on dense columns: only every %d. list fits in memory", step)
+        log.warning("logistic regression on dense columns: only one list in %d fits in memory", step)
     found = fit_logistic(lists, x, gain, weight)
     w = np.zeros(corpus.width)
     w[:F] = found[1:]

@@ -184,11 +184,11 @@ def _check_files(source: Path, digests: dict[str, str]) -> None:
     """Check that the directory has the plain files of ``digests`` and no others; hidden files do not count."""
     present = {entry.name: entry for entry in os.scandir(source) if not entry.name.startswith(".")}
     for name in sorted(present.keys() - digests.keys() - {HEADER}):
-        raise ModelError(f"{name} is no part of this model; remove it", path=str(source))
+        raise ModelError(f"{name} is not part of this model; remove it", path=str(source))
     for name, digest in digests.items():
         path = source / name
         if name == HEADER or not stat.S_ISREG(path.lstat().st_mode):
-            raise ValueError(f"{name} is no plain file")
+            raise ValueError(f"{name} is not a plain file")
         if _digest(path) != digest:
             raise ModelError(CHANGED, path=str(path))
 
@@ -202,7 +202,7 @@ def _check_settings(model: Model) -> None:
         try:
             read_settings(model.settings)
         except RecipeError as error:
-            raise ValueError(f"its settings are no recipe of this program: {error}") from None
+            raise ValueError(f"its settings are not a recipe of this program: {error}") from None
         features = model.settings.get("features")
         bits = features.get("hash_bits") if isinstance(features, dict) else None
         own = model.table.bits if isinstance(model.table, HashedTable) else None
@@ -215,7 +215,9 @@ def _check_settings(model: Model) -> None:
         if not np.all(np.isfinite(array)):
             raise ValueError(f"state_{name}.npy holds numbers that are not finite")
     if model.state and not {"training_data", "epochs"} <= set(model.about):
-        raise ValueError("its provenance lacks training_data and epochs, without which nobody can go on from its state")
+        raise ValueError(
+            "its provenance lacks training_data and epochs, without which training cannot continue from its state"
+        )
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return

@@ -124,7 +124,7 @@ class _Rows:
             raise DataError(message, path=self._path, line=number)
         before = self._base_line if name == BASE else int(self._line[j])
         if before:
-            raise DataError(f"{excerpt(fields[0])} stands in line {before} already", path=self._path, line=number)
+            raise DataError(f"{excerpt(fields[0])} is already in line {before}", path=self._path, line=number)
         if name == BASE:
             self._base, self._base_line = weight, number
         else:

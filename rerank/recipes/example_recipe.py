@@ -120,7 +120,7 @@ class ExampleData(SourceSettings):
             key = f"data.sets.{each}" if self.sets else "data"
             _check_source(source, key)
             if source.vocabulary is not None and self.format == "text":
-                message = "found a vocabulary beside texts, whose vectoriser names the features; leave it out"
+                message = "found a vocabulary together with texts, whose vectoriser names the features; leave it out"
                 raise RecipeError(message, key=f"{key}.vocabulary")
         return found
 
@@ -137,9 +137,9 @@ def _check_source(source: SourceSettings, key: str) -> None:
     if kind == "train" and source.test is None:
         raise RecipeError("is missing: the file that belongs to train", key=f"{key}.test")
     if kind != "train" and source.test is not None:
-        raise RecipeError(f"found a test file beside {kind}; it belongs to train", key=f"{key}.test")
+        raise RecipeError(f"found a test file together with {kind}; it belongs to train", key=f"{key}.test")
     if kind in ("train", "generator") and source.folds is not None:
-        raise RecipeError(f"found folds beside {kind}, which has a test part already", key=f"{key}.folds")
+        raise RecipeError(f"found folds together with {kind}, which has a test part already", key=f"{key}.folds")
 
 
 class TuneSettings(Section):
@@ -180,7 +180,7 @@ class ExampleTraining(Section):
     @model_validator(mode="after")
     def _no_votes(self) -> ExampleTraining:
         if self.mixing is not None and self.predictor == "voted":
-            raise ValueError("mixing keeps no updates to vote with; leave out mixing, or take the average")
+            raise ValueError("mixing keeps no updates to vote with; leave out mixing, or use the average")
         return self
 
 

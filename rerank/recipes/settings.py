@@ -60,7 +60,7 @@ def distinct(values: tuple[T, ...]) -> tuple[T, ...]:
 
 def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(seeds)) < len(seeds):
-        raise ValueError("a seed stands twice; a spread over equal runs says nothing")
+        raise ValueError("a seed is named twice; the spread over equal runs would say nothing")
     return seeds
 
 
@@ -120,7 +120,8 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
         elif first["type"] == "missing":
             message = "is missing"
         else:
-            message = f"found {_excerpt(first['input'])}: {first['msg'][0].lower()}{first['msg'][1:]}"
+            said = first["msg"].removeprefix("Value error, ")
+            message = f"found {_excerpt(first['input'])}: {said[0].lower()}{said[1:]}"
         raise RecipeError(message, key=key, path=path) from None
 
 
@@ -169,7 +170,7 @@ def assign_all(settings: Settings, changes: Settings) -> list[str]:
         before = assign(settings, key, changes[key])
         if len(before) > 1:
             own = ", ".join(f"{name}: {value}" for name, value in before.items() if name != "name")
-            said.append(f"{key} {changes[key]} takes the place of {before['name']}, and of its settings ({own})")
+            said.append(f"{key} {changes[key]} replaces {before['name']} and its settings ({own})")
     return said
 
 
@@ -190,7 +191,7 @@ def assign(settings: Settings, key: str, value: Any) -> Settings:
         if child is None:
             child = node[part] = {}
         if not isinstance(child, dict):
-            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, no settings", key=key)
+            raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, not settings", key=key)
         node = child
     dropped: Settings = {}
     if last == "name" and parents and node.get("name") not in (None, value):

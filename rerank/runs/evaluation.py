@@ -164,7 +164,7 @@ def _read_results(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(found["splits"], dict):
-            raise TypeError("its splits are no mapping")
+            raise TypeError("its splits are not a mapping")
         return dict(found)
     except DAMAGE as error:
         raise DataError(f"no results of a run here: {error}", path=str(path)) from None

@@ -154,7 +154,7 @@ def check(recipe: ListRecipe) -> None:
         if settings.select is not None:
             make_learner(settings.select.learner, "training.select.learner")
             if settings.warm_start is not None:
-                message = "a selection starts anew; leave out warm_start or select"
+                message = "a selection starts from the beginning; leave out warm_start or select"
                 raise RecipeError(message, key="training.warm_start")
         if settings.warm_start is not None:
             Model.load(settings.warm_start)
@@ -195,9 +195,11 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
     if path is None:
         return
     if not same_columns(Model.load(path).table, table):
-        raise DataError("this model cannot go on here: its feature table is another", path=path)
+        raise DataError("training cannot continue from this model: its feature table is another one", path=path)
     if recipe.training.vote:
-        log.warning("no voted predictor: votes need all updates from the first, and those of %s come before", path)
+        log.warning(
+            "no voted predictor: votes need all updates from the first on, and those of %s were made before", path
+        )
 
 
 @dataclasses.dataclass(frozen=True)

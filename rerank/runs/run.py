@@ -226,7 +226,7 @@ def check_stored(directory: Path, data: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _damaged(directory: Path, error: Exception) -> DataError:
-    return DataError(f"a stored run is damaged ({error}); remove it and go on with --resume", path=str(directory))
+    return DataError(f"a stored run is damaged ({error}); remove it and continue with --resume", path=str(directory))
 
 
 def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:

@@ -250,7 +250,10 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)
     state = going_on.adopt(type(fresh)(**model.state), 0) if fits else fresh
     if not fits or any(own.shape != other.shape for own, other in zip(state, fresh, strict=True)):
-        raise DataError("this model cannot go on here: another learner, settings or feature table", path=path)
+        raise DataError(
+            "training cannot continue from this model: it has another learner, other settings or another feature table",
+            path=path,
+        )
     state = type(fresh)(**model.state)
     if model.about["training_data"] != data:
         state = going_on.adopt(state, corpus.candidate_count)

@@ -78,7 +78,7 @@ def read_header(stream: _Readable, name: str, room: int) -> ArrayHeader:
     header = ArrayHeader(_dtype(found[1], name), found[2] == b"True", shape, len(start) + length)
     if header.size != room - header.offset:
         message = f"{header.dtype} {header.shape} takes {header.size:,} bytes, the file has {room - header.offset:,}"
-        raise ValueError(f"{name}: {message} behind its header")
+        raise ValueError(f"{name}: {message} after its header")
     return header
 
 
@@ -114,7 +114,7 @@ def open_plain(path: Path) -> Iterator[BinaryIO]:
     OSError: it cannot be opened.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError(f"{path.name}: it is no regular file")
+        raise ValueError(f"{path.name}: it is not a regular file")
     with path.open("rb") as stream:
         yield stream
 

@@ -40,19 +40,19 @@ class _Loader(yaml.SafeLoader):
         self._depth -= 1
         if alias and id(node) not in self._sizes:
             raise yaml.MarkedYAMLError(
-                problem=f"the alias *{event.anchor} stands within what it means", problem_mark=event.start_mark
+                problem=f"the alias *{event.anchor} is used within its own value", problem_mark=event.start_mark
             )
         key = index is None and parent is not None
         self._values += self._sizes[id(node)] if alias else not key
         if self._values > MOST_VALUES:
-            problem = f"more than {MOST_VALUES:,} values, those that aliases (*name) stand for counted wherever they do"
+            problem = f"more than {MOST_VALUES:,} values, counting those of an alias (*name) wherever it is used"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         if node is not None and not alias:
             self._sizes[id(node)] = self._values - before
             if node.tag not in TAGS:
                 shown = node.tag.replace("tag:yaml.org,2002:", "!!")
                 raise yaml.MarkedYAMLError(
-                    problem=f"found the tag {shown}; a recipe has none", problem_mark=event.start_mark
+                    problem=f"found the tag {shown}; recipes may not have tags", problem_mark=event.start_mark
                 )
         return node
 

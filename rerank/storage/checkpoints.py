@@ -72,7 +72,11 @@ class Checkpoint:
             arrays = {name: read_array(self._directory / f"{name}.npy") for name in stored["arrays"]}
             return dict(stored["header"]), arrays
         except DAMAGE as error:
-            log.warning("the checkpoint in %s cannot be read (%s): what it is of starts anew", self._directory, error)
+            log.warning(
+                "the checkpoint in %s cannot be read (%s): its work starts again from the beginning",
+                self._directory,
+                error,
+            )
             return None
 
     def remove(self) -> None:

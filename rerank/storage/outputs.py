@@ -81,7 +81,7 @@ def _lock(path: Path) -> Lock:
         if lock.still_at(path):
             if path.stat().st_size and not path.read_bytes().startswith(b"process "):
                 lock.release()
-                raise RecipeError("no run has written this; move it, or use another --output", path=str(path))
+                raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
             return lock
         lock.release()  # its holder has just ended and removed it
 
@@ -102,7 +102,7 @@ def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, re
     # A run that was killed while it removed earlier results has left nothing to continue from.
     fresh = not resume or starting.exists() or not stored.exists()
     if not fresh and _text(stored) != resolved:
-        message = "the directory holds a run of other settings; use another --output, or run anew without --resume"
+        message = "the directory holds a run with other settings; use another --output, or run again without --resume"
         raise RecipeError(message, path=str(stored))
     check_removable(directory, (*results, "model"))
     for name in (*FILES, *(name for name in results if name not in HELD)):
@@ -132,7 +132,7 @@ def check_apart(outputs: Iterable[Path | str], inputs: Iterable[Path | str]) -> 
         real = Path(os.path.realpath(path))
         for place in (real, *real.parents):
             if str(place) in places:
-                message = f"would be written over, as {places[str(place)]}, while it is read; write elsewhere"
+                message = f"would be overwritten, as {places[str(place)]}, while it is being read; write elsewhere"
                 raise RecipeError(message, path=str(path))
 
 
@@ -160,9 +160,9 @@ def say_finished(directory: Path, metrics: dict[str, Any], code: str) -> None:
     """Say that the run in ``directory`` is finished already, and whether ``code``, the digest of the training code, is
     still the one in its ``metrics``."""
     if metrics.get("code") == code:
-        log.info("%s: finished already; run it without --resume to do it again", directory)
+        log.info("%s: already finished; run it without --resume to do it again", directory)
         return
-    message = "%s: finished already, by a program or a module of yours that has changed since; "
+    message = "%s: already finished, by a program or a module of yours that has changed since; "
     log.warning(message + "run it without --resume to do it again", directory)
 
 
@@ -194,4 +194,4 @@ class _LogFile(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - as the base class has it
         """Say once that nothing more is written to the file."""
         log.removeHandler(self)
-        log.warning("%s cannot be written any more", self.baseFilename)
+        log.warning("%s can no longer be written", self.baseFilename)

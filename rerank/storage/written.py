@@ -33,7 +33,7 @@ def claim(directory: Path, *names: str) -> Path:
     if name in (known := written(directory)):
         return path
     if os.path.lexists(path):
-        message = f"the directory holds {name!r}, which no run has written; move it, or use another --output"
+        message = f"the directory holds {name!r}, which was not written by a run; move it, or use another --output"
         raise RecipeError(message, path=str(directory))
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def written(directory: Path) -> list[str]:
     except OSError as error:
         raise RunError(f"cannot read {path}: {reason(error)}") from error
     if head and head != HEAD:
-        raise RecipeError("this file is no run's; move it, or use another --output", path=str(path))
+        raise RecipeError("this file is not a run's; move it, or use another --output", path=str(path))
     return [name for name in names if name]
 
 
@@ -84,7 +84,7 @@ def check_removable(directory: Path, below: Iterable[str]) -> None:
     """
     for path in _found(directory, below):
         if (other := foreign(path)) is not None:
-            message = "no run has written this; move it, or use another --output"
+            message = "this was not written by a run; move it, or use another --output"
             raise RecipeError(message, path=str(other))
 
 

@@ -115,7 +115,7 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     assert tested.out.replace("staged", "at once") == whole.out
     assert not list((output / ".runs").glob("*.votes"))
     assert small.results(output) == small.results(workspace / "at once")
-    failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run of other settings")
+    failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run with other settings")
     failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
     failed(rerank("test", recipe, "-o", workspace / "never"), 2, "run `rerank train` first")
     assert not (workspace / "never").exists()

@@ -70,7 +70,7 @@ def test_files_beside_those_of_a_run(rerank: Command, recipe: Path, small_run: P
         assert (out / name).read_text() == "mine", name
     (out / "model" / "notes.txt").write_text("mine")
     before = small.files_of(out)
-    refused(rerank("run", recipe, "-o", out), "model/notes.txt", "no run has written this; move it")
+    refused(rerank("run", recipe, "-o", out), "model/notes.txt", "this was not written by a run; move it")
     assert small.files_of(out) == before
 
 
@@ -82,7 +82,7 @@ def test_predictions_of_a_split_that_somebody_else_has_written(
     (out / "predictions").mkdir(parents=True)
     (out / NOTE).write_text(f"{HEAD}\nlog.txt\n")
     (out / "predictions" / "test.nbest.gz").write_text("mine")
-    refused(rerank("run", recipe, "-o", out), "'predictions/test.nbest.gz', which no run has written")
+    refused(rerank("run", recipe, "-o", out), "'predictions/test.nbest.gz', which was not written by a run")
     assert (out / "predictions" / "test.nbest.gz").read_text() == "mine"
 
 

@@ -114,10 +114,10 @@ def test_a_run_of_code_that_was_edited_is_not_gone_on_from(small_data: Path, sma
     (folder / "rate_own.py").write_text("RATE = 0.0\n")
     assert run("run", folder, "edited", "--resume").code == 0
     ended = run("run", folder, "edited", "--resume")
-    assert "finished already; run it without" in ended.err
+    assert "already finished; run it without" in ended.err
     (folder / "rate_own.py").write_text("RATE = 0.25\n")
     ended = run("run", folder, "edited", "--resume")
-    assert "finished already, by a program or a module of yours that has changed since" in ended.err
+    assert "already finished, by a program or a module of yours that has changed since" in ended.err
 
 
 def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(

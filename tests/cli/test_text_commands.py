@@ -293,7 +293,7 @@ def test_recipes_that_cannot_be(
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--option", "tokenise=13a"], ["tokenise", "tokenize"]),
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--significance"], ["HYP REF HYP2"]),
         (["evaluate", "BASE", "REF", "--metric", "bleu", "--prm", "x.prm"], ["--prm is for parseval"]),
-        (["evaluate", "BASE", "REF", "--reference", "REF"], ["metrics of texts"]),
+        (["evaluate", "BASE", "REF", "--reference", "REF"], ["text metrics"]),
         (["evaluate", "BASE", "none.txt", "--metric", "ter"], ["none.txt"]),
         (["oracle", "NBEST", "SHORT", "--metric", "bleu"], ["SHORT", "19 references"]),
         (["oracle", "NBEST", "REF", "--metric", "bleu", "--reader", "sockeye"], ["test.nbest.gz"]),

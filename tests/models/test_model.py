@@ -136,7 +136,7 @@ def test_another_layout_of_the_same_header_is_no_change(directory):
     [
         ({"version": 99}, "format version 99; this program reads 1"),
         ({"files": {"../model/last.npy": "0" * 64}}, "should match pattern"),
-        ({"files": {}}, "is no part of this model"),
+        ({"files": {}}, "is not part of this model"),
         ({"files": []}, "files: input should be a valid dictionary"),
         ({"base": {}}, "its weights are average, last; expected those of model.json"),
         ({"base": {"last": "x", "average": 1}}, "base.last: input should be a valid number"),
@@ -347,7 +347,7 @@ SIGNED: list[tuple[Callable[[Path], Any], str]] = [
     (add("more.npy"), "its weights are average, last, more"),
     (header(about={"learner": "vrda"}), "its provenance lacks training_data and epochs"),
     (header(about={"epochs": -1}), "about.epochs: input should be greater than or equal to 0"),
-    (header(settings={"name": "x"}), "its settings are no recipe of this program: task"),
+    (header(settings={"name": "x"}), "its settings are not a recipe of this program: task"),
     (
         header(settings={"name": "x", "task": "parse", "features": {"hash_bits": 5}, "learner": {"name": "vrda"}}),
         "its settings have features.hash_bits: 5, its table 4",
@@ -375,14 +375,14 @@ def test_content_that_does_not_fit(
 
 def test_links_and_further_files(directory: Path, tmp_path: Path) -> None:
     (directory / "notes.txt").write_text("mine")
-    with pytest.raises(ModelError, match=r"notes.txt is no part of this model; remove it"):
+    with pytest.raises(ModelError, match=r"notes.txt is not part of this model; remove it"):
         Model.load(directory)
     (directory / "notes.txt").rename(directory / ".notes")
     Model.load(directory)
     for name in ("last.npy", HEADER):
         (directory / name).rename(tmp_path / name)
         os.symlink(tmp_path / name, directory / name)
-        with pytest.raises(ModelError, match=r"last.npy is no plain file|model.json is a link"):
+        with pytest.raises(ModelError, match=r"last.npy is not a plain file|model.json is a link"):
             Model.load(directory)
         (directory / name).unlink()
         (tmp_path / name).rename(directory / name)

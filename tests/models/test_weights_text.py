@@ -88,8 +88,8 @@ def test_lines_in_their_orders() -> None:
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        ("T|a 1\nbase 1\nT|a 2", 3, "T|a' stands in line 1 already"),
-        ("base 1\n\nbase 1", 3, "base' stands in line 1 already"),
+        ("T|a 1\nbase 1\nT|a 2", 3, "T|a' is already in line 1"),
+        ("base 1\n\nbase 1", 3, "base' is already in line 1"),
         ("base 1\nT|n0w 2", 2, "the model has no feature 'T|n0w'; did you mean T|now?"),
         ("base 1\nwhat? 2", 2, "the model has no feature 'what?'; was it exported from a model of other features?"),
         ("base 1\nT|a", 2, "expected a name, white space and a finite weight"),

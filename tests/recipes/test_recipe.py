@@ -142,10 +142,10 @@ def test_refused_settings(load, text, key, hint, tmp_path):
         ("- 1", "expected a mapping"),
         ("", "expected a mapping"),
         ("a: !!python/object:os.system {}", "not valid YAML"),
-        ("a: !!pairs [x: 1]", "found the tag !!pairs; a recipe has none"),
-        ("a: !mine 3", "found the tag !mine; a recipe has none"),
+        ("a: !!pairs [x: 1]", "found the tag !!pairs; recipes may not have tags"),
+        ("a: !mine 3", "found the tag !mine; recipes may not have tags"),
         ("a: !!binary aGk=", "found the tag !!binary"),
-        ("a: &a [1, *a]", "the alias *a stands within what it means"),
+        ("a: &a [1, *a]", "the alias *a is used within its own value"),
         ("[" * 101, "nested too deep, more than 100"),
         (bomb("!!pairs [{}]", "x: "), "found the tag !!pairs"),
         (bomb("{{<<: [{}]}}", ""), "more than 100,000 values"),
@@ -192,7 +192,7 @@ def test_a_new_name_leaves_out_the_settings_of_the_recipe_and_says_so(load, capl
     with caplog.at_level("INFO", "rerank"):
         recipe = load("learner: {name: vrda, l1: 0.5}", "learner.name=sgd", "learner.eta=2")
     assert recipe.learner == {"name": "sgd", "eta": 2, "base": "auto"}
-    assert "--set learner.name sgd takes the place of vrda, and of its settings (l1: 0.5)" in caplog.text
+    assert "--set learner.name sgd replaces vrda and its settings (l1: 0.5)" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_expansion_leaves_the_recipe_alone(load):
 
 
 def test_a_seed_may_stand_once(load: Any) -> None:
-    with pytest.raises(RecipeError, match=r"seeds: .*a seed stands twice"):
+    with pytest.raises(RecipeError, match=r"seeds: .*a seed is named twice"):
         load("seeds: [1, 2, 1]")
 
 
@@ -350,8 +350,8 @@ def test_recipes_stay_small(load):
     assert "more than 1 MiB; expected a recipe" in message(load, "about: " + "x" * (1 << 20))
     laughs = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
     text = message(load, "\n".join(["a0: &a0 [1]", *laughs]))
-    assert "not valid YAML: more than 100,000 values, those that aliases (*name) stand for counted" in text
-    assert "the alias *a stands within what it means" in message(load, "grid: &a {learner.eta: [*a]}")
+    assert "not valid YAML: more than 100,000 values, counting those of an alias (*name)" in text
+    assert "the alias *a is used within its own value" in message(load, "grid: &a {learner.eta: [*a]}")
     assert "nested too deep" in message(load, "grid: " + "[" * 10_000 + "]" * 10_000)
 
 

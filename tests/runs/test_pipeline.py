@@ -187,7 +187,7 @@ def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp
     pipeline.run(recipe, directory, stages=("train",))
     before = small.files_of(directory)
     for change in ({"training": {"epochs": 3}}, {"seed": 2}):
-        with pytest.raises(RecipeError, match="holds a run of other settings"):
+        with pytest.raises(RecipeError, match="holds a run with other settings"):
             pipeline.run(small.recipe(data, **change), directory, resume=True)
     assert small.files_of(directory) == before
     fewer = small.lists_of(data / f"{split}.nbest.gz")[:-20]

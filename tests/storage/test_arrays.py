@@ -88,7 +88,7 @@ def of_shape(shape: str) -> bytes:
         (head(b"__import__('os').abort()\n"), "not that of an array of plain numbers"),
         (of_shape("(-1,)"), "not that of an array of plain numbers"),
         (of_shape("(1,)").replace(b"<f8", b"<f1"), "no numbers of type <f1"),
-        (of_shape("(1000000000000,)"), r"takes 8,000,000,000,000 bytes, the file has 8 behind its header"),
+        (of_shape("(1000000000000,)"), r"takes 8,000,000,000,000 bytes, the file has 8 after its header"),
         (of_shape("(99999999999, 99999999999)"), "takes 7"),
         (of_shape("(99999999999, 0)"), "takes 0 bytes, the file has 8"),
         (of_shape("(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)"), "not that of an array of plain numbers"),
@@ -110,7 +110,7 @@ def test_only_what_is_expected(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_array(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.npy")
-    with pytest.raises(ValueError, match=r"a.npy: it is no regular file"):
+    with pytest.raises(ValueError, match=r"a.npy: it is not a regular file"):
         read_array(tmp_path / "a.npy")
     with pytest.raises(FileNotFoundError):
         read_array(tmp_path / "b.npy")

@@ -118,7 +118,7 @@ class TestPreparing:
 
     def test_other_settings(self, tmp_path):
         before = filled(tmp_path, "old")
-        with pytest.raises(RecipeError, match="run of other settings"):
+        with pytest.raises(RecipeError, match="run with other settings"):
             prepare_output(tmp_path, "new", RESULTS, resume=True)
         assert files(tmp_path) == before
 
@@ -209,7 +209,7 @@ class TestLog:
             logging.getLogger("rerank").warning("second")
             raise ValueError("mine")
         said = [record.getMessage() for record in caplog.records]
-        assert [text for text in said if "cannot be written any more" not in text] == ["first", "second"]
+        assert [text for text in said if "can no longer be written" not in text] == ["first", "second"]
         assert len(said) == 3
         assert "Traceback" not in capsys.readouterr().err
 
