@@ -22,7 +22,7 @@ from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, Fol
 log = logging.getLogger("rerank")
 FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one
 MISSING = (
-    "the recipe wants a svmlight file NAME.svm[.gz] here and its fold numbers, one a line, in NAME.folds.txt; "
+    "the recipe needs an svmlight file NAME.svm[.gz] here and its fold numbers, one per line, in NAME.folds.txt; "
     "say where such files are with --set data.root=DIR"
 )
 
@@ -65,7 +65,7 @@ class ExampleSet:
         if not noise:
             return self.examples
         if len(self.examples.classes) != 2:
-            message = f"labels of two classes can be flipped, set {self.name} has {len(self.examples.classes)}"
+            message = f"only labels of two classes can be flipped; set {self.name} has {len(self.examples.classes)}"
             raise RecipeError(f"{message}; leave data.noise out", key="data.noise")
         return self.examples.flip(noise, seed)
 

@@ -68,7 +68,7 @@ def run(
     """
     plan, outcome = check(recipe), Outcome()
     if "test" not in stages and not plan.single:
-        raise RecipeError("one set, one noise level and one run make a model; leave the others out", key="runs")
+        raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
     settings = recipe.model_dump(mode="json")
     outcome.metrics = carry_out(
         recipe,

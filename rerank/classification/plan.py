@@ -75,7 +75,11 @@ def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
     }
     dropped = found.test.dropped if found.test is not None else 0
     if dropped:
-        log.warning("set %s: %s values of features that training has not are left out", found.name, f"{dropped:,}")
+        log.warning(
+            "set %s: %s values of features that the training examples do not have are left out",
+            found.name,
+            f"{dropped:,}",
+        )
     return counts
 
 

@@ -65,7 +65,7 @@ def read_newsgroups(categories: Sequence[str], vectorizer: Settings) -> tuple[La
     try:
         fetched = datasets.fetch_20newsgroups(subset="all", categories=list(categories), shuffle=False)
     except (KeyError, ValueError) as error:
-        raise RecipeError(f"found a category that the 20 Newsgroups have not: {error}", key="data.newsgroups") from None
+        raise RecipeError(f"the 20 Newsgroups have no such category: {error}", key="data.newsgroups") from None
     except OSError as error:
         raise DataError(f"cannot fetch the 20 Newsgroups: {error}; they are fetched once, over the network") from None
     labels = [fetched.target_names[each] for each in fetched.target]
@@ -82,9 +82,9 @@ def _vectorised(
             warnings.simplefilter("ignore", UserWarning)  # about settings that others leave without effect
             matrices = [made.fit_transform(texts[0]), *(made.transform(part) for part in texts[1:])]
     except (re.error, scikit("utils._param_validation", KEY).InvalidParameterError, TypeError) as error:
-        raise RecipeError(f"the vectoriser refuses its settings: {error}", key=KEY) from None
+        raise RecipeError(f"the vectoriser does not accept its settings: {error}", key=KEY) from None
     except ValueError as error:
-        raise DataError(f"the texts give no features: {error}", path=path) from None
+        raise DataError(f"the texts yield no features: {error}", path=path) from None
     names = tuple(str(name) for name in made.get_feature_names_out())
     first = from_csr(matrices[0], labels[0])
     rest = [

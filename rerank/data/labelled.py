@@ -151,7 +151,7 @@ class Labelled:
         if not np.isfinite(constant):
             raise RecipeError(f"found {value} as the value of the bias feature; expected a finite number")
         if self.width == MOST_COLUMNS:
-            raise DataError(f"no column is left for a bias; at most {MOST_COLUMNS:,} are possible")
+            raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
         rows = self.rows + np.arange(self.size + 1)
         columns = np.empty(rows[-1], np.int32)
         widen_rows(self.rows, self.columns, np.int32(self.width), columns)
@@ -200,7 +200,9 @@ class Labelled:
         present = np.unique(self.label)
         unknown = [self.classes[c] for c in present if self.classes[c] not in known]
         if unknown:
-            raise DataError(f"found label {unknown[0]}, which training has not; expected {_some(classes)}")
+            raise DataError(
+                f"found label {unknown[0]}, which the training examples do not have; expected {_some(classes)}"
+            )
         places = np.array([known.get(name, -1) for name in self.classes], dtype=np.int64)
         label = places[self.label] if self.size else self.label
         if self.width <= width:
@@ -277,7 +279,7 @@ class Labelled:
         DataError: there are no groups, or a label is not a number.
         """
         if not self.group.size:
-            raise DataError("the examples have no groups; expected qid:NUMBER behind every label")
+            raise DataError("the examples have no groups; expected qid:NUMBER after every label")
         words = [name for name in self.classes if not is_number(name)]
         if words:
             raise DataError(f"found label {words[0]} where lists are ranked; expected numbers, higher for better")
@@ -315,14 +317,16 @@ def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:
         matrix = scipy.sparse.csr_matrix(X, copy=True)
         matrix.sum_duplicates()
     except (TypeError, ValueError) as error:
-        raise DataError(f"the features are no matrix of numbers ({error})") from None
+        raise DataError(f"the features are not a matrix of numbers ({error})") from None
     with np.errstate(over="ignore"):
         values = matrix.data.astype(np.float32) if matrix.dtype.kind in "fiub" else np.full(1, np.nan, np.float32)
     if not np.isfinite(values).all():
-        raise DataError("the features hold something that is no finite number in single precision")
+        raise DataError("the features hold something that is not a finite number in single precision")
     names = np.asarray(y)
     if names.shape != (matrix.shape[0],) or matrix.shape[1] > MOST_COLUMNS:
-        raise DataError(f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label a row")
+        raise DataError(
+            f"labels of shape {names.shape} for a matrix of shape {matrix.shape}; expected one label per row"
+        )
     distinct, inverse = np.unique(names, return_inverse=True)
     texts = [canonical(_text(name)) for name in distinct]
     ordered = canonical_order(texts) if classes is None else tuple(canonical(_text(name)) for name in classes)

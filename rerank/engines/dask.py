@@ -80,7 +80,7 @@ class DaskEngine(WorkerEngine[Any]):
         except (self._distributed.CancelledError, OSError) as error:
             if self._client.status == "running" and isinstance(error, OSError):
                 raise  # an error of the task itself
-            raise RunError("the Dask scheduler is gone; start it again and go on with --resume") from None
+            raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
 
     def abandon(self, window: deque[Any]) -> None:
         """See ``WorkerEngine``."""

@@ -67,7 +67,7 @@ class RayEngine(WorkerEngine[Any]):
         except (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError):
             raise too_many_deaths(self.workers) from None
         except errors.RayError as error:
-            raise RunError(f"the Ray cluster failed ({error}); start it again and go on with --resume") from None
+            raise RunError(f"the Ray cluster failed ({error}); start it again and continue with --resume") from None
 
     def abandon(self, window: deque[Any]) -> None:
         """See ``WorkerEngine``."""

@@ -40,11 +40,11 @@ def open_engine(settings: EngineSettings) -> Engine:
     RunError: no cluster answers at the address.
     """
     if settings.address is not None and settings.name not in ("dask", "ray"):
-        raise RecipeError(f"the engine {settings.name} has no address; take dask or ray", key="engine.address")
+        raise RecipeError(f"the engine {settings.name} has no address; use dask or ray", key="engine.address")
     if settings.name == "local":
         if settings.workers not in (None, 1):
             raise RecipeError(
-                f"found {settings.workers}, but the engine local is this process alone; take processes",
+                f"found {settings.workers}, but the engine local is this process alone; use processes",
                 key="engine.workers",
             )
         return LocalEngine()

@@ -241,8 +241,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             w = (learner.last if self.average == "last" else learner.average)(self._state).w
         if not np.isfinite(w).all():
             raise ValueError(
-                f"{type(self).__name__}: the weights have left the floating-point numbers in {self.n_iter_} passes; "
-                "scale X or take smaller steps"
+                f"{type(self).__name__}: the weights overflowed in {self.n_iter_} passes; scale X or take smaller steps"
             )
         w = w.reshape(-1, self.n_features_in_ + self._bias)
         self.coef_ = w[:, : self.n_features_in_].copy()

@@ -175,7 +175,7 @@ class Extraction:
             found = f"none of {table.about['seen']:,} features varies in {least} of the {lists} training lists"
             advice = f"set features.min_lists below {least}, or use more lists"
         else:
-            found = f"the templates {shown} give nothing that varies within one of the {lists} training lists"
+            found = f"the templates {shown} give nothing that varies within any of the {lists} training lists"
             advice = "name other templates"
         if columns := self._job.columns:
             found += f"; score columns: {', '.join(columns.names)}"

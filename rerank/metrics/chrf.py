@@ -82,7 +82,9 @@ class Chrf(SacrebleuMetric):
         M, orders = len(references), self.char_order + self.word_order
         longest = max(map(len, references))
         if longest > LONGEST:
-            raise DataError(f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most: a sentence a line")
+            raise DataError(
+                f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most; expected one sentence per line"
+            )
         symbols = characters([*references, *texts, b""], lowercase=self.lowercase)
         if self.word_order:
             tokens = words_and_marks(symbols)

@@ -62,7 +62,7 @@ class Ter(SacrebleuMetric):
         longest, longest_reference = (int(own.max(initial=0)) for own in np.split(lengths[::-1], [len(texts)]))
         if longest * longest_reference > LARGEST:
             message = f"a text of {longest:,} words for a reference of {longest_reference:,}; TER takes"
-            raise DataError(f"{message} {LARGEST:,} pairs of words at most: a sentence a line")
+            raise DataError(f"{message} {LARGEST:,} pairs of words at most; expected one sentence per line")
         space = ter_space(longest, longest_reference)
         ter_rows(tokens.first, tokens.hashes, len(references), space, reference, rows)
         return reference, rows

@@ -93,7 +93,7 @@ def check_aligned(hypotheses: Sequence[str], references: Sequence[Sequence[str]]
     """
     if len(hypotheses) != len(references):
         raise DataError(
-            f"found {len(hypotheses):,} texts and references for {len(references):,}; expected as many of both"
+            f"found {len(hypotheses):,} texts and references for {len(references):,}; expected the same number of each"
         )
     for number, texts in enumerate(references, start=1):
         if not texts:

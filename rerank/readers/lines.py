@@ -65,7 +65,7 @@ class LineReader:
             if sum(map(len, self._carry)) > LONGEST:
                 number = self.number + len(self._lines) - self._at + 1
                 message = (
-                    f"a line of more than {LONGEST >> 20} MiB; expected a text file with a tree or sentence a line"
+                    f"a line of more than {LONGEST >> 20} MiB; expected a text file with one tree or sentence per line"
                 )
                 raise DataError(message, path=self.path, line=number)
             return True

@@ -152,7 +152,7 @@ def test_training_alone_leaves_the_model_of_the_whole_set(root: Path, tmp_path: 
     assert not (tmp_path / "train" / "report.html").exists()
     both, alone = (Model.load(tmp_path / name / "model") for name in ("both", "train"))
     assert np.array_equal(both.weights["average"].w, alone.weights["average"].w)
-    with pytest.raises(RecipeError, match="one run make a model"):
+    with pytest.raises(RecipeError, match="a model is of one set, one noise level and one run"):
         pipeline.run(small_classes.recipe(root, runs=TWO), tmp_path / "two", stages=("train",))
 
 

@@ -51,7 +51,7 @@ def test_settings_reach_the_vectoriser(texts: Path) -> None:
         ("good a book\n", "texts:1: found 'good a book', expected a label, a tab and a text"),
         ("good\tx y\n\tno label\n", "texts:2"),
         ("", "the file is empty"),
-        ("good\t\nbad\t.\n", "the texts give no features"),
+        ("good\t\nbad\t.\n", "the texts yield no features"),
     ],
 )
 def test_lines_that_are_no_documents(texts: Path, text: str, message: str) -> None:

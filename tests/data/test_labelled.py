@@ -171,7 +171,7 @@ def test_align_takes_classes_and_columns_of_others(examples, width) -> None:
 def test_align_refuses_a_class_only_where_an_example_has_it() -> None:
     examples = from_csr(np.eye(2), [0, 0], classes=[0, 7])
     assert examples.align(("0", "1"), 2).classes == ("0", "1")
-    with pytest.raises(DataError, match="found label 7, which training has not; expected 0, 1"):
+    with pytest.raises(DataError, match="found label 7, which the training examples do not have; expected 0, 1"):
         from_csr(np.eye(2), [0, 7]).align(("0", "1"), 2)
 
 
@@ -272,10 +272,10 @@ def test_matrices_with_entries_out_of_order_or_twice() -> None:
     [
         (np.eye(2), [0], r"labels of shape \(1,\)"),
         (np.eye(2), [[0, 1]], r"labels of shape \(1, 2\)"),
-        ([[np.nan, 1]], [0], "no finite number"),
-        ([[1e39]], [0], "no finite number"),
-        ([[1j]], [0], "no finite number"),
-        ([["a"]], [0], "no matrix of numbers|no finite number"),
+        ([[np.nan, 1]], [0], "not a finite number"),
+        ([[1e39]], [0], "not a finite number"),
+        ([[1j]], [0], "not a finite number"),
+        ([["a"]], [0], "not a matrix of numbers|not a finite number"),
         (np.eye(2), [0.0, np.inf], "found label inf"),
     ],
 )

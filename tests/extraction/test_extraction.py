@@ -238,7 +238,7 @@ def test_users_templates_that_cannot_be_found(data, tmp_path, monkeypatch, path,
     ("features", "hint"),
     [
         ({"set": "cj2006", "templates": []}, "unknown template set 'cj2006'; did you mean cj2005"),
-        ({"set": None, "templates": []}, "no template; name a set or templates"),
+        ({"set": None, "templates": []}, "no template is named; name a set or templates"),
         ({"templates": ["Rulle"]}, "did you mean Rule"),
         ({"templates": ["Rule", "Rule"]}, "named twice"),
     ],
@@ -288,7 +288,7 @@ def test_no_feature_at_all_is_an_error_that_says_what_to_set(small_data: Path) -
         extract_training(small.recipe(small_data, features={"min_lists": 10_000}))
     silent = {"templates": [], "user": {"silent": f"{__name__}:silent"}}
     for hashed in ({}, {"hash_bits": 8}):
-        with pytest.raises(RecipeError, match="the templates silent give nothing that varies within one of the 150"):
+        with pytest.raises(RecipeError, match="the templates silent give nothing that varies within any of the 150"):
             extract_training(small.recipe(small_data, features=silent | hashed))
 
 

@@ -157,4 +157,4 @@ def test_what_nothing_can_hold_names_the_list(
     with pytest.raises(DataError) as caught:
         content.features(*opened)
     assert str(caught.value).startswith(f"lists.gz:7: list long: {said}")
-    assert "keep fewer candidates a list, or name fewer templates" in str(caught.value)
+    assert "keep fewer candidates per list, or name fewer templates" in str(caught.value)

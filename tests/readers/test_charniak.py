@@ -106,7 +106,7 @@ BAD = {
     "endless count": ("header", b"9" * 5000 + b"\tx\n-1\n(NN x)\n\n", 1, "..."),
     "no header": ("header", b"-1\n(NN x)\n\n", 1, "'-1'"),
     "tree first": ("header", b"(NN x)\n\n", 1, "'(NN x)'"),
-    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "a tree is no id"),
+    "tree for an id": ("header", b"1\t( (NN x) )\n\n", 1, "a tree is not an id"),
     "one missing": ("too few", b"3\tx\n-1\n(NN x)\n-2\n(NN y)\n\n", 6, "says 3 candidates; found 2"),
     "tree missing": ("too few", b"2\tx\n-1\n(NN x)\n-2\n\n", 5, "found 1 and a score without its tree"),
     "blank inside": ("too few", b"2\tx\n-1\n(NN x)\n\n-2\n(NN y)\n\n", 4, "found 1"),

@@ -103,7 +103,7 @@ def test_ids_that_are_no_numbers_must_agree(place: Path) -> None:
         ("b", [b"b"], [[1, 1]]),
     ]
     for lists in ((a, c), (b, a), (a,), (a, b, c)):
-        with pytest.raises(DataError, match="do not go together"):
+        with pytest.raises(DataError, match="do not match"):
             read(place, jsonl(a, b), jsonl(*lists), of="jsonl")
 
 
@@ -113,7 +113,7 @@ def test_numbers_in_another_order_are_an_error(place: Path) -> None:
 
     found = read(place, records(7, 2, 5), records(7, 2, 5), of={"name": "fairseq"})
     assert [one.id for one in found] == ["7", "2", "5"]
-    with pytest.raises(DataError, match=r"do not go together.*same ids in the same order"):
+    with pytest.raises(DataError, match=r"do not match.*same ids in the same order"):
         read(place, records(7, 2, 5), records(2, 7, 5), of={"name": "fairseq"})
 
 

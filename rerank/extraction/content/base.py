@@ -116,7 +116,7 @@ class Content(ABC, Generic[T]):
             message = f"{len(nbest):,} candidates need more memory than there is"
         except TooLargeError as error:
             message = error.message
-        message += "; keep fewer candidates a list, or name fewer templates"
+        message += "; keep fewer candidates per list, or name fewer templates"
         raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)
 
     @abstractmethod
@@ -155,7 +155,9 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
         raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")
     specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
     if not specs and not settings.user and settings.set is None:
-        raise RecipeError("no template; name a set or templates (set: base is the base score alone)", key="features")
+        raise RecipeError(
+            "no template is named; name a set or templates (set: base is the base score alone)", key="features"
+        )
     try:
         made = [make_template(spec) for spec in specs]
     except RecipeError as error:

@@ -42,7 +42,7 @@ def _difference(columns: ScoreColumns, own: ScoreColumns) -> str | None:
     if lacking:
         what = f"score column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}"
         message = f"found no {what}; expected {_listed(columns.names)}, as in the training lists"
-        return f"{message}: has the reader the options of training?"
+        return f"{message}: does the reader have the options of training?"
     if columns.base not in (None, own.base):
         message = f"the base score is {own.base!r}; expected {columns.base!r}, as in the training lists"
         return f"{message}: set the reader's option base"

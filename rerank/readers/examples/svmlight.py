@@ -77,7 +77,10 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
                 folds[count] = int(text)
             count += 1
     if count != n:
-        raise DataError(f"found {count:,} fold numbers for {n:,} examples; expected one a line each", path=stream.path)
+        raise DataError(
+            f"found {count:,} fold numbers for {n:,} examples; expected one for each, on a line of its own",
+            path=stream.path,
+        )
     return folds
 
 
@@ -132,7 +135,7 @@ def _shown(text: str) -> str:
 def _label_fault(label: str) -> str:
     """What is expected instead of this label; empty if it is fine."""
     if "," in label:
-        return "one label; files with several labels an example are not read"
+        return "one label; files with several labels per example are not read"
     if _NAMED.fullmatch(label) or canonical(label) in ("inf", "-inf"):
         return "a finite number or a text"
     if not label or not label.isprintable() or re.search(r"[\s:#]", label):
@@ -267,7 +270,7 @@ class _Reading:
         messages = {
             stop.BAD_LABEL: f"found {token} where the label is expected; expected LABEL ID:VALUE ...",
             stop.BAD_FEATURE: f"found {token}; expected ID:VALUE, the id a number from {self.lowest}",
-            stop.BAD_VALUE: f"found {token}; expected a finite decimal number behind the colon",
+            stop.BAD_VALUE: f"found {token}; expected a finite decimal number after the colon",
             stop.BAD_QID: f"found {token}; expected qid: and a whole number of at most 18 digits",
             stop.OVERFLOW: f"found {token}; expected a value of at most {LARGEST:.4g} (single precision)",
             stop.LOW_ID: f"found {token}; expected ids from 1, or read the file with index base 0",

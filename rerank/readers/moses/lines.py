@@ -95,7 +95,7 @@ def _check_lengths(path: str, rows: np.ndarray, line: int, number: int, rest: in
     lengths = rows[:, END] - rows[:, BEGIN]
     at = int(rows[np.argmax(lengths), NUMBER]) if len(rows) and lengths.max() > LONGEST else None
     if at is not None or rest > LONGEST:
-        message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with a candidate a line"
+        message = f"a line of more than {LONGEST >> 20} MiB; expected a text file with one candidate per line"
         raise DataError(message, path=path, line=line + (number if at is None else at) + 1)
 
 

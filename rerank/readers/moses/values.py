@@ -74,5 +74,5 @@ def _decide(block: MosesBlock, slow: np.ndarray, values: np.ndarray, faults: dic
             values[entry] = value
         elif line not in faults:
             found = excerpt(text) if text else "an empty field"
-            where = " behind it" if entry < 0 else ""
+            where = " after it" if entry < 0 else ""
             faults[line] = Fault("score", f"found {found}; expected {expected}{where}")

@@ -48,7 +48,7 @@ class JoinedReader(Reader):
 
     def __post_init__(self) -> None:
         if drops_duplicates(self.inner):
-            message = "the reader drops duplicates, so lines of scores would go to other candidates; "
+            message = "the reader drops duplicates, so lines of scores would go to the wrong candidates; "
             raise RecipeError(message + "set its option duplicates: keep", key="of")
         if isinstance(self.names, str) or not all(isinstance(name, str) and name for name in self.names):
             raise RecipeError(f"found {self.names!r}; expected a list of names", key="names")

@@ -125,7 +125,7 @@ class FairseqReader(TextReader):
         for k, one in enumerate(found):
             if isinstance(one, Entry) and len(one.numbers) != len(names):
                 there = "no scores of words, 'P-...'," if len(one.numbers) == 1 else "scores of words, 'P-...',"
-                found[k] = Fault("columns", f"the candidate has {there} unlike the file's first list")
+                found[k] = Fault("columns", f"the candidate has {there} unlike those of the file's first list")
         source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
         references = () if target is None else (target,)
         return Draft(found, content.hypotheses, content.head, content.lines, names, source, references)
@@ -187,7 +187,7 @@ def _fields(records: list[bytes]) -> dict[bytes, bytes]:
         if kind in found and kind in b"STDPA":
             raise Fault("record", f"two records {kind.decode()!r} where one is expected: {excerpt(record)}")
         if kind in b"HDPA" and b"\t" not in record:
-            raise Fault("record", f"found {excerpt(record)}; expected a tab behind the number")
+            raise Fault("record", f"found {excerpt(record)}; expected a tab after the number")
         if b"\0" in record:
             raise Fault("nul", NUL)
         found[kind] = record.partition(b"\t")[2]
@@ -200,7 +200,7 @@ def _text(fields: dict[bytes, bytes], kind: str) -> bytes:
         raise Fault("record", f"a candidate without {kind!r}; set the reader's option text: H")
     _, tab, text = fields[kind.encode()].partition(b"\t")
     if not tab:
-        raise Fault("record", f"no text behind the score of {kind!r}; expected a tab and the text")
+        raise Fault("record", f"no text after the score of {kind!r}; expected a tab and the text")
     return text.strip()
 
 

@@ -49,7 +49,7 @@ class JsonReader(TextReader):
                 named = found is not None if named is None else named
                 if named != (found is not None):
                     message = f"there is {'no' if named else 'a'} {self.id_key!r} here, unlike in the file's first list"
-                    raise Fault("id", f"{message}; the reader's option ids: ordinal looks at none")
+                    raise Fault("id", f"{message}; the reader's option ids: ordinal ignores ids")
                 name = found
             except Fault as fault:
                 item = fault

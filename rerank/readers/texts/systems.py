@@ -75,7 +75,7 @@ def _misaligned(systems: list[tuple[System, TextList | BadList | None]]) -> Data
         for system, head in systems
     ]
     there = next(head for _, head in systems if head is not None)
-    message = f"the lists of the systems do not go together: {', '.join(shown)}; all files need lists with the same "
+    message = f"the lists of the systems do not match: {', '.join(shown)}; all files need lists with the same "
     message += "ids in the same order (only a list whose id is a whole number can be left out)"
     return DataError(message, path=there.path, line=there.line, list_id=there.id)
 

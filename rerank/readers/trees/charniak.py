@@ -59,7 +59,9 @@ class CharniakReader(ParseReader):
             return _bad(lines, None, Fault("header", message, first))
         count, *rest = head.split(None, 1)
         if rest and _is_tree(rest[0]):
-            message = f"found {excerpt(head)} where a list starts: a tree is no id; is this a file of another parser?"
+            message = (
+                f"found {excerpt(head)} where a list starts: a tree is not an id; is this a file of another parser?"
+            )
             return _bad(lines, None, Fault("header", message, first))
         name = rest[0].strip().decode("utf-8", "surrogateescape") if rest else None
         size = 2 * int(count)

@@ -110,7 +110,7 @@ def _parse_rows(texts: list[bytes], lines: Sequence[int], column: int) -> tuple[
             advice = "" if texts[i].strip() else "; let the parser write one (-tree_likelihood, -confidence)"
             faults[i] = Fault("score", message + advice, lines[i])
         elif len(row) <= column:
-            message = f"found {len(row)} scores; the reader's option score: {column} asks for one more at least"
+            message = f"found {len(row)} scores; the reader's option score: {column} needs at least one more"
             faults[i] = Fault("columns", message, lines[i])
         elif len(row) != width:
             message = f"found {len(row)} scores; most candidates of the list have {width}"
