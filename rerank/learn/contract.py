@@ -6,8 +6,8 @@ rely on, and what a rule with a slip in it breaks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -22,9 +22,23 @@ from rerank.learn.voting.votes import Votes
 
 LISTS, CANDIDATES, WIDTH, EPOCHS = 12, 3, 6, 3
 NEAR = 1e-8  # relative: averages and votes may round differently
+_ACCEPTED: set[str] = set()  # learners of users, in this process
 
 
-@cache
+def accepted(learner: Learner) -> Learner:
+    """``learner``, if it is one of this program's or keeps the contract.
+
+    Raises
+    ------
+    RecipeError: see ``check_contract``.
+    """
+    described = f"{type(learner).__module__}.{learner!r}"
+    if not described.startswith("rerank.") and described not in _ACCEPTED:
+        check_contract(learner)
+        _ACCEPTED.add(described)
+    return learner
+
+
 def check_contract(learner: Learner) -> None:
     """Refuse a learner that breaks the contract.
 
@@ -39,8 +53,7 @@ def check_contract(learner: Learner) -> None:
         again, first = trained(learner, EPOCHS)[0], trained(learner, EPOCHS - 1)
         continued = trained(learner, 1, *first)[0]
     except (NumbaError, AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:500]
-        raise RecipeError(f"{learner.name} fails on small lists: {type(error).__name__}: {reason}") from error
+        raise RecipeError(f"{learner.name} fails on small lists: {reason_of(error)}") from error
     if not all(np.isfinite([*weights.w, weights.base]).all() for weights in (last, average)):
         _refuse(learner, "its weights are not finite after a few small lists")
     if _bits(state) != _bits(again):
@@ -61,6 +74,12 @@ def check_contract(learner: Learner) -> None:
     base = sum(float(share) * own.base for share, own in zip(shares, predictors, strict=True))
     if not _alike(Weights(np.asarray(mean), base), average):
         _refuse(learner, "its average is not that of its predictors, weighted by the lists that they survived")
+
+
+def reason_of(error: Exception) -> str:
+    """What an exception says, on one line; of numba's, which tell of every caller, what it says of the innermost."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("raised a specific error:")[-1]
+    return f"{type(error).__name__}: {' '.join(text.split())[:400]}"
 
 
 def lists() -> tuple[Corpus, np.ndarray]:
