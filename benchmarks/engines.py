@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from rerank.engines.settings import Engine, EngineSettings, open_engine
-from rerank.extraction.extraction import CorpusCache
+from rerank.extraction.cache import CorpusCache
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.rules.arow import AROW
 from rerank.metrics.oracle import oracles

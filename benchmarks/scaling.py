@@ -21,7 +21,8 @@ import numpy as np
 
 from rerank.data.shards import Lists, parts
 from rerank.engines.settings import Engine, EngineSettings, open_engine
-from rerank.extraction.extraction import extract_training, write_training
+from rerank.extraction.cache import CorpusCache
+from rerank.extraction.extraction import extract_training
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.metrics.oracle import oracle
@@ -113,7 +114,7 @@ def measure(
     with engine, TemporaryDirectory(dir=arguments.scratch) as directory:
         processes = set(engine.map(load_kernels, [warm] * (4 * workers)))
         start = time.perf_counter()
-        extracted, table = write_training(recipe, Path(directory), engine)
+        extracted, table, _ = CorpusCache(Path(directory)).training(recipe, engine)
         middle = time.perf_counter()
         targets = targets_of(extracted.corpus)
         begun = time.perf_counter()

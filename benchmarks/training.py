@@ -19,7 +19,7 @@ import numpy as np
 
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import parts
-from rerank.extraction.extraction import CorpusCache
+from rerank.extraction.cache import CorpusCache
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.scoring import best, score_rows

@@ -1,7 +1,8 @@
 """Draws docs/house.svg, the folders of rerank/ and what they import, from the sources: python docs/draw_house.py
 
 A folder stands above all that it imports from, and a line joins it to those that it does not reach by way of others.
-Its sentence is the first line of its ``__init__.py``.
+Its sentence is the first line of its ``__init__.py``. docs/way.svg has the modules that a list passes, from its file to
+metrics.json, with their imports of one another, all of which lead back.
 """
 
 from __future__ import annotations
@@ -13,6 +14,25 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WIDTH, ROW, BOX = 1000, 92, 52  # of the picture, of a floor, of a box: in pixels
 COLOURS = ("#dceefb", "#e6f4ea", "#fdf1d8", "#f6e3ef")
+
+
+# The way of a list, and what each module makes of it.
+WAY = {
+    "readers.streams": "bytes, decompressed",
+    "readers.inputs": "each file opened once, its digest taken as it streams",
+    "readers.nbest": "NBestList: what the lines of a list say",
+    "readers.sides": "Beside: a list with what other files hold for it",
+    "extraction.content.base": "Pair: the list opened, trees or words and phrases",
+    "extraction.blocks": "features and statistics, in blocks: tasks of the engine's workers",
+    "extraction.assembly": "columns, and the shards of a Corpus",
+    "extraction.extraction": "a split: its corpus, the ids of its lists, what was left out",
+    "extraction.cache": "the split on disk, under the digest of what it was made from",
+    "runs.corpora": "the corpora of a recipe",
+    "runs.training": "a Run: the best epoch on dev",
+    "runs.ranking": "predictions: scores from the corpus, texts from the open file",
+    "runs.results": "metrics.json, predictions, the report",
+    "runs.pipeline": "the course of a recipe",
+}
 
 
 def folders() -> dict[str, str]:
@@ -91,6 +111,42 @@ def picture() -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
+def way() -> str:
+    """The SVG of the way of a list."""
+    names, step = list(WAY), 44
+    height = step * len(names) + 20
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">',
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+    ]
+    for number, name in enumerate(names):
+        y = 10 + number * step
+        lines += [
+            f'<rect x="20" y="{y}" width="620" height="32" rx="6" fill="{COLOURS[number % len(COLOURS)]}" '
+            'stroke="#667"/>',
+            f'<text x="30" y="{y + 21}" font-size="13" font-weight="bold">{name}</text>',
+            f'<text x="230" y="{y + 21}" font-size="12">{html.escape(WAY[name])}</text>',
+        ]
+        for earlier in steps_back(name):
+            a, b = y + 12, 10 + names.index(earlier) * step + 20
+            bulge = 640 + 50 * (number - names.index(earlier)) ** 0.8
+            lines.append(
+                f'<path d="M640 {a} C{bulge:.0f} {a} {bulge:.0f} {b} 640 {b}" fill="none" stroke="#8898aa" '
+                'stroke-width="1.5"/>'
+            )
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def steps_back(name: str) -> list[str]:
+    """The modules of the way that one of them imports from."""
+    path = ROOT / "rerank" / Path(*name.split(".")).with_suffix(".py")
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return [other for other in WAY if f"rerank.{other}" in found]
+
+
 def fitting(sentence: str, width: float) -> str:
     """As much of a sentence as a box has room for."""
     room = int((width - 16) / 5.4)
@@ -98,4 +154,5 @@ def fitting(sentence: str, width: float) -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "house.svg").write_text(picture(), encoding="utf-8")
+    for name, drawn in (("house", picture()), ("way", way())):
+        (ROOT / "docs" / f"{name}.svg").write_text(drawn, encoding="utf-8")

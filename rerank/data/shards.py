@@ -200,7 +200,7 @@ class ShardWriter:
     """Writes the parts of a corpus into an existing directory, and finally the header."""
 
     def __init__(self, directory: Path | str) -> None:
-        self._directory = Path(directory)
+        self.directory = Path(directory)
         self._sizes: list[tuple[int, int, int]] = []
         self._columns: tuple[int, int] | None = None
 
@@ -214,7 +214,7 @@ class ShardWriter:
         columns = corpus.width, corpus.free
         if self._columns not in (None, columns):
             raise DataError(f"a part has {columns} columns (all, free), those before it {self._columns}")
-        corpus.save(part_directory(self._directory, len(self._sizes)))
+        corpus.save(part_directory(self.directory, len(self._sizes)))
         self.add_saved((corpus.list_count, corpus.candidate_count, corpus.nonzeros), columns)
 
     def add_saved(self, sizes: tuple[int, int, int], columns: tuple[int, int]) -> None:
@@ -225,14 +225,15 @@ class ShardWriter:
         self._columns = columns
         self._sizes.append(sizes)
 
-    def close(self, about: dict[str, Any]) -> None:
-        """Write the header; there must be at least one part."""
+    def close(self, about: dict[str, Any]) -> Shards:
+        """Write the header; there must be at least one part. Returns what was written."""
         if self._columns is None:
             raise DataError("a corpus without parts cannot be written")
         header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
         text = as_json(header | {"parts": self._sizes}, sort_keys=True)
-        (self._directory / HEADER).write_text(text, encoding="utf-8")
-        seal(self._directory)
+        (self.directory / HEADER).write_text(text, encoding="utf-8")
+        seal(self.directory)
+        return Shards.load(self.directory)
 
 
 def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> None:
@@ -322,6 +323,11 @@ def own(chosen: np.ndarray, place: Place, part: Corpus) -> np.ndarray:
 def first_candidates(lists: Lists) -> np.ndarray:
     """int64 [L]: the first candidate of every list."""
     return np.concatenate([part.lists[:-1] + place.candidates for place, part in parts(lists)])
+
+
+def list_sizes(lists: Lists) -> np.ndarray:
+    """int64 [L]: the number of candidates of every list."""
+    return np.concatenate([np.diff(part.lists) for _, part in parts(lists)])
 
 
 def reference_rows(lists: Lists) -> np.ndarray:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from rerank.base.errors import RerankError
+from rerank.base.kept_warnings import Warnings, kept_warnings
 from rerank.base.progress import console
 from rerank.base.unforeseen import UnforeseenError
 
@@ -22,7 +23,6 @@ THREADS = {
     f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
 }
 logger = logging.getLogger("rerank")
-Warnings = list[tuple[int, str]]  # level and message
 
 
 class Done(NamedTuple):
@@ -30,23 +30,6 @@ class Done(NamedTuple):
 
     result: Any
     warnings: Warnings
-
-
-class _Keep(logging.Handler):
-    """Keeps warnings, by thread, instead of showing them: a worker of a cluster may have several threads."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.own = threading.local()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """See ``logging.Handler``."""
-        kept: Warnings | None = getattr(self.own, "kept", None)
-        if kept is not None:
-            kept.append((record.levelno, record.getMessage()))
-
-
-_keep = _Keep()
 
 
 def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
@@ -57,14 +40,13 @@ def carry_out(function: Callable[[Any], Any], task: Any) -> Done:
     UnforeseenError: for anything but a RerankError: other processes may not know, or be able to unpickle, what a user's
     part raises.
     """
-    if _keep not in logger.handlers:
-        logger.handlers, logger.propagate = [_keep], False
+    if not console.quiet:
+        logger.handlers, logger.propagate = [logging.NullHandler()], False
         logger.setLevel(logging.WARNING)
         console.quiet = True  # the run's own process shows progress
-    kept: Warnings = []
-    _keep.own.kept = kept
     try:
-        return Done(function(task), kept)
+        with kept_warnings() as kept:
+            return Done(function(task), kept)
     except RerankError:
         raise
     except (Exception, SystemExit) as error:

@@ -15,12 +15,13 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.blocks import Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, KeptFeatures, add_counts, symbols_of
 from rerank.features.dense import ColumnSpread
-from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus
+from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus, origins
 from rerank.features.table import HashedTable, Table, columns_of, hashed_columns
 from rerank.storage.arrays import read_array
+from rerank.storage.checkpoints import KeptResult
 
 RANGE = 1 << 20  # about how many counts are added up at once
-TABLE = "table.npy"  # in the spool: the hashes of the table's features
+TABLE = "table"  # in the spool: the hashes of the table's features
 
 
 class HashRange(NamedTuple):
@@ -89,9 +90,9 @@ class Numbering:
         """The columns of ``table``, which is left in the spool."""
         if isinstance(table, HashedTable):
             return Numbering(spool, None, table.width, 0)
-        path = str(Path(spool.directory) / TABLE)
-        np.save(path, table.hashes, allow_pickle=False)
-        return Numbering(spool, path, table.width, table.free)
+        place = Path(spool.directory) / TABLE
+        KeptResult(place, "", synced=False).save({}, {"hashes": table.hashes})
+        return Numbering(spool, str(place / "hashes.npy"), table.width, table.free)
 
     def columns(self, block: int) -> np.ndarray:
         """int32 [U]: the columns of a block's features."""
@@ -140,34 +141,31 @@ class BlockPart(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What a shard is made of, and where it goes."""
+    """What a shard is made of, where it goes, and where to what was subtracted from its values, if anywhere."""
 
     sections: tuple[BlockPart, ...]
     target: str
+    origins: str | None = None
 
 
-class Written(NamedTuple):
-    """The size of a shard."""
-
-    lists: int
-    candidates: int
-    nonzeros: int
+Sizes = tuple[int, int, int]  # lists, candidates, nonzeros
 
 
 class _Pieces:
-    """Sections of blocks, mapped one at a time; can be iterated over repeatedly."""
+    """Sections of blocks, or their origins, mapped one at a time; can be iterated over repeatedly."""
 
-    def __init__(self, numbering: Numbering, sections: tuple[BlockPart, ...]) -> None:
-        self._numbering, self._sections = numbering, sections
+    def __init__(self, numbering: Numbering, sections: tuple[BlockPart, ...], *, origins: bool = False) -> None:
+        self._numbering, self._sections, self._origins = numbering, sections, origins
 
     def __iter__(self) -> Iterator[RowsPart]:
         numbering = self._numbering
         for block, first, last in self._sections:
-            yield RowsPart(numbering.spool.load(block, ListRows), numbering.columns(block), first, last)
+            rows = numbering.spool.load(block, ListRows)
+            yield RowsPart(origins(rows) if self._origins else rows, numbering.columns(block), first, last)
 
 
-def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray | None, shard: Shard) -> Written:
-    """Write a shard; scale: see ``make_corpus``.
+def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray | None, shard: Shard) -> list[Sizes]:
+    """Write a shard, and its origins if they have a place; returns the sizes of both. scale: see ``make_corpus``.
 
     Raises
     ------
@@ -176,9 +174,16 @@ def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray |
     target = Path(shard.target)
     if not target.parent.is_dir():
         raise RunError("the extraction was stopped")  # by the process waiting for this one
-    corpus = make_corpus(_Pieces(numbering, shard.sections), numbering.width, about, scale)
-    corpus.save(target)
-    return Written(corpus.list_count, corpus.candidate_count, corpus.nonzeros)
+
+    def write(place: str, pieces: _Pieces) -> Sizes:
+        corpus = make_corpus(pieces, numbering.width, about, scale)
+        corpus.save(Path(place))
+        return corpus.list_count, corpus.candidate_count, corpus.nonzeros
+
+    found = [write(shard.target, _Pieces(numbering, shard.sections))]
+    if shard.origins is not None:
+        found.append(write(shard.origins, _Pieces(numbering, shard.sections, origins=True)))
+    return found
 
 
 def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:

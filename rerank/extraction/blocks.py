@@ -6,22 +6,18 @@ counted. Where one block ends and the next begins depends on the lists alone.
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp, mkstemp
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from rerank.base.errors import RerankError, RunError
+from rerank.base.kept_warnings import Warnings, kept_warnings
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
@@ -34,17 +30,17 @@ from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import read_array
-from rerank.storage.files import reason
-from rerank.storage.strict_json import as_json
+from rerank.storage.checkpoints import KeptResult
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
 T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """Lists as they are read; ``number`` counts blocks from 0."""
+    """A task: lists as they are read. ``number`` counts blocks from 0; ``key`` is a digest of what was read so far."""
 
     number: int
+    key: str
     lists: list[Beside]
 
 
@@ -54,7 +50,18 @@ class Summary(NamedTuple):
     ids: list[str]  # of the usable lists
     met: SkipCount
     features: int  # how many different features vary
-    warnings: list[tuple[int, str]]  # level and message
+    warnings: Warnings
+
+    def as_header(self) -> dict[str, Any]:
+        """The summary as JSON."""
+        return self._asdict() | {"met": vars(self.met) | {"scores": vars(self.met.scores)}}
+
+    @staticmethod
+    def of_header(said: dict[str, Any]) -> Summary:
+        """The inverse of ``as_header``."""
+        met = SkipCount(**said["met"] | {"scores": ScoreCount(**said["met"]["scores"])})
+        warnings = [(int(level), str(text)) for level, text in said["warnings"]]
+        return Summary(said["ids"], met, said["features"], warnings)
 
 
 class Texts(NamedTuple):
@@ -98,6 +105,17 @@ class Spool:
         """The directory of a block."""
         return Path(self.directory) / f"{number:06d}"
 
+    def kept(self, number: int, key: str) -> KeptResult:
+        """The place of a block's result.
+
+        Raises
+        ------
+        RunError: the spool is gone: the process that waits for this one has been stopped.
+        """
+        if not Path(self.directory).is_dir():
+            raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
+        return KeptResult(self.path(number), key, synced=False)
+
     def array(self, number: int, name: str) -> np.ndarray:
         """An array of a block, memory-mapped."""
         return np.asarray(read_array(self.path(number) / f"{name}.npy", mmap=True))
@@ -105,49 +123,6 @@ class Spool:
     def load(self, number: int, kind: Callable[..., T]) -> T:
         """Arrays of a block, memory-mapped; ``kind`` is one of the tuples of arrays here."""
         return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
-
-    def save(self, number: int, *parts: Any) -> None:
-        """Write the arrays of a block; all of them appear at once. They need not survive a power failure.
-
-        Raises
-        ------
-        RunError: they cannot be written, or the spool is gone: the process that waits for this one has been stopped.
-        """
-        try:
-            temporary = Path(mkdtemp(dir=self.directory))
-            for name, array in (item for part in parts for item in part._asdict().items()):
-                np.save(temporary / f"{name}.npy", array, allow_pickle=False)
-            if not self.path(number).exists():  # else a worker that died after this point has left the same
-                temporary.rename(self.path(number))
-        except OSError as error:
-            raise RunError(f"cannot write {self.path(number)}: {reason(error)}") from error
-
-    def note(self, number: int, summary: Summary) -> None:
-        """Write the summary of a block: that marks it as done.
-
-        Raises
-        ------
-        RunError: it cannot be written.
-        """
-        said = summary._asdict() | {"met": vars(summary.met) | {"scores": vars(summary.met.scores)}}
-        target = self.path(number).with_suffix(".json")
-        try:
-            descriptor, temporary = mkstemp(dir=self.directory)
-            with os.fdopen(descriptor, "w") as out:
-                out.write(as_json(said))
-            os.replace(temporary, target)
-        except OSError as error:
-            raise RunError(f"cannot write {target}: {reason(error)}") from error
-
-    def noted(self, number: int) -> Summary | None:
-        """What ``note`` wrote; None where the block is not done."""
-        try:
-            said = json.loads(self.path(number).with_suffix(".json").read_text())
-        except FileNotFoundError:
-            return None
-        met = SkipCount(**said["met"] | {"scores": ScoreCount(**said["met"]["scores"])})
-        warnings = [(int(level), str(text)) for level, text in said["warnings"]]
-        return Summary(said["ids"], met, said["features"], warnings)
 
 
 @dataclass(frozen=True)
@@ -171,37 +146,8 @@ class BlockJob:
         return content_of(self.recipe, columns=self.columns)
 
 
-class _Hold(logging.Filter):
-    """Takes the warnings of a thread out of the log: every block may repeat the same ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._own = threading.local()
-
-    @contextmanager
-    def warnings(self) -> Iterator[list[tuple[int, str]]]:
-        """The warnings, level and message, of this thread within the block."""
-        self._own.kept = []
-        try:
-            yield self._own.kept
-        finally:
-            self._own.kept = None
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """See ``logging.Filter``."""
-        kept: list[tuple[int, str]] | None = getattr(self._own, "kept", None)
-        if kept is None or record.levelno < logging.WARNING:
-            return True
-        kept.append((record.levelno, record.getMessage()))
-        return False
-
-
-_held = _Hold()
-logging.getLogger("rerank").addFilter(_held)
-
-
-def cut(raws: Iterable[Beside], failure: list[RerankError]) -> Iterator[Block]:
-    """The lists in blocks.
+def cut(raws: Iterable[Beside], so_far: Callable[[], str], failure: list[RerankError]) -> Iterator[Block]:
+    """The lists in blocks; ``so_far`` gives a digest of what they were read from.
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
@@ -214,12 +160,12 @@ def cut(raws: Iterable[Beside], failure: list[RerankError]) -> Iterator[Block]:
             lists.append(raw)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
-                yield Block(number, lists)
+                yield Block(number, so_far(), lists)
                 number, lists, size = number + 1, [], 0
     except RerankError as error:
         failure.append(error)
     if lists:
-        yield Block(number, lists)
+        yield Block(number, so_far(), lists)
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
@@ -228,16 +174,20 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     Raises
     ------
     DataError, RecipeError: see the readers, metrics and templates.
+    RunError: they cannot be written.
     """
-    if (known := job.spool.noted(block.number)) is not None:
-        return known
-    with _held.warnings() as warnings:
-        summary = _extract(job, block)._replace(warnings=warnings)
-    job.spool.note(block.number, summary)
+    kept = job.spool.kept(block.number, block.key)
+    if (known := kept.load(mmap=True)) is not None:
+        return Summary.of_header(known[0])
+    with kept_warnings() as warnings:
+        summary, parts = _extract(job, block)
+    summary = summary._replace(warnings=warnings)
+    kept.save(summary.as_header(), {name: array for part in parts for name, array in part._asdict().items()})
     return summary
 
 
-def _extract(job: BlockJob, block: Block) -> Summary:
+def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
+    """The summary of a block, and what is left in the spool: tuples of arrays."""
     content, hashed = job.content(), bool(job.recipe.features.hash_bits)
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
@@ -256,12 +206,11 @@ def _extract(job: BlockJob, block: Block) -> Summary:
         rows.add(features, numbers, nbest.base, gain, stats, reference)
         ids.append(nbest.id)
     counts, place = counter.finish()
-    parts = [rows.rows(place), counts, Texts.of(content.symbols)]
+    parts: list[Any] = [rows.rows(place), counts, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))
-    job.spool.save(block.number, *parts)
-    return Summary(ids, count, counter.seen, [])
+    return Summary(ids, count, counter.seen, []), parts
 
 
 class Timed(NamedTuple):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +15,8 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError, RerankError
 from rerank.base.progress import track
-from rerank.data.corpus import concatenate
-from rerank.data.shards import Lists, Shards, ShardWriter, part_directory, part_of, parts
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Lists, ShardWriter, part_directory, parts
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.assembly import (
     Numbering,
@@ -34,19 +31,14 @@ from rerank.extraction.assembly import (
     write_shard,
 )
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
-from rerank.extraction.content import content_of, metric_of
+from rerank.extraction.content import content_of
 from rerank.features.counting import Pruning, make_table
-from rerank.features.table import FeatureTable, HashedTable, Table, load_table
-from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
+from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.streams import open_stream
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.checksums import seal, verify
-from rerank.storage.files import new_directory
-from rerank.storage.kept_spool import drop_spool, kept_spool
-from rerank.storage.strict_json import as_json
+from rerank.recipes.sections import SplitSettings
 
 log = logging.getLogger("rerank")
 
@@ -58,19 +50,23 @@ LONG = 8  # if an interrupted extraction has left so many blocks, this one is kn
 class Extracted:
     """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took.
 
-    key: the digest of everything that it was made from; empty where it is not from a cache.
+    key: the digest of everything that it was made from; empty where it is not from a cache. origins: of a test split
+    with centred values, what was subtracted from the values of every list, as lists of one candidate: what a model
+    scores these adds up with the scores in the corpus to those for values as they are.
     """
 
     corpus: Lists
     ids: list[str]
     about: dict[str, Any]
     key: str = ""
+    origins: Lists | None = None
 
 
 class Extraction:
     """A split on its way from its files to the shards of a corpus, in an existing directory.
 
-    spool: another directory, for the blocks; by default one within, which is removed in the end.
+    spool: another directory, for the blocks, which may hold some from before.
+    inputs: where the files of the split are open, or will be.
     columns: the score columns that its lists are held to; those of its first list where None.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
@@ -82,17 +78,15 @@ class Extraction:
         recipe: ListRecipe,
         split: str,
         directory: Path,
+        spool: Path,
         engine: Engine,
-        spool: Path | None,
+        inputs: Inputs,
         columns: ScoreColumns | None = None,
     ) -> None:
-        self._recipe, self._split, self._engine = recipe, split, engine
+        self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._directory, self._clock = directory, Clock()
         self._content = content_of(recipe, columns=columns)
-        self._own = directory / "spool" if spool is None else None  # removed when the shards are there
-        if self._own is not None:
-            self._own.mkdir()
-        self._job = replace(BlockJob.of(recipe, spool or directory / "spool"), columns=columns)
+        self._job = replace(BlockJob.of(recipe, spool), columns=columns)
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
@@ -104,10 +98,11 @@ class Extraction:
         ------
         DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
         """
-        if self._job.spool.path(LONG - 1).with_suffix(".json").exists():
+        if self._job.spool.path(LONG - 1).exists():
             self._engine.expect_long()
         failure: list[RerankError] = []
-        blocks = cut(self._content.read(self._recipe.data, self._split), failure)
+        paths = paths_of(self._recipe.data, self._split)
+        blocks = cut(self._content.read(self._recipe.data, self._split), partial(self._inputs.so_far, paths), failure)
         for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
             pass
         if failure:
@@ -194,22 +189,26 @@ class Extraction:
         sizes, scale = standard_scale(measured, 0 if scaled else table.free)
         if isinstance(table, FeatureTable) and not scaled:
             table = replace(table, scale=scale)
-        target = self._directory / "corpus"
-        target.mkdir()
         about = {"metric": self._content.metric.signature, "split": self._split}
+        writers = [ShardWriter(self._made("corpus"))]
+        if keeps_origins(self._recipe, self._split):
+            writers.append(ShardWriter(self._made("origins")))
         shards = [
-            Shard(sections, str(part_directory(target, number)))
+            Shard(sections, *(str(part_directory(writer.directory, number)) for writer in writers))
             for number, sections in enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
         ]
         write = partial(write_shard, numbering, about, table.scale if isinstance(table, FeatureTable) else None)
-        writer = ShardWriter(target)
         for written in self._map(write, shards):
-            writer.add_saved(written, (table.width, table.free))
-        writer.close(about)
-        if self._own is not None:
-            shutil.rmtree(self._own)
+            for writer, size in zip(writers, written, strict=True):
+                writer.add_saved(size, (table.width, table.free))
+        corpus, *origins = (writer.close(about) for writer in writers)
         found = {**self._count.as_dict(), "seconds": self._clock.seconds}
-        return Extracted(Shards.load(target), self._ids, found), table
+        return Extracted(corpus, self._ids, found, origins=origins[0] if origins else None), table
+
+    def _made(self, name: str) -> Path:
+        """A new directory for shards."""
+        (self._directory / name).mkdir()
+        return self._directory / name
 
     def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
         """``Engine.map``, timed."""
@@ -223,129 +222,43 @@ def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[
     ------
     DataError, RecipeError: see the readers, metrics and templates.
     """
-    with TemporaryDirectory() as directory:
-        extracted, table = write_training(recipe, Path(directory), engine or LocalEngine())
-        return _in_memory(extracted), table
+    return _in_memory(recipe, recipe.data.train, None, engine)
 
 
 def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine | None = None) -> Extracted:
     """A split in memory, with the columns of ``table``; features that it does not hold are left out."""
-    with TemporaryDirectory() as directory:
-        return _in_memory(write_split(recipe, split, table, Path(directory), engine or LocalEngine()))
+    return _in_memory(recipe, split, table, engine)[0]
 
 
-def write_training(
-    recipe: ListRecipe, directory: Path, engine: Engine, spool: Path | None = None
+def write_extracted(
+    recipe: ListRecipe, split: str, table: Table | None, place: Path, spool: Path, engine: Engine, inputs: Inputs
 ) -> tuple[Extracted, Table]:
-    """``extract_training`` to the shards ``corpus`` in an existing directory; see Extraction."""
-    extraction = Extraction(recipe, recipe.data.train, directory, engine, spool)
+    """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
+    Extraction."""
+    columns = None if table is None else ScoreColumns.of_table(table.about)
+    extraction = Extraction(recipe, split, place, spool, engine, inputs, columns)
     extraction.read()
-    return extraction.shards(extraction.table(), scaled=False)
+    return extraction.shards(extraction.table() if table is None else table, scaled=table is not None)
 
 
-def write_split(
-    recipe: ListRecipe, split: str, table: Table, directory: Path, engine: Engine, spool: Path | None = None
-) -> Extracted:
-    """``extract_split`` to the shards ``corpus`` in an existing directory; see Extraction."""
-    extraction = Extraction(recipe, split, directory, engine, spool, ScoreColumns.of_table(table.about))
-    extraction.read()
-    return extraction.shards(table, scaled=True)[0]
+def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:
+    """A split whose shards are removed."""
+    with TemporaryDirectory() as place, TemporaryDirectory() as spool, Inputs() as inputs:
+        paths = Path(place), Path(spool)
+        found, table = write_extracted(recipe, split, table, *paths, engine or LocalEngine(), inputs)
+        origins = None if found.origins is None else _joined(found.origins)
+        return replace(found, corpus=_joined(found.corpus), origins=origins), table
 
 
-def _in_memory(extracted: Extracted) -> Extracted:
-    """A split whose shards may be removed."""
-    corpus = concatenate([part for _, part in parts(extracted.corpus)])
-    return replace(extracted, corpus=corpus)
+def _joined(lists: Lists) -> Corpus:
+    return concatenate([part for _, part in parts(lists)])
 
 
-class CorpusCache:
-    """Extracted splits on disk, each under the digest of everything that it was made from.
-
-    A split is reused only when the bytes of its files, the templates and all other settings, and the code that reads
-    and extracts agree; entries appear under their names only when complete.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
-        """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
-        key = _digest(recipe, recipe.data.train, None)
-        entry = self.directory / key
-        if not entry.exists():
-            with kept_spool(entry) as spool, new_directory(entry, keep=True) as new:
-                extracted, table = write_training(recipe, new, engine or LocalEngine(), spool)
-                (new / "table").mkdir()
-                table.save(new / "table")
-                seal(new / "table")
-                _save(extracted, new)
-        drop_spool(entry)
-        return _load(entry), _load_table(entry), key
-
-    def split(
-        self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
-    ) -> Extracted:
-        """Another split with the columns of the training split ``training`` (its digest)."""
-        entry = self.directory / _digest(recipe, split, training)
-        if not entry.exists():
-            with kept_spool(entry) as spool, new_directory(entry, keep=True) as new:
-                _save(write_split(recipe, split, table, new, engine or LocalEngine(), spool), new)
-        drop_spool(entry)
-        return _load(entry)
+def keeps_origins(recipe: ListRecipe, split: str) -> bool:
+    """Is a split one whose lists are written with scores for values as they are, which its corpus does not have?"""
+    return recipe.features.centred and split in recipe.data.tests
 
 
-def _save(extracted: Extracted, directory: Path) -> None:
-    """Write what is known of a split next to its shards."""
-    (directory / "split.json").write_text(as_json({"ids": extracted.ids, "about": extracted.about}))
-    seal(directory)
-
-
-def _load(entry: Path) -> Extracted:
-    try:
-        verify(entry)
-        header = json.loads((entry / "split.json").read_text())
-        shards = Shards.load(entry / "corpus", entry)
-        found = Extracted(shards, list(header["ids"]), dict(header["about"]), entry.name)
-        if len(found.ids) != shards.list_count:
-            raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
-    except (*DAMAGE, RerankError) as error:
-        raise _damaged(entry, error) from None
-    part_of(found.corpus, 0)  # the others are checked when they are needed
-    return found
-
-
-def _load_table(entry: Path) -> Table:
-    try:
-        verify(entry / "table")
-        return load_table(entry / "table")
-    except (*DAMAGE, RerankError) as error:
-        raise _damaged(entry, error) from None
-
-
-def _damaged(entry: Path, error: Exception) -> DataError:
-    return DataError(f"the cached corpus is damaged ({error}); remove {entry} and run again", path=str(entry))
-
-
-def file_digest(path: str) -> str:
-    """SHA-256 of a file's contents after decompression."""
-    digest = hashlib.sha256()
-    with open_stream(path) as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _digest(recipe: ListRecipe, split: str, training: str | None) -> str:
-    """The key of a split in the cache."""
-    data = recipe.data
-    parts = {
-        "code": code_digest(EXTRACTION),
-        "user": user_digest(data.reader, recipe.features.model_dump(), recipe.metric),
-        "files": {kind: [file_digest(path) for path in paths] for kind, paths in data.files(split).items()},
-        "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "tests", "nbest"}),
-        "features": recipe.features.model_dump(mode="json"),
-        "metric": metric_of(recipe).signature,
-        "training": training,
-    }
-    text = as_json(parts, sort_keys=True, default=str)
-    return f"{split}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+def paths_of(data: SplitSettings, split: str) -> list[str]:
+    """The paths of all files of a split."""
+    return [path for paths in data.files(split).values() for path in paths]

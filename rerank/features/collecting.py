@@ -29,6 +29,7 @@ class ListFeatures(NamedTuple):
     first: np.ndarray  # int64 [F + 1]: entries of feature i
     candidate: np.ndarray  # int32 [E]
     value: np.ndarray  # float32 [E]
+    origin: np.ndarray  # float32 [F]: what was subtracted
 
 
 class FeatureValues(NamedTuple):
@@ -47,6 +48,7 @@ class Collected(NamedTuple):
     """Where collected features go."""
 
     kept: np.ndarray  # int32 [F]: which features vary
+    origin: np.ndarray  # float32 [F]
     first: np.ndarray  # int64 [F + 1]
     candidate: np.ndarray  # int32 [room]
     value: np.ndarray  # float32 [room]
@@ -166,7 +168,7 @@ def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> No
         e = out.first[kept]
         has_room = e + stored < out.value.shape[0]
         if stored > 0 and has_room:
-            out.kept[kept] = feature
+            out.kept[kept], out.origin[kept] = feature, origin
             kept += 1
             out.first[kept] = write_row(row, origin, out, e)
         for i in range(row.state[COUNT]):
@@ -188,13 +190,14 @@ def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
     owner, fired = np.zeros((2, candidates), np.int32)
     row = FeatureValues(np.zeros(candidates, np.float32), owner, fired, np.zeros(2, np.int64))
     kept, first, state = np.empty(features, np.int32), np.zeros(features + 1, np.int64), np.zeros(2, np.int64)
-    out = Collected(kept, first, np.empty(room, np.int32), np.empty(room, np.float32), state)
+    origin = np.empty(features, np.float32)
+    out = Collected(kept, origin, first, np.empty(room, np.int32), np.empty(room, np.float32), state)
     while candidates:
         collect(sink, centred, row, out)
         if out.state[NEXT] == features:
             break
         candidate, value = (np.concatenate([array, np.empty_like(array)]) for array in (out.candidate, out.value))
-        out = Collected(kept, first, candidate, value, state)
+        out = Collected(kept, origin, first, candidate, value, state)
     kept = kept[: state[KEPT]]
     first = first[: kept.size + 1]
     return ListFeatures(
@@ -207,4 +210,5 @@ def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
         first,
         out.candidate[: first[-1]],
         out.value[: first[-1]],
+        origin[: kept.size],
     )

@@ -24,6 +24,7 @@ class ListRows(NamedTuple):
     features: np.ndarray  # int64 [L + 1]: features of list i are features[i]..features[i + 1]
     ids: np.ndarray  # int32 [F]: numbers of the features
     entries: np.ndarray  # int32 [F]: the number of entries of a feature
+    origin: np.ndarray  # int8 or float32 [F]: what was subtracted from its values
     candidate: np.ndarray  # uint8, uint16 or int32 [E], counted in its list
     value: np.ndarray  # int8 or float32 [E]
     base: np.ndarray  # float64 [N]
@@ -111,27 +112,24 @@ class RowBuilder:
         reference: np.ndarray,
     ) -> None:
         """Add one list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
-        candidate, value = features.candidate, features.value
+        candidate = features.candidate
         if base.size <= 1 << 16:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
-        with np.errstate(invalid="ignore"):  # values beyond int8 are kept as they are
-            small = value.astype(np.int8)
-        value = small if np.array_equal(small, value) else value.copy()
         entries = np.diff(features.first).astype(np.int32)
-        self._lists.append((ids, entries, candidate, value, base, gain, stats, reference))
+        values = _compact(features.origin), candidate, _compact(features.value)
+        self._lists.append((ids, entries, *values, base, gain, stats, reference))
 
     def rows(self, number: np.ndarray | None = None) -> ListRows:
         """What was added; ``number`` (int32), if not None, maps ids to numbers of features."""
         if not self._lists:
             return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
-        ids, entries, candidate, value, base, gain, stats, reference = zip(*self._lists, strict=True)
+        ids, *flat, reference = zip(*self._lists, strict=True)
         numbers = np.concatenate(ids)
-        flat = (entries, candidate, value, base, gain, stats)
         return ListRows(
             *map(
                 _frozen,
                 (
-                    _offsets([part.size for part in base]),
+                    _offsets([base.size for *_, base, _, _, _ in self._lists]),
                     _offsets([part.size for part in ids]),
                     numbers if number is None else number[numbers],
                     *map(np.concatenate, flat),
@@ -148,9 +146,25 @@ class RowBuilder:
 
 
 _NOTHING = (
-    *(np.empty(0, kind) for kind in (np.int32, np.int32, np.uint8, np.int8, np.float64, np.float64)),
+    *(np.empty(0, kind) for kind in (np.int32, np.int32, np.int8, np.uint8, np.int8, np.float64, np.float64)),
     *np.empty((2, 0, 0)),
 )
+
+
+def _compact(values: np.ndarray) -> np.ndarray:
+    """Values (float32) in the smallest type that holds them."""
+    with np.errstate(invalid="ignore"):  # values beyond int8 are kept as they are
+        small = values.astype(np.int8)
+    return small if np.array_equal(small, values) else values.copy()
+
+
+def origins(rows: ListRows) -> ListRows:
+    """What was subtracted from the values of every list, as those of one candidate without scores or statistics."""
+    kept, lists = np.flatnonzero(rows.origin), rows.lists.size - 1
+    features = np.searchsorted(kept, rows.features).astype(np.int64)
+    own = rows.ids[kept], np.ones(kept.size, np.int32), np.zeros(kept.size, np.int8), np.zeros(kept.size, np.uint8)
+    flat, wide = np.zeros(lists), np.zeros((lists, 0))
+    return ListRows(*map(_frozen, (np.arange(lists + 1), features, *own, rows.origin[kept], flat, flat, wide, wide)))
 
 
 def make_corpus(

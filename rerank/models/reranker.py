@@ -162,7 +162,11 @@ class Reranker:
         DataError: see the readers.
         """
         for pair in self.content.pairs(data, split, count):
-            yield Opened(pair.nbest, pair.content, self._digest), pair
+            yield self.opened(pair), pair
+
+    def opened(self, pair: Pair) -> Opened:
+        """A list that was opened together with its reference."""
+        return Opened(pair.nbest, pair.content, self._digest)
 
     def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
         """Features of a list, and their columns (int32, negative where the model does not know them).

@@ -12,9 +12,10 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, Protocol, TypeVar, cast
 
 from rerank.base.errors import DataError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
@@ -22,6 +23,7 @@ from rerank.storage.files import put_file, temporary_file
 from rerank.storage.locks import Lock
 
 PathLike = str | os.PathLike[str]
+Found = TypeVar("Found")
 
 
 class Writable(Protocol):
@@ -40,10 +42,14 @@ class InputStream:
     def __init__(self, raw: IO[bytes], path: str, *, owned: bool = True) -> None:
         self.path = path
         self._raw, self._owned = raw, owned
+        self._start()
+
+    def _start(self) -> None:
+        """Recognise the compression by the first bytes of the file."""
         self._count = 0
-        head = self._guard(raw.read, HEAD)
-        self.compression = recognise(head, path)
-        self._source = decompressed(self.compression, cast(IO[bytes], _Prefixed(head, raw)))
+        head = self._guard(self._raw.read, HEAD)
+        self.compression = recognise(head, self.path)
+        self._source = decompressed(self.compression, cast(IO[bytes], _Prefixed(head, self._raw)))
         self._pending: bytes | None = None
 
     def read(self, size: int) -> bytes:
@@ -80,7 +86,7 @@ class InputStream:
             raise DataError(message, path=self.path)
         return start.removeprefix(codecs.BOM_UTF8)
 
-    def _guard(self, read: Callable[[int], bytes], size: int) -> bytes:
+    def _guard(self, read: Callable[[int], Found], size: int) -> Found:
         try:
             return read(size)
         except EOFError:
@@ -98,6 +104,11 @@ class InputStream:
         return DataError(message + "copy, download or compress the file again", path=self.path)
 
 
+Stream = TypeVar("Stream", bound=InputStream)
+# Streams that are open already, by name: see ``inputs``.
+held: ContextVar[Callable[[str], InputStream | None]] = ContextVar("held", default=lambda _: None)
+
+
 def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     """Open ``path`` for reading; "-" is standard input. Compression is recognised by the first bytes.
 
@@ -110,6 +121,11 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     name = os.fspath(path)
     if name == "-":
         return InputStream(sys.stdin.buffer, stream_name(name), owned=False)
+    return held.get()(name) or open_file(name, InputStream, others=others)
+
+
+def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) -> Stream:
+    """``open_stream`` of a file, as a stream of the class ``kind``."""
     try:
         raw = open(name, "rb")  # noqa: SIM115 - closed by the stream
     except FileNotFoundError:
@@ -121,7 +137,7 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be opened: {_reason(error)}", path=name) from None
     try:
-        return InputStream(raw, name)
+        return kind(raw, name)
     except BaseException:
         raw.close()
         raise

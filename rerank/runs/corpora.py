@@ -11,21 +11,23 @@ import numpy as np
 from rerank.base.errors import ModelError, RecipeError
 from rerank.data.shards import Lists
 from rerank.engines.settings import Engine
+from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
-from rerank.extraction.extraction import CorpusCache, Extracted
+from rerank.extraction.extraction import Extracted
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import Model, recipe_of
+from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.files import remove_leftovers
 
 ODD = "absent", "unknown_columns", "lowest_first"  # what is reported about scores where it applies; see SkipCount
 
 
-def cache_of(directory: Path) -> CorpusCache:
-    """The cache that is shared by runs below one directory."""
-    return CorpusCache(directory.absolute().parent / ".cache")
+def cache_of(directory: Path, inputs: Inputs | None = None) -> CorpusCache:
+    """The cache that is shared by runs below one directory; see CorpusCache."""
+    return CorpusCache(directory.absolute().parent / ".cache", inputs)
 
 
 @dataclasses.dataclass
@@ -38,9 +40,15 @@ class Data:
     others: dict[str, Extracted]
 
     @staticmethod
-    def load(recipe: ListRecipe, directory: Path, splits: tuple[str, ...], engine: Engine | None = None) -> Data:
-        """Extract, by ``engine``, or take from the cache, the training split and ``splits``."""
-        store = cache_of(directory)
+    def load(
+        recipe: ListRecipe,
+        directory: Path,
+        splits: tuple[str, ...],
+        engine: Engine | None = None,
+        inputs: Inputs | None = None,
+    ) -> Data:
+        """Extract, by ``engine``, or take from the cache, the training split and ``splits``, from ``inputs``."""
+        store = cache_of(directory, inputs)
         remove_leftovers(store.directory)
         training, table, key = store.training(recipe, engine)
         others = {

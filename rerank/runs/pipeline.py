@@ -15,7 +15,7 @@ from rerank.data.shards import Lists
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.content import content_of, metric_of
 from rerank.extraction.content.base import make_reader
-from rerank.extraction.extraction import file_digest
+from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING, code_digest, user_digest
 from rerank.learn.base_weight import make_learner
@@ -23,7 +23,7 @@ from rerank.metrics.base import Metric
 from rerank.models.model import HEADER, Model
 from rerank.models.provenance import provenance
 from rerank.models.unscaled import raw_weights
-from rerank.readers.streams import open_stream
+from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
@@ -39,24 +39,24 @@ from rerank.runs.results import (
     write_page,
     write_predictions,
 )
-from rerank.runs.run import Run, check_stored
+from rerank.runs.run import TRAINED, Run, check_stored
 from rerank.runs.stages import Stages
 from rerank.runs.training import check_mixing, check_pairs, check_room, train_run
-from rerank.storage.files import remove, write_text
+from rerank.storage.files import write_text
 from rerank.storage.outputs import finished, output_directory, say_finished
-from rerank.storage.strict_json import as_json
+from rerank.storage.strict_json import as_json, read_object
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
-UNFINISHED = ".unfinished"  # ends the name of a directory next to a run: how far its training has come
 RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what is removed before a new run
 
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
-    check(recipe)
-    data = Data.load(recipe, directory, recipe.splits[1:], engine)
-    return data.counts(recipe, metric_of(recipe))
+    with Inputs() as inputs:
+        check(recipe, inputs)
+        data = Data.load(recipe, directory, recipe.splits[1:], engine, inputs)
+        return data.counts(recipe, metric_of(recipe))
 
 
 def run(
@@ -77,32 +77,37 @@ def run(
     RerankError: see its subclasses.
     """
     start = time.monotonic()
-    check(recipe)
-    if "train" not in stages and not (directory / RUNS).exists():
-        message = "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
-        raise DataError(message, path=str(directory))
-    with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=_inputs(recipe)):
-        for split in recipe.data.tests:
-            for name in prediction_files(split):
-                claim(directory, "predictions", name)
-        done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
-        if done is None:
-            work = Stages(directory / "history.jsonl")
-            done = _carry_out(recipe, directory, work, stages, engine or LocalEngine())
-            done["stages"] = work.summary()
-            done["seconds"] = round(time.monotonic() - start, 3)
-            done["code"] = _code(recipe)
-            write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
-        else:
-            say_finished(directory, done, _code(recipe))
-        if "train" in stages and "test" in stages:
-            remove_written(directory, [RUNS])
-        else:
-            forget_votes(directory)
+    with Inputs() as inputs:
+        check(recipe, inputs)
+        if "train" not in stages and not (directory / RUNS).exists():
+            message = (
+                "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
+            )
+            raise DataError(message, path=str(directory))
+        with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=_inputs(recipe)):
+            for split in recipe.data.tests:
+                for name in prediction_files(split):
+                    claim(directory, "predictions", name)
+            done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
+            if done is None:
+                work = Stages(directory / "history.jsonl")
+                done = _carry_out(recipe, directory, work, stages, engine or LocalEngine(), inputs)
+                done["stages"] = work.summary()
+                done["seconds"] = round(time.monotonic() - start, 3)
+                done["code"] = _code(recipe)
+                write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
+            else:
+                say_finished(directory, done, _code(recipe))
+            if "train" in stages and "test" in stages:
+                remove_written(directory, [RUNS])
+            else:
+                forget_votes(directory)
     return done
 
 
-def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine) -> Metrics:
+def _carry_out(
+    recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine, inputs: Inputs
+) -> Metrics:
     """Stage by stage; returns the content of metrics.json except for the stages and the time."""
     start = time.monotonic()
     metric = metric_of(recipe)
@@ -110,7 +115,7 @@ def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[
     with work.stage("extract") as found:
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *tests)
-        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)), engine)
+        data = Data.load(recipe, directory, tuple(dict.fromkeys(splits)), engine, inputs)
         found |= data.size()
     with work.stage("train", runs=len(recipe.expand())) as found:
         if "train" in stages:
@@ -121,21 +126,21 @@ def _carry_out(recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[
     if len(runs) > 1 and recipe.data.dev:
         log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
     with work.stage("model"):
-        model = _model(recipe, chosen, data, metric)
+        model = _model(recipe, chosen, data, metric, inputs)
         model.save(directory / "model")
     with work.stage("evaluate", splits=len(tests)):
         metrics = evaluate_runs(recipe, directory, data, metric, runs, chosen, tests)
     if "test" in stages:
         with work.stage("predict", splits=len(tests)):
-            write_predictions(recipe, directory, data, model, tests)
+            write_predictions(recipe, directory, data, model, chosen, tests)
             save_selections(directory, chosen, tests)
         with work.stage("report"):
             write_page(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
     return metrics
 
 
-def check(recipe: ListRecipe) -> None:
-    """Build every part that the recipe names and look for its files, before anything is read or written.
+def check(recipe: ListRecipe, inputs: Inputs) -> None:
+    """Build every part that the recipe names and open its files in ``inputs``, before anything is read or written.
 
     Raises
     ------
@@ -158,10 +163,10 @@ def check(recipe: ListRecipe) -> None:
                 raise RecipeError(message, key="training.warm_start")
         if settings.warm_start is not None:
             Model.load(settings.warm_start)
-    _check_files(recipe)
+    _open_files(recipe, inputs)
 
 
-def _check_files(recipe: ListRecipe) -> None:
+def _open_files(recipe: ListRecipe, inputs: Inputs) -> None:
     """Open every file of the recipe's splits. For a missing file, no file of another split is suggested; unless the
     split is a test split, none with "test" in its name.
     """
@@ -175,7 +180,7 @@ def _check_files(recipe: ListRecipe) -> None:
                 if split not in recipe.data.tests:
                     others |= {found.name for found in Path(path).parent.glob("*test*")}
                 try:
-                    open_stream(path, others=others).close()
+                    inputs.open(path, others=others)
                 except DataError as error:
                     if split != recipe.data.dev or Path(path).exists():
                         raise
@@ -185,7 +190,7 @@ def _check_files(recipe: ListRecipe) -> None:
 
 def _inputs(recipe: ListRecipe) -> list[str]:
     """All files that a run reads."""
-    found = [path for split in recipe.splits for paths in recipe.data.files(split).values() for path in paths]
+    found = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
     warm = recipe.training.warm_start
     return [*found, *files_named(recipe.model_dump()), *([] if warm is None else [str(Path(warm) / HEADER)])]
 
@@ -223,12 +228,10 @@ class Pending:
 def train_pending(task: Pending, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     single, metric = task.recipe, metric_of(task.recipe)
-    unfinished = task.stored.with_name(f"{task.stored.name}{UNFINISHED}")
-    run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, unfinished, engine)
+    run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, task.stored, engine)
     if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
         tune_run(run_, single, task.tuned, task.dev, metric, task.table)
     run_.save(task.stored)
-    remove(unfinished)
 
 
 def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) -> None:
@@ -237,8 +240,7 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
     expanded = recipe.expand()
     for number, (name, single) in enumerate(expanded):
         stored = claim(directory.absolute(), RUNS, f"{number:04d}")
-        claim(directory.absolute(), RUNS, f"{number:04d}{UNFINISHED}")
-        if stored.exists():
+        if (stored / TRAINED).exists():
             check_stored(stored, _digests(data, single))  # before others are trained in vain
             continue
         _check_warm_start(single, data.table)
@@ -265,7 +267,7 @@ def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
     splits = [single.data.dev, mert.split if mert is not None else None]
     lists = [data.others[split].key for split in splits if split]
     warm = single.training.warm_start
-    return data.key, *lists, _code(single), *([] if warm is None else [file_digest(str(Path(warm) / HEADER))])
+    return data.key, *lists, _code(single), *([] if warm is None else [read_object(Path(warm) / HEADER)["digest"]])
 
 
 def _code(recipe: ListRecipe) -> str:
@@ -278,7 +280,7 @@ def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> 
     runs = []
     for number, (name, single) in enumerate(recipe.expand()):
         stored = directory / RUNS / f"{number:04d}"
-        if not stored.exists():
+        if not (stored / TRAINED).exists():
             raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
         run_ = Run.load(stored, name, single, _digests(data, single))
         work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
@@ -292,7 +294,7 @@ def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
     return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
 
 
-def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model:
+def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: Inputs) -> Model:
     """The chosen run as a model."""
     score, base = chosen.dev_score, chosen.training["base"]
     files = recipe.data.files(recipe.data.train)
@@ -304,7 +306,7 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric) -> Model
         dev=None if score is None else {"split": base["split"], "measure": metric.primary, "score": score},
         training_data=data.key,
         training_base=base["training"],
-        files={kind: [file_digest(path) for path in paths] for kind, paths in files.items()},
+        files={kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()},
     )
     settings = chosen.recipe.model_dump(mode="json")
     votes = chosen.votes(data.training.corpus)

@@ -12,27 +12,27 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.progress import track
-from rerank.data.shards import Lists, first_candidates
+from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content import content_of
+from rerank.extraction.extraction import Extracted
 from rerank.metrics.base import Metric
 from rerank.models.dense_line import NAME, dense_line
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker, write_ranked
-from rerank.readers.base import SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
+from rerank.runs.ranking import ranked_lists
 from rerank.runs.report.data import Report
 from rerank.runs.report.html import write_report
-from rerank.runs.run import Run
+from rerank.runs.run import UNFINISHED, Run
 from rerank.runs.shown import make_examples
 from rerank.storage.files import remove
 from rerank.storage.written import claim
 
 Metrics = dict[str, Any]
 RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
-VOTES = ".votes"  # ends the name of a directory next to a run: how far its votes have come
 
 
 def evaluate_runs(
@@ -46,16 +46,16 @@ def evaluate_runs(
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
     for number, each in enumerate(runs):
-        unfinished = claim(directory.absolute(), RUNS, f"{number:04d}{VOTES}")
+        place = directory.absolute() / RUNS / f"{number:04d}"
         for split in tests:
-            each.evaluate(split, data.others[split], data.training.corpus, metric, unfinished)
+            each.evaluate(split, data.others[split], data.training.corpus, metric, place)
         each.forget_votes()
     line = dense_line(data.training.corpus, data.table) if tests else None
     if line is not None:
         for split in tests:
             chosen.evaluate_beside(split, NAME, line.weights, data.others[split], metric)
     columns = ScoreColumns.of_table(data.table.about)
-    signatures = {split: _describe(recipe, split, data.others[split].corpus, chosen, columns) for split in tests}
+    signatures = {split: _describe(recipe, split, data.others[split], chosen, columns) for split in tests}
     entries = [each.entry() for each in runs]
     own = chosen.entry()
     return {
@@ -82,12 +82,14 @@ def evaluate_runs(
 
 
 def _describe(
-    recipe: ListRecipe, split: str, corpus: Lists, chosen: Run, columns: ScoreColumns | None
+    recipe: ListRecipe, split: str, extracted: Extracted, chosen: Run, columns: ScoreColumns | None
 ) -> dict[str, str]:
     """Add what needs the texts to the chosen run's reports of a split; returns the signatures of measures."""
-    first = first_candidates(corpus)
+    first = first_candidates(extracted.corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    found = content_of(recipe, columns=columns).describe(recipe.data, split, places)
+    content = content_of(recipe, columns=columns)
+    lists = content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
+    found = content.describe(split, lists, places)
     for name, measures in found.reports.items():
         chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
     return found.signatures
@@ -95,7 +97,7 @@ def _describe(
 
 def forget_votes(directory: Path) -> None:
     """Remove what voting has left next to the runs in an output directory: it is done."""
-    for place in (directory / RUNS).glob(f"*{VOTES}"):
+    for place in (directory / RUNS).glob(f"*/{UNFINISHED}"):
         remove(place)
 
 
@@ -110,20 +112,19 @@ def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> Non
         chosen.selections[split].save(claim(directory, "predictions", prediction_files(split)[1]))
 
 
-def write_predictions(recipe: ListRecipe, directory: Path, data: Data, model: Model, tests: tuple[str, ...]) -> None:
+def write_predictions(
+    recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: tuple[str, ...]
+) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
         reranker = Reranker(model, recipe.predictor)
-        files = recipe.data.files(split)
         target = claim(directory, "predictions", prediction_files(split)[0])
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_output(target) as out:
-            sources = files["sources"][0] if "sources" in files else None
-            lists = reranker.read(
-                reranker.reader, ",".join(files["nbest"]), SkipCount(recipe.data.on_bad_list), sources
-            )
-            total = data.others[split].corpus.list_count
-            write_ranked(out, reranker.reader, track(reranker.rank(lists), f"predict {split}", total=total))
+            extracted = data.others[split]
+            ranked = ranked_lists(reranker, recipe.data, split, extracted, chosen.weights[recipe.predictor])
+            total = extracted.corpus.list_count
+            write_ranked(out, reranker.reader, track(ranked, f"predict {split}", total=total))
 
 
 def write_page(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -31,11 +32,12 @@ from rerank.models.predictions import choices as choices_of
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.report.data import Curve
-from rerank.storage.arrays import DAMAGE, read_array
-from rerank.storage.checkpoints import Checkpoint
-from rerank.storage.checksums import seal, verify
-from rerank.storage.files import new_directory
+from rerank.storage.arrays import DAMAGE
+from rerank.storage.checkpoints import Checkpoint, KeptResult, OtherWorkError
+from rerank.storage.files import remove
 from rerank.storage.strict_json import as_json
+
+TRAINED, UNFINISHED = "trained", "unfinished"  # in the directory of a run: the run, and how far work on it has come
 
 
 @dataclass
@@ -86,11 +88,11 @@ class Run:
         self._votes = None
 
     def evaluate(
-        self, split: str, extracted: Extracted, training: Lists, metric: Metric, unfinished: Path | None = None
+        self, split: str, extracted: Extracted, training: Lists, metric: Metric, place: Path | None = None
     ) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base.
 
-        ``unfinished``: where voting saves its progress and continues from, for splits from a cache.
+        ``place``: that of the run, where voting saves its progress and continues from, for splits from a cache.
         """
         corpus = extracted.corpus
         choices = {
@@ -101,7 +103,7 @@ class Run:
         votes = self.votes(training)
         if votes is not None:
             start = time.perf_counter()
-            choices["voted"] = self._voted(split, extracted, votes, unfinished)
+            choices["voted"] = self._voted(split, extracted, votes, place)
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
         selections = Selections.of(corpus, extracted.ids, metric, choices)
         settings = self.recipe.significance
@@ -122,7 +124,7 @@ class Run:
         self.splits[split][name] = found.reports(metric)[name]
         self.significance[split] |= tested
 
-    def _voted(self, split: str, extracted: Extracted, votes: Votes, unfinished: Path | None) -> np.ndarray:
+    def _voted(self, split: str, extracted: Extracted, votes: Votes, place: Path | None) -> np.ndarray:
         """The candidates (int64 [L]) that win the vote."""
         numbers = count()  # parts come in order
         total = block_count(votes) * part_count(extracted.corpus)
@@ -130,7 +132,7 @@ class Run:
 
             def winners(part: Corpus) -> np.ndarray:
                 stage = f"{extracted.key}-{next(numbers)}"
-                kept = checkpoint_of(self.recipe, stage, self.data, unfinished if extracted.key else None)
+                kept = checkpoint_of(self.recipe, stage, self.data, place if extracted.key else None)
                 return best(part, vote(votes, part, checkpoint=kept, on_block=shown.advance))
 
             return selected(extracted.corpus, winners)
@@ -162,7 +164,7 @@ class Run:
         )
 
     def save(self, directory: Path) -> None:
-        """Keep the run for ``--resume`` and for the stage ``test``; it appears only when complete.
+        """Keep the run for ``--resume`` and for the stage ``test``; what was kept of its training is removed.
 
         Raises
         ------
@@ -177,14 +179,10 @@ class Run:
             "training": self.training,
             "history": self.history,
             "points": self.points,
-            "data": self.data,
             "base": {name: weights.base for name, weights in self.weights.items()},
         }
-        with new_directory(directory) as new:
-            for name, array in arrays.items():
-                np.save(new / f"{name}.npy", array, allow_pickle=False)
-            (new / "run.json").write_text(as_json(header))
-            seal(new)
+        _kept(directory, self.data).save(header, arrays)
+        remove(directory / UNFINISHED)
 
     @staticmethod
     def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
@@ -194,45 +192,47 @@ class Run:
         ------
         DataError: damaged, or trained on something else or by other code.
         """
-        header = check_stored(directory, data)
-        try:
-            verify(directory)
-            arrays = {path.stem: read_array(path) for path in directory.glob("*.npy")}
+        with _stored(directory):
+            header, arrays = _kept(directory, data).read()
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
             return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
-        except DAMAGE as error:
-            raise _damaged(directory, error) from None
 
 
-def check_stored(directory: Path, data: tuple[str, ...]) -> dict[str, Any]:
-    """The header of a stored run; ``data`` are the digests of the lists and the code that must have made it.
+def check_stored(directory: Path, data: tuple[str, ...]) -> None:
+    """Refuse a stored run that cannot be used; ``data`` are the digests of the lists and the code that made it.
 
     Raises
     ------
     DataError: damaged, or trained on something else or by other code.
     """
+    with _stored(directory):
+        _kept(directory, data).check()
+
+
+def _kept(directory: Path, data: tuple[str, ...]) -> KeptResult:
+    return KeptResult(directory / TRAINED, " ".join(data))
+
+
+@contextmanager
+def _stored(directory: Path) -> Iterator[None]:
+    """Say of a stored run that cannot be read what to do about it."""
     try:
-        header: dict[str, Any] = json.loads((directory / "run.json").read_text())
-        same = tuple(header["data"]) == data
-    except DAMAGE as error:
-        raise _damaged(directory, error) from None
-    if not same:
+        yield
+    except OtherWorkError:
         message = "trained before the files of its lists, the program or a module of yours changed"
-        raise DataError(f"{message}; train again without --resume", path=str(directory))
-    return header
+        raise DataError(f"{message}; train again without --resume", path=str(directory)) from None
+    except DAMAGE as error:
+        message = f"a stored run is damaged ({error}); remove it and continue with --resume"
+        raise DataError(message, path=str(directory)) from None
 
 
-def _damaged(directory: Path, error: Exception) -> DataError:
-    return DataError(f"a stored run is damaged ({error}); remove it and continue with --resume", path=str(directory))
-
-
-def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], unfinished: Path | None) -> Checkpoint | None:
-    """Where a stage of a run saves its progress; ``data``: digests of the lists and the code of the run."""
-    if unfinished is None:
+def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], place: Path | None) -> Checkpoint | None:
+    """Where a stage of the run at ``place`` saves its progress; ``data``: digests of the run's lists and code."""
+    if place is None:
         return None
     text = as_json([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
     key = hashlib.sha256(text.encode()).hexdigest()
-    return Checkpoint(unfinished / stage, key, recipe.training.checkpoint)
+    return Checkpoint(place / UNFINISHED / stage, key, recipe.training.checkpoint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rerank.data.shards import Lists, first_candidates, own, parts
+from rerank.data.shards import Lists, first_candidates, list_sizes, own, parts
 from rerank.extraction.extraction import Extracted
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
@@ -52,23 +52,23 @@ def make_examples(
     corpus = extracted.corpus
     gains = {"base": list_gains(corpus, base), "chosen": list_gains(corpus, chosen), "oracle": list_gains(corpus)}
     picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
-    wanted = {extracted.ids[i]: i for i in picked}
-    if not wanted:
+    if not picked:
         return []
     reranker = Reranker(model, recipe.predictor)
-    firsts = first_candidates(corpus)
+    firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     found: dict[int, Example] = {}
-    for opened, item in reranker.pairs(recipe.data, split, SkipCount("skip")):
-        i = wanted.get(item.nbest.id)
-        if i is None or i in found:
+    for i, raw in reranker.content.read_again(recipe.data, split, extracted.ids, sizes):
+        pair = reranker.content.pair(raw, SkipCount("skip")) if i in picked else None
+        if pair is None:
             continue
         places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
+        opened = reranker.opened(pair)
         parts = reranker.explain(opened, places[1], places[0])
-        texts = [text.decode("utf-8", "replace") for text in (item.nbest.texts[y] for y in places)]
+        texts = [text.decode("utf-8", "replace") for text in (pair.nbest.texts[y] for y in places)]
         found[i] = Example(
             split=split,
-            list_id=item.nbest.id,
-            gold=reranker.content.gold_text(item),
+            list_id=pair.nbest.id,
+            gold=reranker.content.gold_text(pair),
             base=texts[0],
             chosen=texts[1],
             base_gain=float(gains["base"][i]),
@@ -78,8 +78,10 @@ def make_examples(
                 ShownContribution(part.feature, part.weight, part.value - part.other, part.amount)
                 for part in parts[:FEATURES_SHOWN]
             ],
-            source=_source(item.nbest),
+            source=_source(pair.nbest),
         )
+        if len(found) == len(picked):
+            break
     return [found[i] for i in sorted(found)]
 
 

@@ -45,15 +45,15 @@ def train_run(
     dev: Lists | None,
     metric: Metric,
     data: tuple[str, ...] = ("",),
-    unfinished: Path | None = None,
+    place: Path | None = None,
     engine: Engine | None = None,
 ) -> Run:
     """Train what ``recipe`` says (a single learner and seed) and keep the best epoch on dev.
 
     ``data`` are the digests of ``corpus`` and of the other lists that the run depends on. A run that continues from
     another model has neither bounds nor votes: both need all updates from the first, and only its own are logged.
-    ``unfinished``: where checkpoints are saved and read; whoever stores the run removes them. ``engine``: the one whose
-    workers train sections, where there is mixing.
+    ``place``: the directory of the run, where checkpoints are saved and read. ``engine``: the one whose workers train
+    sections, where there is mixing.
     """
     split = recipe.data.dev
     if dev is None and recipe.learner.get("base") == AUTO:
@@ -61,13 +61,13 @@ def train_run(
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
     if recipe.training.select is not None:
-        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, unfinished, engine)
+        columns, chosen = _select(recipe, recipe.training.select, corpus, dev, metric, data, place, engine)
         corpus = corpus.keep_columns(columns)
     if not recipe.training.dense and corpus.free:
         columns = np.ones(corpus.width, np.bool_) if columns is None else columns
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
-    checkpoint = checkpoint_of(recipe, "training", data, unfinished)
+    checkpoint = checkpoint_of(recipe, "training", data, place)
     training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
     base = judge_base(recipe, training, split, metric)
     updates = training.log.arrays() if training.log is not None else {}
@@ -267,13 +267,13 @@ def _select(
     dev: Lists | None,
     metric: Metric,
     data: tuple[str, ...],
-    unfinished: Path | None,
+    place: Path | None,
     engine: Engine | None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The columns (bool [D]) that a first training keeps."""
     log.info("selecting features with %s", settings.learner)
     epochs = settings.epochs or recipe.training.epochs
-    checkpoint = checkpoint_of(recipe, "selection", data, unfinished)
+    checkpoint = checkpoint_of(recipe, "selection", data, place)
     first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint, engine=engine)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":

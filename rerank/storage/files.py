@@ -101,28 +101,16 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def new_directory(target: Path | str, *, keep: bool = False) -> Iterator[Path]:
-    """A directory to write into; it is renamed to ``target`` (and replaces it) when the block ends without an error.
-
-    What is replaced is a directory that this program has written (see ``foreign``), or an empty one. With ``keep``, a
-    ``target`` that exists by then stays, and the new one is dropped: for directories that several processes may make at
-    the same time, all with the same content.
+def new_directory(target: Path | str, *, keep: bool = False, synced: bool = True) -> Iterator[Path]:
+    """A directory to write into; it is ``put_directory`` when the block ends without an error.
 
     Raises
     ------
     RunError: something cannot be written, or a file of somebody else's is in the way; what was written is removed.
     """
-    path = Path(target)
-    with _reported(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary, lock = temporary_directory(path)
-        try:
-            yield temporary
-            if not _within_partial(path):
-                _sync_tree(temporary)
-            _put(temporary, path, keep=keep)
-        finally:
-            _discard(temporary, lock)
+    with scratch_directory(target) as temporary:
+        yield temporary
+        put_directory(temporary, Path(target), keep=keep, synced=synced)
 
 
 def _discard(temporary: Path, lock: Lock) -> None:
@@ -137,8 +125,21 @@ def _within_partial(path: Path) -> bool:
     return any(_temporary(part) for part in path.absolute().parts)
 
 
-def _put(temporary: Path, path: Path, *, keep: bool) -> None:
-    """Give a complete directory its name; at no time is half of it there."""
+def put_directory(temporary: Path, path: Path, *, keep: bool = False, synced: bool = True) -> None:
+    """Give a complete directory the name ``path`` next to its own; at no time is half of it there.
+
+    What it replaces is a directory that this program has written (see ``foreign``), or an empty one. With ``keep``, a
+    ``path`` that exists by then stays: for directories that several processes may make at the same time, all with the
+    same content. synced: only when its data are on disk.
+
+    Raises
+    ------
+    OSError: it cannot be done.
+    RunError: a file of somebody else's is in the way.
+    """
+    synced = synced and not _within_partial(path)
+    if synced:
+        _sync_tree(temporary)
     with deferred():
         old: Path | None = None
         if path.is_dir():
@@ -158,7 +159,7 @@ def _put(temporary: Path, path: Path, *, keep: bool) -> None:
             raise
         if old is not None:
             shutil.rmtree(old, ignore_errors=True)
-        if not _within_partial(path):
+        if synced:
             _sync(path.parent)
 
 

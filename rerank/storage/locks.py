@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,6 +48,19 @@ class Lock:
             os.close(descriptor)
             raise
         return Lock(descriptor, True)
+
+    @staticmethod
+    def take_made(path: Path, make: Callable[[], object]) -> Lock | None:
+        """``take`` of what ``make`` makes at ``path`` if it is not there: its last holder may just be removing it."""
+        while True:
+            make()
+            try:
+                lock = Lock.take(path)
+            except FileNotFoundError:
+                continue
+            if lock is None or lock.still_at(path):
+                return lock
+            lock.release()
 
     def still_at(self, path: Path) -> bool:
         """Is what is locked still what ``path`` names? Another process may have removed or replaced it before."""

@@ -71,19 +71,16 @@ def sole_run(directory: Path) -> Iterator[None]:
 
 
 def _lock(path: Path) -> Lock:
-    while True:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666))
-        lock = Lock.take(path)
-        if lock is None:
-            holder = path.read_text(errors="replace").strip() or "of another process"
-            message = f"another run is at work there ({holder}); wait for it, or use another --output"
-            raise RunError(f"{path.parent}: {message}")
-        if lock.still_at(path):
-            if path.stat().st_size and not path.read_bytes().startswith(b"process "):
-                lock.release()
-                raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
-            return lock
-        lock.release()  # its holder has just ended and removed it
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    lock = Lock.take_made(path, lambda: os.close(os.open(path, flags, 0o666)))
+    if lock is None:
+        holder = path.read_text(errors="replace").strip() or "of another process"
+        message = f"another run is at work there ({holder}); wait for it, or use another --output"
+        raise RunError(f"{path.parent}: {message}")
+    if path.stat().st_size and not path.read_bytes().startswith(b"process "):
+        lock.release()
+        raise RecipeError("this was not written by a run; move it, or use another --output", path=str(path))
+    return lock
 
 
 def prepare_output(directory: Path, resolved: str, results: Sequence[str], *, resume: bool) -> None:

@@ -113,7 +113,7 @@ def test_train_then_test_is_run(rerank, recipe, workspace):
     whole = rerank("run", recipe, "--output", workspace / "at once")
     assert tested.code == whole.code == 0
     assert tested.out.replace("staged", "at once") == whole.out
-    assert not list((output / ".runs").glob("*.votes"))
+    assert not list((output / ".runs").glob("*/unfinished"))
     assert small.results(output) == small.results(workspace / "at once")
     failed(rerank("test", recipe, "-o", output, "--set", "seed=9"), 2, "run with other settings")
     failed(rerank("test", recipe, "-o", workspace / "at once"), 2, "run `rerank train` first")
@@ -184,7 +184,7 @@ def test_n_best_lists_have_new_and_old_scores(rerank, model, small_data, tmp_pat
         assert isinstance(got, NBestList)
         assert isinstance(all_of, NBestList)
         assert (got.id, got.texts) == (all_of.id, all_of.texts[:3])
-        assert got.scores.tolist() == all_of.scores[:3].tolist()
+        assert got.scores == pytest.approx(all_of.scores[:3], rel=1e-9, abs=1e-9)  # added up in another order
         assert got.scores.shape[1] == 2
 
 
@@ -645,6 +645,6 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     assert rest.count(b"error:") == 1
     assert b"rerank run " in rest
     assert rest.endswith(b" --resume\n")
-    assert sorted(path.name for path in (output / ".runs").iterdir()) == ["0000", "0001.unfinished"]
+    assert sorted(path.name for path in (output / ".runs").glob("*/*")) == ["trained", "unfinished"]
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()

@@ -130,7 +130,7 @@ def test_a_checkpoint_of_code_that_was_edited_is_not_gone_on_from(
 
     def kill(_event: str, _number: int) -> None:
         """Once a checkpoint is complete."""
-        if list((folder / "edited").glob("out/.runs/0000.unfinished/training")):
+        if list((folder / "edited").glob("out/.runs/0000/unfinished/training")):
             os.kill(os.getpid(), signal.SIGKILL)
 
     assert run("run", folder, "edited", fault=kill).code == -signal.SIGKILL

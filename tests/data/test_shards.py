@@ -31,7 +31,6 @@ from rerank.learn.voting.voting import vote
 from rerank.metrics.classification import Classification
 from rerank.metrics.oracle import ListStatistics, corpus_gains, corpus_oracle, oracles, statistics_of, with_corpus_gains
 from rerank.models.predictions import choices, corpus_score
-from rerank.storage.checkpoints import Checkpoint
 from rerank.storage.checksums import seal
 
 CORPUS = random_corpus(6, lists=30)
@@ -192,70 +191,6 @@ def test_bounds_are_those_of_the_whole(learner: Learner, shards: Shards) -> None
     assert [own.updates for own, _ in stretches(log, CORPUS)] == [log.updates]
     assert len(list(stretches(log, shards))) == 3
     assert not list(stretches(UpdateLog(), shards))
-
-
-class BrokenOffError(Exception):
-    """An interruption."""
-
-
-class Interrupted(Checkpoint):
-    """A checkpoint after which the training breaks off."""
-
-    def __init__(self, *arguments: Any, after: int) -> None:
-        super().__init__(*arguments)
-        self.left = after
-
-    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        super().save(header, arrays)
-        self.left -= 1
-        if self.left == 0:
-            raise BrokenOffError
-
-
-@pytest.mark.parametrize("name", sorted(ENTRIES))
-@pytest.mark.parametrize("after", [1, 4, 6, 12])
-def test_going_on_from_a_checkpoint(name: str, after: int, shards: Shards, tmp_path: Path) -> None:
-    learner = learners.get(name)(**ENTRIES[name].variants[-1])
-
-    def dev(weights: Weights) -> float:
-        return float(np.abs(weights.w).sum() % 1)  # any number that depends on the weights
-
-    expected = fit(learner, shards, evaluate_dev=dev)
-    with pytest.raises(BrokenOffError):
-        fit(learner, shards, evaluate_dev=dev, checkpoint=Interrupted(tmp_path / "here", "key", 0, after=after))
-    found = fit(learner, shards, evaluate_dev=dev, checkpoint=Checkpoint(tmp_path / "here", "key", 1e9))
-    assert bits(found.state) == bits(expected.state)
-    for key, array in (expected.log or UpdateLog()).arrays().items():
-        np.testing.assert_array_equal(found.log.arrays()[key], array)  # type: ignore[union-attr]
-    timings = {"seconds", "nonzeros_per_second"}
-    assert [{k: v for k, v in line.items() if k not in timings} for line in found.history] == [
-        {k: v for k, v in line.items() if k not in timings} for line in expected.history
-    ]
-    assert (found.epoch, found.samples, found.mistakes) == (expected.epoch, expected.samples, expected.mistakes)
-    for which, weights in expected.weights.items():
-        assert found.weights[which].w.tobytes() == weights.w.tobytes()
-
-
-def test_checkpoints_of_something_else_or_damaged_are_left_alone(tmp_path: Path, caplog: Any) -> None:
-    checkpoint = Checkpoint(tmp_path / "here", "a", 0)
-    assert checkpoint.load() is None
-    checkpoint.save({"x": 1}, {"y": np.arange(3)})
-    header, arrays = checkpoint.load() or ({}, {})
-    assert (header, arrays["y"].tolist()) == ({"x": 1}, [0, 1, 2])
-    assert Checkpoint(tmp_path / "here", "b", 0).load() is None
-    (tmp_path / "here" / "y.npy").write_bytes(b"no array")
-    assert checkpoint.load() is None
-    assert "cannot be read" in caplog.text
-    checkpoint.save({"epoch": 1}, {"w": np.arange(5.0)})
-    path = tmp_path / "here" / "w.npy"
-    path.write_bytes(path.read_bytes()[:-1] + b"A")
-    assert checkpoint.load() is None
-    assert "w.npy: its checksum is" in caplog.text
-    checkpoint.save({"x": 1}, {"y": np.arange(3), "z": np.arange(2)})
-    (tmp_path / "here" / "z.npy").unlink()
-    assert checkpoint.load() is None
-    checkpoint.remove()
-    assert not (tmp_path / "here").exists()
 
 
 @pytest.mark.parametrize(

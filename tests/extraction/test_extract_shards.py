@@ -25,7 +25,8 @@ from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction import assembly, blocks
 from rerank.extraction.assembly import BlockPart, divide
 from rerank.extraction.blocks import Clock, Shared, Spool, Timed, timed
-from rerank.extraction.extraction import CorpusCache, extract_split, extract_training
+from rerank.extraction.cache import CorpusCache
+from rerank.extraction.extraction import extract_split, extract_training
 from rerank.features.counting import add_counts
 from rerank.features.table import HashedTable, Table
 from rerank.recipes.recipe import ListRecipe
@@ -129,6 +130,10 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
         assert_same(found.corpus, whole.corpus)
         assert_same_tables(found_table, table)
         assert_same(other.corpus, test.corpus)
+        assert (test.origins is None) == (kind == "values as they are")
+        if test.origins is not None and other.origins is not None:
+            assert test.origins.list_count == test.origins.candidate_count == len(test.ids)
+            assert_same(other.origins, test.origins)
         for one, reference in ((found, whole), (other, test)):
             assert one.ids == reference.ids
             assert {**one.about, "seconds": 0} == {**reference.about, "seconds": 0}
@@ -255,15 +260,16 @@ def test_a_block_that_is_done_again_stays_what_it_is(tmp_path):
     """A worker may die after it has written a block, and before anybody has heard of it."""
     spool, shared = Spool(str(tmp_path)), Shared(np.array([3, 5], np.uint64), np.array([True, False]))
     for _ in range(2):
-        spool.save(4, shared)
+        spool.kept(4, "key").save({}, shared._asdict())
     found = spool.load(4, Shared)
     assert (found.owner.tolist(), found.shared.tolist()) == ([3, 5], [True, False])
 
 
 def test_a_spool_that_is_gone_is_an_error(tmp_path):
     spool = Spool(str(tmp_path / "gone"))
-    with pytest.raises(RunError, match=r"cannot write .*gone/000004: No such file"):
-        spool.save(4, Shared(np.empty(0, np.uint64), np.empty(0, np.bool_)))
+    with pytest.raises(RunError, match=r"cannot write .*gone/000004: the extraction was stopped"):
+        spool.kept(4, "key")
+    assert not (tmp_path / "gone").exists()
 
 
 BLOCK = st.dictionaries(st.integers(1, 12), st.integers(1, 3), max_size=8)

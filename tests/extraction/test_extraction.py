@@ -14,9 +14,10 @@ import small
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import whole
 from rerank.data.symbols import SymbolTable
-from rerank.extraction import extraction
+from rerank.extraction import cache
+from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content.trees import make_extractor, make_parseval
-from rerank.extraction.extraction import CorpusCache, Extracted, extract_split, extract_training
+from rerank.extraction.extraction import Extracted, extract_split, extract_training
 from rerank.features.table import HashedTable
 from rerank.runs import pipeline
 from rerank.runs.corpora import cache_of
@@ -60,8 +61,7 @@ def test_the_same_key_is_not_extracted_again(data, tmp_path, monkeypatch):
     def refuse(*_: Any) -> None:
         raise AssertionError("extracted again")
 
-    monkeypatch.setattr(extraction, "write_training", refuse)
-    monkeypatch.setattr(extraction, "write_split", refuse)
+    monkeypatch.setattr(cache, "write_extracted", refuse)
     # What does not make the corpora makes no difference: learner, seed, name, where the files lie.
     moved = data.with_name("moved")
     data.rename(moved)
@@ -126,7 +126,7 @@ def test_compression_is_no_change(data, tmp_path):
 def test_changed_code_is_a_new_entry(data, tmp_path, monkeypatch):
     store, recipe = CorpusCache(tmp_path / "cache"), small.recipe(data)
     *_, key = store.training(recipe)
-    monkeypatch.setattr(extraction, "code_digest", lambda _: "another program")
+    monkeypatch.setattr(cache, "code_digest", lambda _: "another program")
     assert store.training(recipe)[2] != key
 
 

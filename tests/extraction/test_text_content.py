@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Wer
 from rerank.readers.base import SkipCount
+from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextCandidate, TextList
 from rerank.recipes.text_recipe import TextRecipe
 
@@ -79,11 +81,17 @@ def test_pairs_hold_sources_and_references(data: Path) -> None:
     assert [pair.nbest.source for pair in pairs] == [b"x y", b"z", b"z"]  # type: ignore[attr-defined]
 
 
+def again(content: TextContent, settings: TextRecipe) -> Iterator[tuple[int, Beside]]:
+    """The test lists, read again."""
+    usable = [pair.nbest for pair in content.pairs(settings.data, "test", SkipCount("skip"))]
+    return content.read_again(settings.data, "test", [nbest.id for nbest in usable], np.array([*map(len, usable)]))
+
+
 def test_final_figures_are_sacrebleus(data: Path) -> None:
     settings = recipe(data)
     content = TextContent(settings)
     chosen = {"base": np.array([0, -1, 0]), "same": np.array([0, -1, 0]), "best": np.array([1, -1, 1])}
-    found = content.describe(settings.data, "test", chosen)
+    found = content.describe("test", again(content, settings), chosen)
     references = [["one two", "five", "six seven"], ["one\nthree", None, None]]
     texts = {"base": ["one four", "", "six"], "best": ["one two", "", "seven six"]}
     scorers: dict[str, Any] = {
@@ -105,7 +113,8 @@ def test_equal_selections_are_scored_once(data: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Ter, "corpus", lambda self, *texts: (calls.append(1), whole(self, *texts))[1])
     settings = recipe(data)
     chosen = {name: np.array([int(name == "d"), -1, 0]) for name in "abcd"}
-    TextContent(settings).describe(settings.data, "test", chosen)
+    content = TextContent(settings)
+    content.describe("test", again(content, settings), chosen)
     assert len(calls) == 2
 
 
@@ -119,7 +128,7 @@ def test_figures_are_of_the_lists_that_the_corpus_has(tmp_path: Path) -> None:
     content, count = TextContent(settings), SkipCount("skip")
     assert len(list(content.pairs(settings.data, "test", count))) == 1
     assert dict(count.reasons) == {"segmentation": 1}
-    found = content.describe(settings.data, "test", {"base": np.array([0])})
+    found = content.describe("test", again(content, settings), {"base": np.array([0])})
     assert found.reports["base"]["ter"] == 0.0
 
 

@@ -40,6 +40,7 @@ def features_of(one: OneList) -> ListFeatures:
         first=np.concatenate([[0], np.cumsum([len(entries) for entries in one.entries])]).astype(np.int64),
         candidate=np.array([candidate for candidate, _ in flat], np.int32),
         value=np.array([value for _, value in flat], np.float32),
+        origin=np.zeros(F, np.float32),
     )
 
 

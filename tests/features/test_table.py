@@ -48,6 +48,7 @@ def varying(names: Sequence[str], symbols: SymbolTable) -> ListFeatures:
         first=np.zeros(len(names) + 1, np.int64),
         candidate=np.empty(0, np.int32),
         value=np.empty(0, np.float32),
+        origin=np.zeros(len(names), np.float32),
     )
 
 
@@ -123,7 +124,9 @@ def test_counting_grows_with_the_corpus() -> None:
     for part in parts:
         n = part.size
         zeros = np.zeros(n, np.int64)
-        features = ListFeatures(part, part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0])
+        features = ListFeatures(
+            part, part, zeros.astype(np.int32), part[:0], zeros, zeros, zeros, part[:0], part[:0], zeros
+        )
         ids.append(builder.add(features))
     table, column = builder.finish(SymbolTable())
     assert [part.tolist() for part in ids] == [

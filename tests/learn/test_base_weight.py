@@ -30,7 +30,6 @@ from rerank.metrics.base import Metric
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import oracles
 from rerank.models.predictions import corpus_score
-from rerank.storage.checkpoints import Checkpoint
 
 GAMMAS = np.concatenate([np.geomspace(1e-4, 1e4, 161), np.arange(0.05, 5, 0.1)])
 
@@ -45,10 +44,6 @@ def corpus_with(seed: int, metric: Metric, lists: int = 8) -> tuple[Corpus, Weig
         width=width,
     )  # fmt: skip
     return corpus, Weights(random.standard_normal(width), 0.7)
-
-
-class StoppedError(Exception):
-    """Ends a training where it stands."""
 
 
 def with_gains(seed: int) -> Corpus:
@@ -137,23 +132,6 @@ def test_both_predictors_have_their_own_weight_at_every_best_epoch() -> None:
         own = getattr(found.learner, name)(found.state)
         assert weights.base == SEARCH(own)[0].base
         np.testing.assert_array_equal(weights.w, own.w)
-
-
-@pytest.mark.parametrize("after", [1, 3])
-def test_going_on_from_a_checkpoint(after: int, tmp_path: Path) -> None:
-    expected = fit(VotedRDA(base=0.02))
-
-    def stop(line: dict[str, Any]) -> None:
-        if line["epoch"] > after:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        fit(VotedRDA(base=0.02), checkpoint=Checkpoint(tmp_path / "here", "key", 0), on_epoch=stop)
-    found = fit(VotedRDA(base=0.02), checkpoint=Checkpoint(tmp_path / "here", "key", 1e9))
-    assert found.epoch == expected.epoch
-    for name, weights in expected.weights.items():
-        assert found.weights[name].base == weights.base
-        assert found.weights[name].w.tobytes() == weights.w.tobytes()
 
 
 def test_a_single_section_is_training_without_mixing() -> None:

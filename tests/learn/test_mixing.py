@@ -28,7 +28,6 @@ from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.trainer import Training, epoch_order, train
-from rerank.storage.checkpoints import Checkpoint
 
 CORPUS = random_corpus(4, lists=31)
 ORACLE = targets(CORPUS)
@@ -138,32 +137,6 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     with open_engine(EngineSettings(name="processes", workers=2)) as engine:
         found = mixed(RDA(l1=0.01), Mixing(3), engine=Killing(engine, tmp_path / "mark"), workspace=tmp_path / "work")
     assert (tmp_path / "mark").exists()
-    same(found, plain)
-
-
-class StoppedError(Exception):
-    """Ends a training where it stands."""
-
-
-@pytest.mark.parametrize("every", ["epoch", "once"])
-def test_going_on_from_a_checkpoint(every: Any, tmp_path: Path) -> None:
-    plain = mixed(AROW(), Mixing(3, every=every))
-
-    def stop(line: dict[str, Any]) -> None:
-        if line["epoch"] == 2:
-            raise StoppedError
-
-    def checkpoint() -> Checkpoint:
-        return Checkpoint(tmp_path / "kept", "key", 0)
-
-    with pytest.raises(StoppedError):
-        mixed(AROW(), Mixing(3, every=every), checkpoint=checkpoint(), on_epoch=stop, workspace=tmp_path / "work")
-    assert not (tmp_path / "work").exists()
-    epochs: list[int] = []
-    found = mixed(
-        AROW(), Mixing(3, every=every), checkpoint=checkpoint(), on_epoch=lambda line: epochs.append(line["epoch"])
-    )
-    assert epochs == [2, 3]
     same(found, plain)
 
 

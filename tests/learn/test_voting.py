@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,7 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.voting import voting
-from rerank.learn.voting.moves import ROWS
-from rerank.learn.voting.voting import block_count, vote
+from rerank.learn.voting.voting import vote
 from rerank.storage.checkpoints import Checkpoint
 
 
@@ -135,49 +133,13 @@ def test_a_cut_log_is_the_log_of_the_first_epochs() -> None:
             np.testing.assert_array_equal(array, expected[name])
 
 
-class BrokenOffError(Exception):
-    """An interruption."""
-
-
-class Interrupted(Checkpoint):
-    """A checkpoint after which voting breaks off."""
-
-    left = 1
-
-    def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        super().save(header, arrays)
-        self.left -= 1
-        if self.left == 0:
-            raise BrokenOffError
-
-
-@pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("l1", [0.0, 0.25])
-@pytest.mark.parametrize("after", [1, 2, 5])
-def test_going_on_from_a_checkpoint(
-    whole: bool, l1: float, after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(voting, "BLOCK", 8 * ROWS)
+def test_a_result_that_is_there_is_not_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     training, corpus = (random_corpus(seed, lists=60) for seed in (3, 4))
-    if whole:
-        training, corpus = (replace(each, values=np.rint(2 * each.values)) for each in (training, corpus))
-    learner = RDA(eta=0.5, l1=l1, update="always", base=0.5, base_rate=0.25)
-    votes = learner.votes(run(learner, training, 6).log, training)
-    blocks = block_count(votes)
-    assert blocks > 5
-    told: list[int] = []
-    expected = vote(votes, corpus, on_block=lambda: told.append(1))
-    assert len(told) == blocks
-    broken = Interrupted(tmp_path / "here", "key", 0)
-    broken.left = after
-    with pytest.raises(BrokenOffError):
-        vote(votes, corpus, 3, checkpoint=broken)
-    rest: list[int] = []
+    votes = RDA().votes(run(RDA(), training, 2).log, training)
     kept = Checkpoint(tmp_path / "here", "key", 1e9)
-    assert vote(votes, corpus, 1, checkpoint=kept, on_block=lambda: rest.append(1)).tobytes() == expected.tobytes()
-    assert len(rest) == blocks
-    monkeypatch.setattr(voting, "MoveFinder", None)  # the result is there: nothing is replayed
+    expected = vote(votes, corpus, checkpoint=kept)
+    monkeypatch.setattr(voting, "MoveFinder", None)
     assert vote(votes, corpus, checkpoint=kept).tobytes() == expected.tobytes()
     monkeypatch.undo()
-    other = corpus.slice(0, 7)  # of another size: not what was interrupted
+    other = corpus.slice(0, 7)  # of another size: not what was counted
     assert vote(votes, other, checkpoint=kept).tobytes() == vote(votes, other).tobytes()

@@ -256,6 +256,7 @@ CHECK = """
 import sys
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.extraction.content import content_of
+from rerank.readers.inputs import Inputs
 from rerank.runs.pipeline import check
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.text_recipe import TextRecipe
@@ -266,7 +267,7 @@ for path in sys.argv[1:]:
     elif isinstance(recipe, TextRecipe):
         content_of(recipe), recipe.expand()
     else:
-        check(recipe)
+        check(recipe, Inputs())
 """
 EXTEND = """
 from rerank.extraction.extraction import extract_training

@@ -21,7 +21,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.shards import Lists, Shards, selected, whole, write_shards
 from rerank.engines.settings import Engine, EngineSettings, LocalEngine, open_engine
-from rerank.extraction.extraction import write_training
+from rerank.extraction.cache import CorpusCache
 from rerank.features.table import HashedTable
 from rerank.learn.base import learners
 from rerank.learn.mixing.combining import rule_of
@@ -138,13 +138,11 @@ def test_every_learner_that_mixes_with_any_number_of_workers(workers: Engine, tm
 
 def extracted(root: Path, directory: Path, engine: Engine) -> dict[str, bytes]:
     """All files of the training split's table and shards."""
-    directory.mkdir()
     data = {"root": str(root), "shard_size": 0.2}
-    found, table = write_training(small.recipe(root, data=data), directory, engine)
+    found, _, key = CorpusCache(directory).training(small.recipe(root, data=data), engine)
     assert found.corpus.count > 1  # type: ignore[union-attr]
-    (directory / "table").mkdir()
-    table.save(directory / "table")
-    return small.files_of(directory)
+    files = small.files_of(directory / key)
+    return {name: files[name] for name in files if "/" in name}  # split.json says how long it took
 
 
 def test_extraction_with_any_number_of_workers(workers: Engine, small_data: Path, tmp_path: Path) -> None:

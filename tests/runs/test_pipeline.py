@@ -197,16 +197,16 @@ def test_resume_refuses_other_settings_and_other_data(small_data, workspace, tmp
         pipeline.run(recipe, directory, resume=True)
 
 
-@pytest.mark.parametrize("damaged", ["run.json", "average.npy", "state_w.npy", "log_a.npy"])
+@pytest.mark.parametrize("damaged", ["result.json", "average.npy", "state_w.npy", "log_a.npy"])
 @pytest.mark.parametrize("how", ["empty", "cut short", "a bit flipped"])
 def test_a_damaged_stored_run(small_data, workspace, damaged, how):
     recipe, directory = small.recipe(small_data), workspace / "damaged"
     pipeline.run(recipe, directory, stages=("train",))
-    file = directory / ".runs" / "0000" / damaged
+    file = directory / ".runs" / "0000" / "trained" / damaged
     content = file.read_bytes()
     flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
     file.write_bytes({"empty": b"", "cut short": content[:-9], "a bit flipped": flipped}[how])
-    with pytest.raises(DataError, match=f"a stored run is damaged .*{damaged if damaged != 'run.json' else ''}"):
+    with pytest.raises(DataError, match=f"a stored run is damaged .*{damaged if damaged != 'result.json' else ''}"):
         pipeline.run(recipe, directory, resume=True, stages=("test",))
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
-import psutil
+import numpy as np
 import pytest
 import small
 
 from rerank.base.errors import DataError, RunError
 from rerank.engines.settings import LocalEngine
 from rerank.extraction import blocks, extraction
-from rerank.extraction.extraction import CorpusCache
-from rerank.recipes.recipe import Recipe
+from rerank.extraction.cache import CorpusCache
+from rerank.storage.checkpoints import KeptResult
 from rerank.storage.kept_spool import drop_spool, kept_spool
 
 
@@ -32,8 +34,7 @@ def names(directory: Path) -> list[str]:
 def stop(entry: Path, error: BaseException) -> None:
     """Leave a block in the spool, and an error."""
     with pytest.raises(type(error)), kept_spool(entry) as spool:  # noqa: PT012
-        (spool / "000000").mkdir()
-        (spool / "000000.json").write_text("{}")
+        KeptResult(spool / "000000", "key").save({}, {})
         raise error
 
 
@@ -51,13 +52,6 @@ def test_an_interrupt_keeps_it_and_an_error_does_not(tmp_path, error, kept):
     with kept_spool(tmp_path / "entry") as spool:
         assert (spool / "000000").exists() == kept
     assert names(tmp_path) == []
-
-
-def test_blocks_from_before_the_system_was_started_are_not_trusted(tmp_path, monkeypatch):
-    stop(tmp_path / "entry", KeyboardInterrupt())
-    monkeypatch.setattr(psutil, "boot_time", lambda: 12.0)
-    with kept_spool(tmp_path / "entry") as spool:
-        assert names(spool) == ["made"]
 
 
 def test_another_at_work_on_the_same_has_one_of_its_own(tmp_path):
@@ -83,7 +77,7 @@ def test_what_is_left_beside_an_entry_goes(tmp_path):
 
 def test_somebody_elses_directory_of_its_name_is_left_alone(tmp_path):
     (tmp_path / ".entry.spool").mkdir()
-    for name in ("000000.json", "made"):
+    for name in ("000000.json", "checksums.json"):
         (tmp_path / ".entry.spool" / name).write_text("mine")
         before = small.files_of(tmp_path)
         with kept_spool(tmp_path / "entry") as spool:
@@ -98,37 +92,51 @@ def test_where_it_cannot_be_made(tmp_path):
         kept_spool(tmp_path / "file" / "entry").__enter__()
 
 
-def test_only_what_is_missing_is_extracted(small_data, tmp_path, monkeypatch):
+def test_what_is_left_says_that_the_work_is_long(small_data, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_LISTS", 20)
-    recipe: Recipe = small.recipe(small_data)
-    CorpusCache(tmp_path / "whole").training(recipe)
-    done: list[int] = []
-
-    def extract(job: blocks.BlockJob, block: blocks.Block) -> blocks.Summary:
-        if len(done) == 3:
-            raise KeyboardInterrupt
-        found = true(job, block)
-        done.append(block.number)
-        return found
-
-    true = blocks._extract
-    monkeypatch.setattr(blocks, "_extract", extract)
     monkeypatch.setattr(extraction, "LONG", 3)
-    engine = Told()
+    recipe, store, engine = small.recipe(small_data), CorpusCache(tmp_path), Told()
+    save = KeptResult.save
+
+    def stop(self: KeptResult, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        save(self, header, arrays)
+        if self.directory.name == "000002":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(KeptResult, "save", stop)
     with pytest.raises(KeyboardInterrupt):
-        CorpusCache(tmp_path / "stopped").training(recipe, engine)
-    assert done == [0, 1, 2]
+        store.training(recipe, engine)
     assert not engine.told
-    assert [name[-6:] for name in names(tmp_path / "stopped")] == [".spool"]
-    monkeypatch.setattr(blocks, "_extract", lambda job, block: (done.append(block.number), true(job, block))[1])
-    CorpusCache(tmp_path / "stopped").training(recipe, engine)
+    assert [name[-6:] for name in names(tmp_path)] == [".spool"]
+    monkeypatch.setattr(KeptResult, "save", save)
+    store.training(recipe, engine)
     assert engine.told
-    assert done == list(range(8))
-    found, expected = (small.files_of(tmp_path / name) for name in ("stopped", "whole"))
-    headers = {name for name in expected if name.count("/") == 1}  # split.json says how long it took
-    assert {name.split("/")[1] for name in headers} == {"split.json", "checksums.json"}
-    assert found.keys() == expected.keys()
-    assert all(found[name] == expected[name] for name in expected.keys() - headers)
-    again, whole = (extraction.CorpusCache(tmp_path / name).training(recipe)[0] for name in ("stopped", "whole"))
-    assert again.ids == whole.ids
-    assert small.without_clock(again.about) == small.without_clock(whole.about)
+
+
+def test_blocks_of_files_that_have_changed_are_not_used(small_data, tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_LISTS", 20)
+    data = tmp_path / "data"
+    shutil.copytree(small_data, data)
+    recipe, save = small.recipe(data), KeptResult.save
+    monkeypatch.setattr(
+        KeptResult, "save", lambda self, *what: (save(self, *what), fail(self.directory.name == "000003"))
+    )
+    with pytest.raises(KeyboardInterrupt):
+        CorpusCache(tmp_path / "stopped").training(recipe)
+    monkeypatch.setattr(KeptResult, "save", save)
+    lists, golds = small.lists_of(data / "train.nbest.gz"), small.golds_of(data / "train.gold.gz")
+    small.write_lists(data / "train.nbest.gz", lists[1:])
+    small.write_golds(data / "train.gold.gz", golds[1:])
+    found = [CorpusCache(tmp_path / name).training(recipe)[0] for name in ("stopped", "fresh")]
+    assert found[0].ids == found[1].ids
+    assert found[0].corpus.list_count == len(lists) - 1
+    files = [small.files_of(tmp_path / name) for name in ("stopped", "fresh")]
+    assert {name: own for name, own in files[0].items() if name.count("/") > 1} == {
+        name: own for name, own in files[1].items() if name.count("/") > 1
+    }
+
+
+def fail(now: bool) -> None:
+    """Interrupt the extraction."""
+    if now:
+        raise KeyboardInterrupt

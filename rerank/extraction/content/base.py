@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -81,6 +81,26 @@ class Content(ABC, Generic[T]):
         DataError: files that cannot be read, or do not fit together.
         """
 
+    def read_again(
+        self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray
+    ) -> Iterator[tuple[int, Beside]]:
+        """All lists of a split as ``read`` gives them, each with its number in the split's corpus, -1 if it has none.
+
+        ids, sizes (int64 [L]): those of the corpus's lists. A list of the corpus has its candidates alone.
+        """
+        number = 0
+        for raw in self.read(data, split):
+            nbest = raw.nbest
+            if isinstance(nbest, BadList) or number == len(ids) or nbest.id != ids[number]:
+                yield -1, raw
+                continue
+            if len(nbest) != sizes[number]:
+                opened = self.open(nbest)
+                assert not isinstance(opened, BadList)
+                raw = raw._replace(nbest=opened[0])
+            yield number, raw
+            number += 1
+
     @abstractmethod
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """A list with its reference, both parsed and counted; None if it cannot be used.
@@ -131,10 +151,13 @@ class Content(ABC, Generic[T]):
     def gold_text(self, pair: Pair) -> str:
         """The reference of a list as a report shows it."""
 
-    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:  # noqa: ARG002
+    def describe(
+        self, split: str, lists: Iterable[tuple[int, Beside]], chosen: Mapping[str, np.ndarray]  # noqa: ARG002
+    ) -> Description:  # fmt: skip
         """Measures of selections that need more than statistics, by selection; none by default.
 
-        chosen: by name, the place in its list of every usable list's choice (int64 [L], -1 for none).
+        lists: those of the split, see ``read_again``. chosen: by name, the place in its list of every usable list's
+        choice (int64 [L], -1 for none).
         """
         return Description({}, {})
 

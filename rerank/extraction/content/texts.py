@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -70,13 +70,16 @@ class TextContent(Content[TextView]):
         """See ``Content.read``."""
         files = data.files(split)
         sources = files.get("sources")
-        return texts_beside(
+        for raw in texts_beside(
             make_reader(data.reader).knowing(self._shown),
             ",".join(files["nbest"]),
             references=files.get("references"),
             sources=sources[0] if sources else None,
             form=cast(TextDataSettings, data).form,
-        )
+        ):
+            if sources and isinstance(raw.nbest, TextList):
+                raw = raw._replace(nbest=replace(raw.nbest, source=raw.found[0]))
+            yield raw
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
@@ -143,7 +146,9 @@ class TextContent(Content[TextView]):
         """The references, one per line."""
         return "\n".join(" ".join(text.decode("utf-8", "replace").splitlines()) for text in pair.gold)
 
-    def describe(self, data: SplitSettings, split: str, chosen: Mapping[str, np.ndarray]) -> Description:
+    def describe(
+        self, split: str, lists: Iterable[tuple[int, Beside]], chosen: Mapping[str, np.ndarray]
+    ) -> Description:
         """The figures of the selections' texts by the field's reference implementations, with their signatures.
 
         For translations these are BLEU, chrF and TER, whatever was trained for; there are none where a list has no
@@ -153,10 +158,12 @@ class TextContent(Content[TextView]):
             return Description({}, {})
         texts: dict[str, list[str]] = {name: [] for name in chosen}
         references: list[list[str]] = []
-        for i, pair in enumerate(self.pairs(data, split, SkipCount("skip"))):  # only the lists of the corpus
-            references.append([decoded(text) for text in pair.gold])
+        for i, raw in lists:
+            if i < 0 or isinstance(raw.nbest, BadList):
+                continue
+            references.append([decoded(text) for text in raw.found[1]])
             for name, places in chosen.items():
-                texts[name].append(decoded(pair.nbest.texts[places[i]]) if places[i] >= 0 else "")
+                texts[name].append(decoded(raw.nbest.texts[places[i]]) if places[i] >= 0 else "")
         found = Description({name: {} for name in texts}, {})
         if not all(references):
             named = ", ".join(metric.name for metric in self.final)

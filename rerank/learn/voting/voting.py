@@ -27,7 +27,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,14 +42,6 @@ from rerank.storage.checkpoints import Checkpoint
 
 BLOCK = 512 * ROWS  # predictors at a time
 LARGEST_LIST = 1 << 34  # bytes that a thread may need for a list
-
-
-class Standing(NamedTuple):
-    """How far voting has come: everything that continuing depends on."""
-
-    predictors: int  # so many, at most, have voted: whole blocks
-    counted: np.ndarray  # float64 [N]: votes
-    own: np.ndarray  # see MoveFinder; empty at the start and the end
 
 
 class Ward:
@@ -129,19 +120,18 @@ def vote(
     workers = max(1, min(threads or os.cpu_count() or 1, 16))
     tell = on_block or _nothing
     N = corpus.candidate_count
-    state = Standing(0, np.zeros(N), np.zeros(0))
+    voted, counted, earlier = 0, np.zeros(N), None  # predictors (whole blocks), votes, see MoveFinder
     if checkpoint is not None and (stored := checkpoint.load()) is not None and stored[1]["counted"].size == N:
-        state = Standing(stored[0]["predictors"], stored[1]["counted"], stored[1]["own"])
-    for _ in range(0, state.predictors, T):
+        voted, counted, earlier = stored[0]["predictors"], stored[1]["counted"], stored[1]["own"]
+    for _ in range(0, voted, T):
         tell()
-    counted = state.counted
-    if state.predictors >= predictors:
+    if voted >= predictors:
         return counted
-    finder = MoveFinder(votes, corpus, T, state.own if state.predictors else None)
+    finder = MoveFinder(votes, corpus, T, earlier)
     with deferred(), ThreadPoolExecutor(workers) as pool:
         wards = list(pool.map(lambda part: Ward(corpus, finder.name, part, counted), _parts(corpus, 8 * workers)))
-        ahead = pool.submit(finder.block, state.predictors)
-        for start in range(state.predictors, predictors, T):
+        ahead = pool.submit(finder.block, voted)
+        for start in range(voted, predictors, T):
             moves_u, moves_v, whole = ahead.result()
             own = finder.own.copy()
             if start + T < predictors:  # the next block's moves are found while the lists vote on this one

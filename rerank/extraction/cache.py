@@ -1,0 +1,130 @@
+"""Extracted splits on disk, each under the digest of everything that it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from rerank.base.errors import DataError, RerankError
+from rerank.data.shards import Shards, part_of
+from rerank.engines.settings import Engine, LocalEngine
+from rerank.extraction.content import metric_of
+from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
+from rerank.features.table import Table, load_table
+from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
+from rerank.readers.inputs import Inputs
+from rerank.recipes.recipe import ListRecipe
+from rerank.storage.arrays import DAMAGE
+from rerank.storage.checksums import seal, verify
+from rerank.storage.files import put_directory, scratch_directory
+from rerank.storage.kept_spool import drop_spool, kept_spool
+from rerank.storage.strict_json import as_json
+
+
+class CorpusCache:
+    """Extracted splits on disk, each under the digest of everything that it was made from.
+
+    A split is reused only when the bytes of its files, the templates and all other settings, and the code that reads
+    and extracts agree; entries appear under their names only when complete. Where nothing was extracted with the same
+    settings and code, the digest of the files is taken while they are read for the extraction.
+
+    inputs: where the files are open, or will be; by default they are closed after each call.
+    """
+
+    def __init__(self, directory: Path, inputs: Inputs | None = None) -> None:
+        self.directory, self._inputs = directory, inputs
+
+    def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
+        """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
+        entry = self._entry(recipe, recipe.data.train, None, None, engine)
+        return _load(entry), _load_table(entry), entry.name
+
+    def split(
+        self, recipe: ListRecipe, split: str, table: Table, training: str, engine: Engine | None = None
+    ) -> Extracted:
+        """Another split with the columns of the training split ``training`` (its digest)."""
+        return _load(self._entry(recipe, split, table, training, engine))
+
+    def _entry(
+        self, recipe: ListRecipe, split: str, table: Table | None, training: str | None, engine: Engine | None
+    ) -> Path:
+        """The directory of a split, which is written if need be."""
+        place, files = self.directory / _settings_key(recipe, split, training), recipe.data.files(split)
+        before = self.directory.iterdir() if self.directory.is_dir() else ()
+        known = any(path.name.startswith(place.name) for path in before)
+        with nullcontext(self._inputs) if self._inputs is not None else Inputs() as inputs:
+            if known and (entry := _named(place, files, inputs)).exists():
+                drop_spool(place)
+                return entry
+            with kept_spool(place) as spool, scratch_directory(place) as new:
+                found, made = write_extracted(recipe, split, table, new, spool, engine or LocalEngine(), inputs)
+                if table is None:
+                    (new / "table").mkdir()
+                    made.save(new / "table")
+                    seal(new / "table")
+                _save(found, new)
+                put_directory(new, entry := _named(place, files, inputs), keep=True)
+            return entry
+
+
+def _save(extracted: Extracted, directory: Path) -> None:
+    """Write what is known of a split next to its shards."""
+    header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
+    (directory / "split.json").write_text(as_json(header))
+    seal(directory)
+
+
+def _load(entry: Path) -> Extracted:
+    try:
+        verify(entry)
+        header = json.loads((entry / "split.json").read_text())
+        shards = Shards.load(entry / "corpus", entry)
+        origins = Shards.load(entry / "origins", entry) if header["origins"] else None
+        found = Extracted(shards, list(header["ids"]), dict(header["about"]), entry.name, origins)
+        if len(found.ids) != shards.list_count:
+            raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
+    except (*DAMAGE, RerankError) as error:
+        raise _damaged(entry, error) from None
+    part_of(found.corpus, 0)  # the others are checked when they are needed
+    return found
+
+
+def _load_table(entry: Path) -> Table:
+    try:
+        verify(entry / "table")
+        return load_table(entry / "table")
+    except (*DAMAGE, RerankError) as error:
+        raise _damaged(entry, error) from None
+
+
+def _damaged(entry: Path, error: Exception) -> DataError:
+    return DataError(f"the cached corpus is damaged ({error}); remove {entry} and run again", path=str(entry))
+
+
+def _named(place: Path, files: dict[str, list[str]], inputs: Inputs) -> Path:
+    """``place``, the name of which is that of settings and code, with the digest of the contents of ``files``."""
+    digests = {kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()}
+    return place.with_name(f"{place.name}-{_short(digests)}")
+
+
+def _settings_key(recipe: ListRecipe, split: str, training: str | None) -> str:
+    """The first part of the key of a split in the cache: everything but its files."""
+    data = recipe.data
+    parts = {
+        "code": code_digest(EXTRACTION),
+        "user": user_digest(data.reader, recipe.features.model_dump(), recipe.metric),
+        "files": {kind: len(paths) for kind, paths in data.files(split).items()},
+        "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "tests", "nbest"}),
+        "features": recipe.features.model_dump(mode="json"),
+        "metric": metric_of(recipe).signature,
+        "origins": keeps_origins(recipe, split),
+        "training": training,
+    }
+    return f"{split}-{_short(parts)}"
+
+
+def _short(value: Any) -> str:
+    return hashlib.sha256(as_json(value, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -1,0 +1,107 @@
+"""The input files of a run: each is opened once, and its digest is taken as it streams."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable
+from typing import Self
+
+from rerank.base.errors import DataError
+from rerank.readers.streams import InputStream, held, open_file
+
+CHUNK = 1 << 20
+
+
+class HeldStream(InputStream):
+    """A file that stays open after ``close``, so that it can be read again from its start."""
+
+    whole: str | None = None  # SHA-256 of the decompressed contents, once they have been read to the end
+    busy = False  # between ``again`` and ``close``
+    _sum: hashlib._Hash | None = None  # of what was read since ``again``
+
+    def again(self) -> Self:
+        """The stream at the start of its file."""
+        if self._sum is not None:
+            self._guard(self._raw.seek, 0)
+            self._start()
+        self.busy, self._sum = True, hashlib.sha256()
+        return self
+
+    def read(self, size: int) -> bytes:
+        """See ``InputStream``.
+
+        Raises
+        ------
+        DataError: the contents are not those that were read before.
+        """
+        assert self._sum is not None
+        piece = super().read(size)
+        self._sum.update(piece)
+        if not piece:
+            found = self._sum.hexdigest()
+            if self.whole not in (None, found):
+                raise DataError("the file has changed since this run first read it; run it again", path=self.path)
+            self.whole = found
+        return piece
+
+    def close(self) -> None:
+        """Whoever has read the stream is done with it."""
+        self.busy = False
+
+    def finish(self) -> str:
+        """``whole``; what has not been read yet is read now."""
+        if self.whole is None:
+            if self._sum is None:
+                self.again().close()
+            while self.read(CHUNK):
+                pass
+        assert self.whole is not None
+        return self.whole
+
+    def so_far(self) -> str:
+        """SHA-256 of what was read since ``again``, or of everything if nothing was."""
+        return self.finish() if self._sum is None else self._sum.hexdigest()
+
+
+class Inputs:
+    """Files that are opened once and stay open until ``close``, or the end of a ``with`` block.
+
+    Within the block, ``open_stream`` gives a file that was opened here from its start, rather than opening it again;
+    while a file is read, another reader of it opens its own.
+    """
+
+    def __init__(self) -> None:
+        self._streams = dict[str, HeldStream]()
+
+    def open(self, path: str, *, others: Collection[str] = ()) -> HeldStream:
+        """The stream of a file, opened if it is not open yet; see ``open_stream``."""
+        if path not in self._streams:
+            self._streams[path] = open_file(path, HeldStream, others=others)
+        return self._streams[path]
+
+    def digest(self, path: str) -> str:
+        """SHA-256 of a file's contents after decompression."""
+        return self.open(path).finish()
+
+    def so_far(self, paths: Iterable[str]) -> str:
+        """A digest of the contents of files as far as they have been read; of all of them where nobody reads a file."""
+        found = [self.open(path).so_far() for path in paths if path != "-"]  # standard input can be read but once
+        return hashlib.sha256(" ".join(found).encode()).hexdigest()
+
+    def close(self) -> None:
+        """Close all files."""
+        for stream in self._streams.values():
+            InputStream.close(stream)
+        self._streams.clear()
+
+    def __enter__(self) -> Self:
+        self._before = held.set(self._held)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        held.reset(self._before)
+        self.close()
+
+    def _held(self, path: str) -> InputStream | None:
+        stream = self._streams.get(path)
+        return None if stream is None or stream.busy else stream.again()

@@ -1,0 +1,42 @@
+"""The lists of a split in a run's order: the scores come from the split's corpus, everything else from its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rerank.data.shards import Lists, list_sizes, parts
+from rerank.extraction.extraction import Extracted
+from rerank.learn.base import Weights
+from rerank.learn.scoring import scores
+from rerank.models.reranker import Ranked, Reranker, rank
+from rerank.readers.base import BadList
+from rerank.recipes.sections import SplitSettings
+
+
+def ranked_lists(
+    reranker: Reranker, data: SplitSettings, split: str, extracted: Extracted, weights: Weights
+) -> Iterator[Ranked | BadList]:
+    """All lists of a split in the order of the scores that ``weights`` give in its corpus; bad ones keep their places.
+
+    What is written are scores of features' values as they are, so that lists can be compared: see ``Extracted``. A list
+    that the corpus lacks, since its reference cannot be used, is scored by the model itself.
+    """
+    sizes, own = list_sizes(extracted.corpus), _scores(extracted.corpus, weights)
+    ends, added = np.cumsum(sizes), np.zeros(sizes.size)
+    if extracted.origins is not None:
+        added = _scores(extracted.origins, Weights(weights.w, 0.0))
+    for number, raw in reranker.content.read_again(data, split, extracted.ids, sizes):
+        nbest = raw.nbest
+        if number < 0 or isinstance(nbest, BadList):
+            opened = nbest if isinstance(nbest, BadList) else reranker.open(nbest)
+            yield from reranker.rank([opened])
+            continue
+        found = own[ends[number] - sizes[number] : ends[number]]
+        yield Ranked(nbest, rank(found, nbest.base), found + added[number])
+
+
+def _scores(lists: Lists, weights: Weights) -> np.ndarray:
+    """float64 [N]: of every candidate."""
+    return np.concatenate([scores(part, weights) for _, part in parts(lists)])

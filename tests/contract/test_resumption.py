@@ -1,0 +1,218 @@
+"""What keeps its results under a key is not done again, whatever it is; where they are damaged or of other work it is,
+and the end has the same bytes: training by every learner, mixing, the search for the weight of the base score, voting,
+extraction, the runs of a recipe."""
+
+from __future__ import annotations
+
+import logging
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+from entries import find_entries
+from strategies import random_corpus, targets
+
+from rerank.data.shards import Lists, Shards, write_shards
+from rerank.extraction import blocks
+from rerank.extraction.cache import CorpusCache
+from rerank.learn.base import Weights, learners
+from rerank.learn.base_weight import BaseSearch
+from rerank.learn.log import UpdateLog
+from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.trainer import Training, train
+from rerank.learn.voting import voting
+from rerank.learn.voting.moves import ROWS
+from rerank.learn.voting.voting import vote
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import oracles
+from rerank.runs import pipeline
+from rerank.storage.checkpoints import Checkpoint, KeptResult
+
+CORPUS = random_corpus(6, lists=30)
+ENTRIES = find_entries()
+TIMES = {"seconds", "nonzeros_per_second"}
+
+
+class BrokenOffError(KeyboardInterrupt):
+    """An interruption."""
+
+
+@contextmanager
+def broken_off(after: int) -> Iterator[list[Path]]:
+    """Within the block, work breaks off once so many results are saved (never, if 0); gives their places."""
+    saved, save = list[Path](), KeptResult.save
+
+    def note(self: KeptResult, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        save(self, header, arrays)
+        if ".cache" not in self.directory.parts:  # that of recipes: corpora that all their runs share
+            saved.append(self.directory)
+            if len(saved) == after:
+                raise BrokenOffError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KeptResult, "save", note)
+        yield saved
+
+
+def content(training: Training) -> list[Any]:
+    """Everything of a training but its times."""
+    lines = [{key: value for key, value in line.items() if key not in TIMES} for line in training.history]
+    arrays = [*training.state, *(training.log or UpdateLog()).arrays().values()]
+    weights = [(name, own.w.tobytes(), own.base) for name, own in training.weights.items()]
+    points = training.epoch, training.samples, training.mistakes, training.nonzero_weights
+    return [lines, [np.asarray(array).tobytes() for array in arrays], weights, points]
+
+
+def dev(weights: Weights) -> float:
+    """Any number that depends on the weights."""
+    return float(np.abs(weights.w).sum() % 1)
+
+
+def shards(place: Path) -> Shards:
+    """CORPUS in four parts."""
+    place.mkdir(exist_ok=True)
+    write_shards(place, [CORPUS.slice(a, b) for a, b in ((0, 7), (7, 8), (8, 8), (8, 30))], {})
+    return Shards.load(place)
+
+
+def learning(name: str, place: Path, key: str) -> Any:
+    learner = learners.get(name)(**ENTRIES[name].variants[-1])
+    checkpoint = Checkpoint(place / "kept", key, 0)
+    lists: Lists = shards(place.with_name(f"{place.name}-lists"))
+    return content(
+        train(learner, lists, oracles(lists), epochs=3, seed=2, keep_log=True, evaluate_dev=dev, checkpoint=checkpoint)
+    )
+
+
+def mixing(every: Any, place: Path, key: str) -> Any:
+    checkpoint = Checkpoint(place / "kept", key, 0)
+    how: Any = {"mixing": Mixing(3, every=every), "workspace": place / "work", "epochs": 4, "seed": 5}
+    found = train_mixed(AROW(), CORPUS, targets(CORPUS), checkpoint=checkpoint, **how)
+    assert not (place / "work").exists()
+    return content(found)
+
+
+def searching(place: Path, key: str) -> Any:
+    corpus = replace(CORPUS, stats=CORPUS.gain[:, None], reference=np.ones((CORPUS.list_count, 1)))
+    how: Any = {"epochs": 4, "seed": 2, "weigh": BaseSearch(corpus, Gain())}
+    return content(train(VotedRDA(base=0.02), corpus, targets(corpus), checkpoint=Checkpoint(place, key, 0), **how))
+
+
+def counting(whole: bool, l1: float, place: Path, key: str) -> Any:
+    training, corpus = (random_corpus(seed, lists=60) for seed in (3, 4))
+    if whole:
+        training, corpus = (replace(each, values=np.rint(2 * each.values)) for each in (training, corpus))
+    learner = RDA(eta=0.5, l1=l1, update="always", base=0.5, base_rate=0.25)
+    ran = train(learner, training, targets(training), epochs=6, seed=1, keep_log=True)
+    assert ran.log is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(voting, "BLOCK", 8 * ROWS)
+        votes = learner.votes(ran.log, training)
+        told = list[int]()
+        threads = 3 if place.exists() else 1
+        found = vote(votes, corpus, threads, checkpoint=Checkpoint(place, key, 0), on_block=lambda: told.append(1))
+        assert len(told) == voting.block_count(votes) > 5
+    return found.tobytes()
+
+
+def extracting(data: Path, place: Path, key: str) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "BLOCK_LISTS", 20)
+        CorpusCache(place / "cache").training(small.recipe(data, data={"reader": {"name": "charniak", **OTHER[key]}}))
+    entries = {name: zlib.crc32(found) for name, found in small.files_of(place / "cache").items() if name[0] != "."}
+    return {name: found for name, found in entries.items() if name.count("/") > 1}  # others say how long it took
+
+
+OTHER: dict[str, dict[str, Any]] = {"key": {}, "other": {"duplicates": "drop"}}
+
+
+def running(data: Path, place: Path, _: str) -> Any:
+    runs = [{"name": name, "set": {"learner": {"name": name}}} for name in ("perceptron", "pa", "sgd")]
+    recipe = small.recipe(data, runs=runs, training={"epochs": 1, "checkpoint": 1e9})
+    output = place / "out"
+    pipeline.run(recipe, output, resume=True)
+    return small.results(output), {
+        name: zlib.crc32(own) for name, own in small.files_of(output / "model").items() if "npy" in name
+    }
+
+
+Work = Callable[[Path, str], Any]  # does it, with results below a place, under a key
+CHECKPOINTS: dict[str, Work] = {
+    **{f"training by {name}": partial(learning, name) for name in sorted(ENTRIES)},
+    "mixing": partial(mixing, "epoch"),
+    "mixing once": partial(mixing, "once"),
+    "the weight of the base score": searching,
+    **{f"votes, {whole=}, {l1=}": partial(counting, whole, l1) for whole in (False, True) for l1 in (0.0, 0.25)},
+}
+KINDS = [*CHECKPOINTS, "extraction", "runs"]
+
+
+@pytest.fixture
+def work(request: pytest.FixtureRequest) -> Work:
+    """The work of a kind."""
+    kind = request.param
+    if kind in CHECKPOINTS:
+        return CHECKPOINTS[kind]
+    return partial({"extraction": extracting, "runs": running}[kind], request.getfixturevalue("small_data"))
+
+
+@pytest.mark.parametrize("after", [1, 3])
+@pytest.mark.parametrize("work", KINDS, indirect=True)
+def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) -> None:
+    with broken_off(0) as whole:
+        expected = work(tmp_path / "whole", "key")
+    with broken_off(after) as first, pytest.raises(BrokenOffError):
+        work(tmp_path / "here", "key")
+    with broken_off(0) as rest:
+        assert work(tmp_path / "here", "key") == expected
+    assert len(first) == after < len(whole)
+    assert len(rest) == len(whole) - after
+
+
+@pytest.mark.parametrize("work", KINDS[KINDS.index("training by vrda") : -1], indirect=True)
+def test_damaged_results_and_those_of_other_work_are_not_used(
+    work: Work, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with broken_off(0) as whole:
+        expected = work(tmp_path / "whole", "key")
+    other = work(tmp_path / "others", "other")
+    with broken_off(2) as first, pytest.raises(BrokenOffError):
+        work(tmp_path / "here", "key")
+    with broken_off(0) as rest:
+        assert work(tmp_path / "here", "other") == other
+    assert len(rest) >= len(whole) - 1
+    for place in ("again", "once more"):
+        with broken_off(2) as first, pytest.raises(BrokenOffError):
+            work(tmp_path / place, "key")
+        for path in {array for kept in first for array in kept.glob("*.npy")}:
+            damaged = bytearray(path.read_bytes())
+            damaged[-1 if place == "again" else len(damaged) // 2] ^= 1
+            path.write_bytes(damaged)
+        caplog.clear()
+        with broken_off(0) as rest, caplog.at_level(logging.WARNING, "rerank"):
+            assert work(tmp_path / place, "key") == expected
+        assert "checksum" in caplog.text
+        assert len(rest) == len(whole)
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = KeptResult(tmp_path / "here", "a")
+    assert kept.load() is None
+    kept.save({"x": 1}, {"y": np.arange(3), "z": np.arange(2)})
+    for mmap in (False, True):
+        header, arrays = kept.load(mmap=mmap) or ({}, {})
+        assert (header, arrays["y"].tolist(), arrays["z"].tolist()) == ({"x": 1}, [0, 1, 2], [0, 1])
+    assert KeptResult(tmp_path / "here", "b").load() is None
+    assert not caplog.text
+    (tmp_path / "here" / "z.npy").unlink()
+    assert kept.load() is None
+    assert "cannot be read" in caplog.text

@@ -1,0 +1,147 @@
+"""In a run every input file is opened once, every list extracted once, whatever is cached."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+import small_texts
+
+from rerank.base.errors import DataError
+from rerank.extraction.content.base import Content
+from rerank.extraction.content.texts import TextContent
+from rerank.extraction.content.trees import TreeContent
+from rerank.features.collecting import ListFeatures
+from rerank.models.model import Model
+from rerank.models.reranker import Ranked, Reranker
+from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.inputs import Inputs
+from rerank.readers.streams import open_stream
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs import pipeline
+
+OPENED: list[str] = []
+
+
+def note(event: str, arguments: tuple[object, ...]) -> None:
+    """An audit hook, which cannot be taken away again."""
+    if event == "open" and isinstance(arguments[0], str):
+        OPENED.append(arguments[0])
+
+
+sys.addaudithook(note)
+
+
+def opens(paths: list[str]) -> dict[str, int]:
+    """How often each of ``paths`` has been opened since OPENED was cleared."""
+    found = Counter(map(os.path.realpath, OPENED))
+    return {path: found[os.path.realpath(path)] for path in paths}
+
+
+def recipe_of(kind: str, small_data: Path, folder: Path) -> ListRecipe:
+    if kind == "trees":
+        return small.recipe(small_data, training={"epochs": 1}, examples=2)
+    folder.mkdir()
+    small_texts.write_task(folder)
+    return small_texts.recipe(folder, training={"epochs": 1}, examples=2)
+
+
+@pytest.mark.parametrize("kind", ["trees", "texts"])
+def test_a_run_opens_each_of_its_files_once(kind: str, small_data: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(kind, small_data, tmp_path / "data")
+    paths = [path for split in recipe.splits for own in recipe.data.files(split).values() for path in own]
+    assert len(paths) >= 6
+    for name in ("fresh", "cached"):
+        OPENED.clear()
+        pipeline.run(recipe, tmp_path / "runs" / name)
+        assert opens(paths) == dict.fromkeys(paths, 1), name
+    OPENED.clear()
+    pipeline.extract(recipe, tmp_path / "runs" / "extracted")
+    assert opens(paths) == dict.fromkeys(paths, 1)
+
+
+@pytest.mark.parametrize("kind", ["trees", "texts"])
+def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
+    kind: str, small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, seen = recipe_of(kind, small_data, tmp_path / "data"), Counter[tuple[str, str]]()
+    recipe = recipe.model_copy(update={"examples": 0})
+    for content in (TreeContent, TextContent):
+
+        def extract(self: Content[Any], nbest: NBestList, found: Any, own: Any = content.extract) -> ListFeatures:
+            seen[nbest.path, nbest.id] += 1
+            return own(self, nbest, found)  # type: ignore[no-any-return]
+
+        monkeypatch.setattr(content, "extract", extract)
+    pipeline.run(recipe, tmp_path / "runs" / "one")
+    lists = sum(
+        part["lists"] for part in json.loads((tmp_path / "runs/one/metrics.json").read_text())["corpora"].values()
+    )
+    assert len(seen) == lists
+    assert set(seen.values()) == {1}
+    seen.clear()
+    pipeline.run(recipe, tmp_path / "runs" / "two")
+    assert not seen
+    model, data = Reranker(Model.load(tmp_path / "runs/one/model"), recipe.predictor), recipe.data
+    sources = data.files("test").get("sources", [None])[0]
+    expected = list(model.rank(model.read(model.reader, data.files("test")["nbest"][0], SkipCount(), sources)))
+    written = [*model.reader.read(str(tmp_path / "runs/one/predictions/test.nbest.gz"))]
+    expected = [ranked for ranked in expected if isinstance(ranked, Ranked) and len(ranked.nbest)]
+    written = [nbest for nbest in written if isinstance(nbest, NBestList) and len(nbest)]
+    assert len(expected) == len(written) > 5
+    for ranked, nbest in zip(expected, written, strict=True):  # scores of lists can be compared: nothing is subtracted
+        assert isinstance(ranked, Ranked)
+        assert nbest.base == pytest.approx(ranked.scores[ranked.order], rel=1e-6, abs=1e-6)
+        assert nbest.texts == [ranked.nbest.texts[y] for y in ranked.order]
+
+
+class TestInputs:
+    """Files that stay open."""
+
+    def test_a_digest_is_taken_as_the_file_streams(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(b"\xef\xbb\xbf" + b"line\n" * 50_000)
+        with Inputs() as inputs:
+            expected = inputs.digest(str(path))
+        OPENED.clear()
+        with Inputs() as inputs:
+            with open_stream(path) as stream:  # nobody has opened it here: it is read as ever
+                assert stream.read(5)
+            inputs.open(str(path))
+            prefixes = []
+            with open_stream(path) as stream:
+                for size in (10, 100_000):
+                    stream.read(size)
+                    prefixes.append(inputs.so_far([str(path)]))
+            assert inputs.digest(str(path)) == expected  # of what was not read too
+            assert len({*prefixes, inputs.so_far([str(path)])}) == 3
+            with open_stream(path) as stream, open_stream(path) as other:  # both at once
+                assert stream.read(1 << 20) == other.read(1 << 20)
+        assert opens([str(path)]) == {str(path): 3}
+
+    def test_a_file_that_changes_between_two_readings(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_text("one")
+        with Inputs() as inputs:
+            inputs.digest(str(path))
+            path.write_text("two")
+            with open_stream(path) as stream:
+                assert stream.read(10) == b"two"
+                with pytest.raises(DataError, match="has changed since"):
+                    stream.read(10)
+
+    def test_a_file_that_is_replaced_is_read_as_it_was(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_text("one")
+        with Inputs() as inputs:
+            inputs.open(str(path))
+            (tmp_path / "other").write_text("two")
+            (tmp_path / "other").replace(path)
+            with open_stream(path) as stream:
+                assert stream.read(10) == b"one"
