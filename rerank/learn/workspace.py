@@ -83,11 +83,12 @@ class Scratch(NamedTuple):
 def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListArrays:
     """The corpus for kernels.
 
-    Offsets and oracles lie side by side, so that a list visited at random costs one memory access for both; all
-    arrays are frozen, so that no kernel compiles twice.
+    Offsets and oracles lie side by side, so that a list visited at random costs one memory access for both. So that no
+    kernel compiles twice, all arrays are frozen, and there is room for two lists at least: a single number would be
+    contiguous, which is another type.
     """
-    sides = np.empty((corpus.list_count + 1, 2), np.int64)
-    sides[:, 0], sides[:-1, 1] = corpus.lists, oracle
+    sides = np.full((max(corpus.list_count, 2) + 1, 2), -1)
+    sides[: corpus.list_count + 1, 0], sides[: corpus.list_count, 1] = corpus.lists, oracle
     sides.flags.writeable = False
     return ListArrays(
         lists=sides[:, 0],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from strategies import bits, corpus_of, random_corpus, run, stored, targets
@@ -14,6 +15,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import POINTS, Training, epoch_order, train
+from rerank.learn.workspace import view
 
 CORPUS = random_corpus(6)
 LEARNERS: list[Learner] = [
@@ -168,6 +170,12 @@ def test_curves() -> None:
 
 def test_a_log_is_kept_only_when_asked() -> None:
     assert fit(epochs=1).log is None
+
+
+def test_corpora_of_any_size_have_one_type_for_kernels() -> None:
+    """Another one would be compiled for, by every learner."""
+    sizes = [CORPUS.slice(0, count) for count in (0, 1, 2, CORPUS.list_count)]
+    assert len({numba.typeof(view(corpus, targets(corpus))) for corpus in sizes}) == 1
 
 
 def test_any_ties_reach_the_learner() -> None:
