@@ -27,7 +27,8 @@ from rerank.learn.base_weight import BaseSearch
 from rerank.learn.log import UpdateLog
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.rules.arow import AROW
-from rerank.learn.rules.rda import RDA, VotedRDA
+from rerank.learn.rules.rda import RDA
+from rerank.learn.rules.vrda import VotedRDA
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting import voting
 from rerank.learn.voting.moves import ROWS
