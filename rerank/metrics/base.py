@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 
 
-class Metric(ABC):
+class Metric(Checked, ABC):
     """A corpus measure as a function of summed statistics.
 
     A candidate gives a row of K numbers, a reference a row of R numbers; the score of any selection is ``scores`` of

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
 from rerank.metrics.base import metrics
 from rerank.metrics.bleu_kernel import (
     ADD_K,
@@ -30,9 +31,8 @@ from rerank.metrics.bleu_kernel import (
     ngram_table,
 )
 from rerank.metrics.sacrebleu import SacrebleuMetric, scorer
-from rerank.metrics.text import check_references, decoded, encoded, frozen_rows
+from rerank.metrics.text import check_references, frozen_rows
 from rerank.metrics.words import joined, words
-from rerank.readers.base import check_choice
 
 Smoothing = Literal["add-1", "add-k", "exp", "floor", "none"]
 # name → what the kernel does, and the value it uses by default
@@ -45,7 +45,6 @@ SMOOTHINGS: dict[str, tuple[int, float]] = {
 }
 WITH_VALUE = ("add-k", "floor")
 Tokeniser = Literal["none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
-TOKENISERS = ("none", "13a", "intl", "char", "zh", "ja-mecab", "ko-mecab")
 
 
 @metrics.add("bleu")
@@ -82,17 +81,13 @@ class Bleu(SacrebleuMetric):
     tokenize: Tokeniser = "none"
     lowercase: bool = False
     smoothing: Smoothing = "add-1"
-    smooth_value: float | None = None
+    smooth_value: Annotated[float, Range(0)] | None = None
     effective_order: bool = True
 
     def __post_init__(self) -> None:
-        check_choice("tokenize", self.tokenize, TOKENISERS)
-        check_choice("smoothing", self.smoothing, tuple(SMOOTHINGS))
-        if self.smooth_value is not None:
-            if self.smoothing not in WITH_VALUE:
-                raise RecipeError(f"smoothing {self.smoothing} has no value; leave it out", key="smooth_value")
-            if not (math.isfinite(self.smooth_value) and self.smooth_value >= 0):
-                raise RecipeError(f"found {self.smooth_value}, expected a number from 0", key="smooth_value")
+        super().__post_init__()
+        if self.smooth_value is not None and self.smoothing not in WITH_VALUE:
+            raise RecipeError(f"smoothing {self.smoothing} has no value; leave it out", key="smooth_value")
         if self.tokenize != "none":
             scorer(self)  # a tokeniser without its package is an error here, not later
 

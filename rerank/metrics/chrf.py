@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.base.ranges import Range
 from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters, without_space, words_and_marks
@@ -52,21 +53,17 @@ class Chrf(SacrebleuMetric):
     columns: ClassVar[tuple[str, ...]] = _columns(6, 0)[0]
     reference_columns: ClassVar[tuple[str, ...]] = _columns(6, 0)[1]
 
-    char_order: int = 6
-    word_order: int = 0
-    beta: int = 2
+    char_order: Annotated[int, Range(0, 100)] = 6
+    word_order: Annotated[int, Range(0, 100)] = 0
+    beta: Annotated[int, Range(1, MOST_BETA)] = 2
     whitespace: bool = False
     lowercase: bool = False
     eps_smoothing: bool = False
 
     def __post_init__(self) -> None:
-        for key in ("char_order", "word_order"):
-            if not 0 <= getattr(self, key) <= 100:
-                raise RecipeError(f"found {getattr(self, key)}, expected a number from 0 to 100", key=key)
+        super().__post_init__()
         if self.char_order + self.word_order == 0:
             raise RecipeError("found 0 for char_order and word_order, expected at least one n-gram", key="char_order")
-        if not 1 <= self.beta <= MOST_BETA:
-            raise RecipeError(f"found {self.beta}, expected a number from 1 to {MOST_BETA}", key="beta")
         columns, reference_columns = _columns(self.char_order, self.word_order)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "reference_columns", reference_columns)

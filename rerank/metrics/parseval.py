@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.base.ranges import Range
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.base import Metric, metrics
 from rerank.metrics.parseval_kernel import (
@@ -115,12 +116,11 @@ class Parseval(Metric):
     equal_labels: tuple[Pair, ...] = (("ADVP", "PRT"),)
     equal_words: tuple[Pair, ...] = ()
     quote_labels: tuple[str, ...] = ()
-    cutoff: int = 40
+    cutoff: Annotated[int, Range(0)] = 40
     max_error: int | None = None
 
     def __post_init__(self) -> None:
-        if self.punctuation not in MODES:
-            raise RecipeError(f"found {self.punctuation!r}, expected one of {', '.join(MODES)}", key="punctuation")
+        super().__post_init__()
         for key in ("equal_labels", "equal_words"):
             pairs = tuple(tuple(pair) for pair in getattr(self, key))
             if any(len(pair) != 2 for pair in pairs):
@@ -128,8 +128,6 @@ class Parseval(Metric):
             object.__setattr__(self, key, pairs)
         for key in ("delete", "delete_for_length", "quote_labels"):
             object.__setattr__(self, key, tuple(getattr(self, key)))
-        if self.cutoff < 0:
-            raise RecipeError(f"found {self.cutoff}, expected a number from 0", key="cutoff")
 
     @classmethod
     def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "reference") -> Parseval:

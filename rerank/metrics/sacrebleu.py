@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank.metrics.text import TextMetric, check_aligned, decoded, encoded, transposed
+from rerank.base.encoding import decoded, encoded
+from rerank.metrics.text import TextMetric, check_aligned, transposed
 
 
 class SacrebleuMetric(TextMetric):

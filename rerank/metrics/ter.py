@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import DataError
 from rerank.metrics.base import metrics
 from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.ter_kernel import ter_rows, ter_space
-from rerank.metrics.text import check_references, decoded, encoded
+from rerank.metrics.text import check_references
 from rerank.metrics.words import words
 
 LARGEST = 1 << 26  # words of a text times words of its reference: two tables have this many distances of 4 bytes

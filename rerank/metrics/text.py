@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.metrics.base import Metric
 from rerank.readers.texts.text_list import TextList
@@ -61,16 +62,6 @@ class TextMetric(Metric):
     def corpus_signature(self, references: Sequence[Sequence[str]]) -> str:  # noqa: ARG002 - others look at it
         """The signature for the figures of ``corpus``: by default ``signature``."""
         return self.signature
-
-
-def encoded(text: str) -> bytes:
-    """The bytes of a text that was read, including those that are not UTF-8."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def decoded(text: bytes) -> str:
-    """A text as it is shown and scored; bytes that are not UTF-8 are surrogate escapes."""
-    return text.decode("utf-8", "surrogateescape")
 
 
 def check_references(references: Sequence[bytes]) -> None:

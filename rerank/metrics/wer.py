@@ -9,10 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters
 from rerank.metrics.edit_kernel import DELETION_SHIFT, INSERTIONS, SUBSTITUTIONS, UNIT_SHIFT, edit_rows
-from rerank.metrics.text import TextMetric, check_references, decoded, encoded
+from rerank.metrics.text import TextMetric, check_references
 from rerank.metrics.words import words
 
 VERSION = 1  # increases whenever a result can change

@@ -74,9 +74,9 @@ class BadList(Bad):
     size: int | None = None
 
     @staticmethod
-    def of(fault: Fault, name: str, path: str, line: int, size: int | None = None) -> BadList:
+    def of(fault: Fault, name: str, path: str, line: int) -> BadList:
         """The list ``name`` at a place, where the fault does not name another."""
-        return BadList(name, fault.path or path, fault.line or line, fault.reason, fault.message, size)
+        return BadList(name, fault.path or path, fault.line or line, fault.reason, fault.message)
 
     @staticmethod
     def of_all(bad: Sequence[BadCandidate]) -> BadList:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overloa
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.faults import BadCandidate, BadList, Fault
@@ -35,7 +36,7 @@ class Candidate:
     @property
     def text(self) -> str:
         """The candidate as the file has it; bytes that are not UTF-8 are surrogate escapes."""
-        return self._list.texts[self.index].decode("utf-8", "surrogateescape")
+        return decoded(self._list.texts[self.index])
 
     @property
     def scores(self) -> np.ndarray:

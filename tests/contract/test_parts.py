@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import sys
 from dataclasses import dataclass
@@ -74,3 +75,17 @@ def test_registered_parts_fulfil_the_contract(registry: Registry[Any]) -> None:
     for name, part in registry:
         assert issubclass(part, registry.contract), name
         assert not inspect.isabstract(part), name
+
+
+@pytest.mark.parametrize(
+    ("cls", "option"),
+    [
+        pytest.param(cls, field.name, id=f"{name} {field.name}")
+        for name, cls in [*metrics, *readers]
+        for field in dataclasses.fields(cls)
+        if isinstance(field.default, bool | int | float) or str(field.type).startswith("Literal")
+    ],
+)
+def test_every_metric_and_reader_refuses_values_of_another_kind(cls: type[Any], option: str) -> None:
+    with pytest.raises(RecipeError, match=f"{option}: found \\['x'\\]; expected "):
+        cls(**{option: ["x"]})

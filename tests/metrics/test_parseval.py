@@ -383,7 +383,7 @@ class TestScores:
 
     def test_parameters_are_checked(self):
         assert metrics.get("parseval") is Parseval
-        with pytest.raises(RecipeError, match="punctuation: found 'mine', expected one of reference, own, evalb"):
+        with pytest.raises(RecipeError, match="punctuation: found 'mine'; expected one of reference, own, evalb"):
             Parseval(punctuation="mine")
         with pytest.raises(RecipeError, match="equal_labels: expected pairs"):
             Parseval(equal_labels=(("A",),))

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
@@ -21,7 +22,7 @@ from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Gain
 from rerank.metrics.ter import Ter
-from rerank.metrics.text import TextMetric, decoded
+from rerank.metrics.text import TextMetric
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside

@@ -20,9 +20,9 @@ from rerank.data.class_names import canonical, canonical_order
 from rerank.data.labelled import MOST_COLUMNS, Labelled
 from rerank.readers.decimal_kernel import LARGEST, POWERS
 from rerank.readers.examples import svmlight_kernel as stop
+from rerank.readers.examples.label_table import LabelTable
 from rerank.readers.examples.svmlight_kernel import parse
 from rerank.readers.lines import LineReader
-from rerank.readers.moses.label_table import LabelTable
 from rerank.readers.streams import InputStream, PathLike, open_output, open_stream
 
 CHUNK = 1 << 20  # bytes that are read at a time

@@ -13,7 +13,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.readers.decimal_kernel import DECIMAL, NO_DECIMAL, TOO_LARGE, is_blank, number
-from rerank.readers.moses.label_table import label_slot
+from rerank.readers.examples.label_table import label_slot
 
 # Where the kernel is and what it has found so far, in an int64 array.
 (

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import BadList, Fault, NBestList, Reader, readers
 from rerank.readers.lines import LineReader
@@ -114,7 +115,7 @@ class _Table:
         look = lines.ahead(1)
         if look and look[0].lstrip().startswith(b"#"):
             lines.take(1)
-            header = tuple(look[0].decode("utf-8", "surrogateescape").replace("#", " ", 1).split())
+            header = tuple(decoded(look[0]).replace("#", " ", 1).split())
             if names and len(header) != len(names):
                 message = f"{len(header)} columns are named here; the reader's option names has {len(names)}"
                 raise DataError(message, path=lines.path, line=1)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.readers.base import BadCandidate, BadList, Fault
-from rerank.readers.texts.text_list import SparseScores, TextList, encoded
+from rerank.readers.texts.text_list import SparseScores, TextList
 
 T = TypeVar("T")
 U = TypeVar("U")

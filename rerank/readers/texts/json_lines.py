@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.readers.base import BadList, Fault, NBestList, excerpt, nameless
 from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
 from rerank.readers.texts.drafts import Pieces
-from rerank.readers.texts.text_list import TextList, encoded
+from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_reader import TextReader
 from rerank.storage.strict_json import as_json
 

@@ -20,13 +20,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.readers.base import BadList, Fault, NBestList, readers
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
 from rerank.readers.texts.named_columns import BASE_SCORE, NUMBERS, SCORE
-from rerank.readers.texts.text_list import TextList, shown_text
+from rerank.readers.texts.text_list import TextList
 
 
 @readers.add("jsonl")
@@ -159,19 +160,19 @@ def _described(nbest: NBestList) -> Pieces:
     head: dict[str, Any] = {"id": nbest.id}
     named = nbest if isinstance(nbest, TextList) else None
     if named is not None and named.source is not None:
-        head["source"] = shown_text(named.source)
+        head["source"] = decoded(named.source)
     if named is not None and named.references:
-        head["references"] = [shown_text(text) for text in named.references]
+        head["references"] = [decoded(text) for text in named.references]
     names = named.names if named is not None and named.names else [str(k) for k in range(nbest.scores.shape[1])]
     candidates: list[dict[str, Any]] = []
     for i, text in enumerate(nbest.texts):
         values = dict(zip(names, nbest.scores[i].tolist(), strict=True))
         score = values.pop(names[nbest.column])
-        entry: dict[str, Any] = {"text": shown_text(text), SCORE: score}
+        entry: dict[str, Any] = {"text": decoded(text), SCORE: score}
         if named is not None and named.sparse is not None:
             one = slice(named.sparse.first[i], named.sparse.first[i + 1])
             for key, value in zip(named.sparse.names[one], named.sparse.values[one].tolist(), strict=True):
-                values[shown_text(key)] = values.get(shown_text(key), 0.0) + value
+                values[decoded(key)] = values.get(decoded(key), 0.0) + value
         if BASE_SCORE in values:
             entry[BASE_SCORE] = values.pop(BASE_SCORE)
         candidates.append({**entry, **({"features": values} if values else {}), **_parts(named, i)})
@@ -183,4 +184,4 @@ def _parts(named: TextList | None, i: int) -> dict[str, str]:
     if named is None:
         return {}
     found = {"segmentation": named.segmentation, "alignment": named.alignment}
-    return {key: shown_text(texts[i]) for key, texts in found.items() if texts is not None}
+    return {key: decoded(texts[i]) for key, texts in found.items() if texts is not None}

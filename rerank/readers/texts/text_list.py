@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.readers.base import Candidate, NBestList
-
-_HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte
 
 
 class SparseScores(NamedTuple):
@@ -38,31 +36,17 @@ class TextCandidate(Candidate):
     @property
     def tokens(self) -> list[str]:
         """The words, separated by ASCII white space, as in the built-in templates."""
-        return [shown_text(word) for word in self._list.texts[self.index].split()]
+        return [decoded(word) for word in self._list.texts[self.index].split()]
 
     @property
     def source(self) -> str | None:
         """The input, if it is known."""
-        return None if self._list.source is None else shown_text(self._list.source)
+        return None if self._list.source is None else decoded(self._list.source)
 
     @property
     def named_scores(self) -> dict[str, float]:
         """The scores by the names of their columns."""
         return dict(zip(self._list.names, self.scores.tolist(), strict=True))
-
-
-def shown_text(text: bytes) -> str:
-    """A text; bytes that are not UTF-8 are surrogate escapes."""
-    return text.decode("utf-8", "surrogateescape")
-
-
-def encoded(text: str) -> bytes:
-    """``text`` in UTF-8; surrogate escapes become their bytes again, and half a surrogate pair stays."""
-    try:
-        return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        errors = ("surrogateescape", "surrogatepass")
-        return b"".join(part.encode("utf-8", errors[k % 2]) for k, part in enumerate(_HALF.split(text)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.readers.base import Fault, NBestList, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
@@ -63,7 +64,7 @@ class CharniakReader(ParseReader):
                 f"found {excerpt(head)} where a list starts: a tree is not an id; is this a file of another parser?"
             )
             return _bad(lines, None, Fault("header", message, first))
-        name = rest[0].strip().decode("utf-8", "surrogateescape") if rest else None
+        name = decoded(rest[0].strip()) if rest else None
         size = 2 * int(count)
         fault = _find_fault(lines, size)
         if fault is not None:
