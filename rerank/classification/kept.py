@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zlib
 from dataclasses import fields
 from pathlib import Path
@@ -16,8 +15,7 @@ from rerank.classification.results import Result
 from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
-from rerank.storage.arrays import DAMAGE
-from rerank.storage.files import write_text
+from rerank.storage.checkpoints import KeptResult
 from rerank.storage.strict_json import as_json
 
 PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
@@ -47,24 +45,19 @@ def save_results(directory: Path, key: str, results: list[Result]) -> None:
     ------
     RunError: cannot be written.
     """
-    entries = [
-        {**{name: getattr(each, name) for name in PLAIN}, "predictions": _plain(each.predictions)} for each in results
-    ]
-    write_text(directory / f"{key}.json", as_json(entries))
+    entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
+    arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
+    KeptResult(directory / key, key).save({"results": entries}, arrays)
 
 
 def load_results(directory: Path, key: str, spec: Spec) -> list[Result] | None:
     """What ``save_results`` kept; None where there is nothing that can be read."""
-    try:
-        entries = json.loads((directory / f"{key}.json").read_text(encoding="utf-8"))
-        return [Result(spec=spec, predictions=_arrays(entry.pop("predictions")), **entry) for entry in entries]
-    except DAMAGE:
+    stored = KeptResult(directory / key, key).load()
+    if stored is None:
         return None
-
-
-def _plain(predictions: dict[str, np.ndarray]) -> dict[str, list[int]]:
-    return {name: classes.tolist() for name, classes in predictions.items()}
-
-
-def _arrays(predictions: dict[str, list[int]]) -> dict[str, np.ndarray]:
-    return {name: np.array(classes, dtype=np.int64) for name, classes in predictions.items()}
+    header, arrays = stored
+    results = []
+    for i, entry in enumerate(header["results"]):
+        own = {name.partition("-")[2]: found for name, found in arrays.items() if name.startswith(f"{i}-")}
+        results.append(Result(spec=spec, predictions=own, **entry))
+    return results

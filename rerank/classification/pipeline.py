@@ -30,14 +30,13 @@ from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.course import carry_out
-from rerank.runs.results import Metrics
+from rerank.runs.results import RUNS, Metrics
 from rerank.runs.stages import Stages
 from rerank.storage.files import write_text
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
-KEPT = ".runs"  # in an output directory: finished results, until the recipe is done
-RESULTS = (KEPT, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", "model")
+RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions", "figures", "model")
 
 
 def extract(recipe: ClassificationRecipe) -> dict[str, Any]:
@@ -79,7 +78,7 @@ def run(
         resume=resume,
         last="report" if "test" in stages else "model",
         code=code_of(settings),
-        clean=lambda: remove_written(directory, [KEPT]),
+        clean=lambda: remove_written(directory, [RUNS]),
     )
     return outcome
 
@@ -136,12 +135,12 @@ def _experiments(plan: Plan, directory: Path, engine: Engine | None) -> tuple[li
     total = len(plan.sets) * len(recipe.data.noise) * len(plan.specs)
     for name, draw, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):
         key = key_of(draw(seeds[0]), noise, spec)
-        found = load_results(directory / KEPT, key, spec)
+        found = load_results(directory / RUNS, key, spec)
         if found is None:
             origin = SetOrigin.of(recipe.data, name, plan.sets[name])
             found = run_spec(spec, draw, noise, seeds, engine, origin)
-            claim(directory, KEPT, f"{key}.json")
-            save_results(directory / KEPT, key, found)
+            claim(directory, RUNS, key)
+            save_results(directory / RUNS, key, found)
         results += found
         error = float(np.mean([np.mean(each.values("error")) for each in found]))
         level = f", noise {noise:g}" if noise else ""

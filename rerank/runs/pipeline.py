@@ -28,6 +28,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.corpora import Data, same_columns
+from rerank.runs.course import carry_out
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.results import (
     RUNS,
@@ -42,9 +43,7 @@ from rerank.runs.results import (
 from rerank.runs.run import TRAINED, Run, check_stored
 from rerank.runs.stages import Stages
 from rerank.runs.training import check_mixing, check_pairs, check_room, train_run
-from rerank.storage.files import write_text
-from rerank.storage.outputs import finished, output_directory, say_finished
-from rerank.storage.strict_json import as_json, read_object
+from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
@@ -76,7 +75,7 @@ def run(
     ------
     RerankError: see its subclasses.
     """
-    start = time.monotonic()
+    both = "train" in stages and "test" in stages
     with Inputs() as inputs:
         check(recipe, inputs)
         if "train" not in stages and not (directory / RUNS).exists():
@@ -84,32 +83,27 @@ def run(
                 "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
             )
             raise DataError(message, path=str(directory))
-        with output_directory(directory, recipe.as_yaml(), RESULTS, resume=resume, inputs=_inputs(recipe)):
-            for split in recipe.data.tests:
-                for name in prediction_files(split):
-                    claim(directory, "predictions", name)
-            done = finished(directory, {"report" if "test" in stages else "model"}) if "train" in stages else None
-            if done is None:
-                work = Stages(directory / "history.jsonl")
-                done = _carry_out(recipe, directory, work, stages, engine or LocalEngine(), inputs)
-                done["stages"] = work.summary()
-                done["seconds"] = round(time.monotonic() - start, 3)
-                done["code"] = _code(recipe)
-                write_text(directory / "metrics.json", as_json(done, indent=1) + "\n")
-            else:
-                say_finished(directory, done, _code(recipe))
-            if "train" in stages and "test" in stages:
-                remove_written(directory, [RUNS])
-            else:
-                forget_votes(directory)
-    return done
+        return carry_out(
+            recipe,
+            directory,
+            lambda work: _stages(recipe, directory, work, stages, engine or LocalEngine(), inputs),
+            results=RESULTS,
+            inputs=_inputs(recipe),
+            resume=resume,
+            last=None if "train" not in stages else "report" if both else "model",
+            code=_code(recipe),
+            clean=lambda: remove_written(directory, [RUNS]) if both else forget_votes(directory),
+        )
 
 
-def _carry_out(
+def _stages(
     recipe: ListRecipe, directory: Path, work: Stages, stages: tuple[str, ...], engine: Engine, inputs: Inputs
 ) -> Metrics:
     """Stage by stage; returns the content of metrics.json except for the stages and the time."""
     start = time.monotonic()
+    for split in recipe.data.tests:
+        for name in prediction_files(split):
+            claim(directory, "predictions", name)
     metric = metric_of(recipe)
     tests = recipe.data.tests if "test" in stages else ()
     with work.stage("extract") as found:
