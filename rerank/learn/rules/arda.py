@@ -118,12 +118,21 @@ class AdaptiveRDA(Lazy):
         return AdaptiveState(cells, total, apart.summed(lambda end: end.norm), counts, base)
 
 
+@kernel
+def adagrad(cell: np.ndarray, g: float, q: Any) -> None:
+    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update)."""
+    cell[S] += g
+    cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)
+    unit = cell[UNIT] if q.normalized else 1.0
+    cell[STEP] = min(q.eta / ((q.delta + cell[NORM]) * unit), LARGEST)
+
+
 body(gather, AdaptiveRDA)(gather_spread)
 
 
 @body(step, AdaptiveRDA)
 def follow(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update); k ← k + 1."""
+    """Take in g, in units of c_j where it is normalised; k ← k + 1."""
     top, squared = largest_coefficient(t, n), 0.0
     if top <= NOISE:
         count, g_base = 0, 0.0
@@ -135,10 +144,7 @@ def follow(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: floa
             grow(cell, t.extra[r])
             g /= cell[UNIT]
             squared += (t.value[r] / (top * cell[UNIT])) ** 2
-        cell[S] += g
-        cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)
-        unit = cell[UNIT] if q.normalized else 1.0
-        cell[STEP] = min(q.eta / ((q.delta + cell[NORM]) * unit), LARGEST)
+        adagrad(cell, g, q)
     count_size(state.norm, squared)
     state.base[BASE_S] += rate * g_base
     state.base[BASE_NORM] = math.sqrt(state.base[BASE_NORM] ** 2 + (rate * g_base) ** 2)
