@@ -2,6 +2,10 @@
 
 ``by_type`` declares such a function, and ``body`` gives it a body for a class, as a method is given to a class. Which
 one is meant is settled while a kernel is compiled, so nothing is looked up while it runs, and no function is passed.
+
+Whatever takes settings or a state is declared so, even where all learners share its body: a kernel is kept on disk
+under the types that it was compiled for, and those of a user's module would be missed by programs that do not have it.
+Only the kernels that are called from Python take them (see ``kernel_of``).
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def emit(room: VoteRoom, k: int, t: Scratch, count: int, state: Any, lazy: Any, 
     room.first[k + 1] = at
 
 
-@kernel
+@by_type
 def put(room: VoteRoom, at: int, j: int, state: Any, free: int, q: Any) -> int:
     """Write column j as the entry ``at``; returns the place of the next."""
     room.columns[at] = j
@@ -136,7 +136,7 @@ def put(room: VoteRoom, at: int, j: int, state: Any, free: int, q: Any) -> int:
     return at + 1
 
 
-@kernel
+@by_type
 def cast(room: VoteRoom, k: int, state: Any, q: Any) -> None:
     """The numbers of predictor k, which is the current one."""
     room.beta[k], room.scale[k], room.threshold[k] = beta(state, q), scale_of(state, q), threshold_of(state, q)

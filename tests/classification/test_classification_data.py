@@ -98,7 +98,7 @@ def test_a_vocabulary_names_the_features(root: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"sets": ["absent"]}, DataError, "absent.svm.gz: no such file; the recipe wants"),
+        ({"sets": ["absent"]}, DataError, "absent.svm.gz: no such file; the recipe needs"),
         ({"sets": {}, "path": "nowhere.svm"}, DataError, "nowhere.svm"),
         ({"sets": {}, "path": "-"}, RecipeError, "more than once"),
         ({"sets": {}, "generator": {"name": "winow"}}, RecipeError, "data.generator.name: unknown generator 'winow'"),

@@ -110,7 +110,7 @@ def test_newsgroups_are_fetched_by_scikit_learn(monkeypatch: pytest.MonkeyPatch)
     ("failure", "error", "message"),
     [
         (URLError("no route"), DataError, "cannot fetch the 20 Newsgroups: <urlopen error no route>"),
-        (ValueError("'x' is not in list"), RecipeError, "data.newsgroups: found a category"),
+        (ValueError("'x' is not in list"), RecipeError, "data.newsgroups: the 20 Newsgroups have no such category"),
     ],
 )
 def test_newsgroups_that_cannot_be_had(

@@ -41,7 +41,7 @@ def test_out_and_in_again(small_run: Path, tmp_path: Path, rerank: Command) -> N
     assert again.out.encode() == gzip.decompress(file.read_bytes())
     refused = rerank("import", file, "--like", model, "-o", tmp_path / "again")
     assert refused.code == 2
-    assert "exists already" in refused.err
+    assert "already exists" in refused.err
 
 
 def test_the_strongest_by_name(small_run: Path, rerank: Command) -> None:

@@ -164,7 +164,7 @@ def test_killed_between_train_and_test(lists, tmp_path):
     assert faults.rerank("train", *command, "--resume", below=tmp_path).code == 0
     again = faults.rerank("train", *command, "--resume", below=tmp_path)
     assert again.code == 0
-    assert "finished already" in again.err
+    assert "already finished" in again.err
     assert "epoch" not in again.err
     assert faults.rerank("test", *command, below=tmp_path, fault=faults.kill_at(12)).code == -signal.SIGKILL
     assert faults.rerank("test", *command, below=tmp_path).code == 0
@@ -178,7 +178,7 @@ def test_a_finished_run_is_not_repeated(kind, request, tmp_path):
     before = small.files_of(tmp_path / "out")
     ended = faults.rerank("run", whole.recipe, "-o", tmp_path / "out", "--resume", below=tmp_path)
     assert ended.code == 0
-    assert "finished already" in ended.err
+    assert "already finished" in ended.err
     after = small.files_of(tmp_path / "out")
     assert {name for name in after if after[name] != before[name]} == {"log.txt"}
 

@@ -166,7 +166,7 @@ def test_sizes_of_shards_that_cannot_be(
 def test_chrf_with_a_beta_that_cannot_be(beta: str, tmp_path: Path, rerank: Command) -> None:
     (tmp_path / "texts").write_text("a b\nc\n")
     result = rerank("evaluate", tmp_path / "texts", tmp_path / "texts", "--metric", "chrf", "--option", f"beta={beta}")
-    refused(result, "metric.beta", "from 1 to 1000")
+    refused(result, "metric.beta", "from 1 to 1,000")
 
 
 @pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "cer"])

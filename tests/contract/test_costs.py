@@ -127,7 +127,7 @@ def test_another_sign_is_refused(name: str) -> None:
 def test_options_of_a_reader_can_be_named_in_braces(tmp_path: Path) -> None:
     path = write("moses", tmp_path, -1.0)
     assert read(make_reader("{name: moses, scores: cost}"), path)[0].base.tolist() == [-1.0, -2.0, -3.0]
-    for text, message in {"{name: moses": "not valid YAML", "{scores: cost}": "names no reader"}.items():
+    for text, message in {"{name: moses": "not valid YAML", "{scores: cost}": "no reader is named"}.items():
         with pytest.raises(RecipeError, match=message):
             make_reader(text)
 

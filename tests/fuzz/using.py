@@ -30,6 +30,7 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.models.weights_text import read_weights
 from rerank.readers.base import SkipCount
+from rerank.readers.inputs import Inputs
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
@@ -136,7 +137,8 @@ def check_recipe(directory: Path, rng: Rng) -> int:
         classification.check(recipe)
         return len(recipe.expand())
     assert isinstance(recipe, ListRecipe)
-    pipeline.check(recipe)
+    with Inputs() as inputs:
+        pipeline.check(recipe, inputs)
     return len(recipe.expand())
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import small
 
-from rerank.extraction import extraction
+from rerank.extraction import cache
 from rerank.kernels import sources
 from rerank.kernels.sources import module_digest, user_digest
 from rerank.recipes.recipe import Recipe
@@ -139,7 +139,7 @@ def test_every_kind_of_own_part_is_in_the_key_of_a_corpus(small_data: Path, fold
     if kind == "metric":
         texts = {"nbest": str(small_data / "{split}.nbest.gz"), "references": None, "sources": None}
         recipe = TextRecipe.model_validate({"name": "x", "task": "speech", "data": texts} | changes)
-    before = extraction._digest(recipe, "train", None)
-    assert extraction._digest(recipe, "train", None) == before
+    before = cache._settings_key(recipe, "train", None)
+    assert cache._settings_key(recipe, "train", None) == before
     (folder / f"helper_{kind}.py").write_text("f = 22")
-    assert extraction._digest(recipe, "train", None) != before
+    assert cache._settings_key(recipe, "train", None) != before

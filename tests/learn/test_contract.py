@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from variants import make, variants
 
 from rerank.base.errors import RecipeError
 from rerank.estimators.base import OnlineClassifier
+from rerank.kernels.sources import PACKAGE
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import check_contract
@@ -49,6 +51,16 @@ def test_a_rule_of_ones_own_trains_votes_and_mixes() -> None:
     assert vote(learner.votes(training.log, corpus), corpus).sum() > 0
     mixed = train_mixed(learner, corpus, targets(corpus), mixing=Mixing(shards=2), epochs=2, seed=1)
     assert np.isfinite(mixed.weights["average"].w).all()
+
+
+def test_what_is_kept_on_disk_for_all_names_no_class_of_a_user() -> None:
+    """Of the package's kernels, only those that ``kernel_of`` keeps apart take settings or states."""
+    found = set()
+    for path in (PACKAGE / "learn").rglob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and "kernel" in map(ast.unparse, node.decorator_list):
+                found |= {node.name for argument in node.args.args if argument.arg in ("q", "state")}
+    assert found == {"gradient_pass", "pair_pass", "dual_pass", "repeat_steps", "repeat_pairs", "flush"}
 
 
 class HarmonicClassifier(OnlineClassifier):

@@ -97,7 +97,7 @@ def test_too_large_for_memory(
     found = dense_line(corpus, data.table)
     assert found is not None
     assert found.about["lists"] == -(-corpus.list_count // 3)
-    assert "every 3. list" in caplog.text
+    assert "only one list in 3" in caplog.text
 
 
 def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart, ratio, root
 from rerank.learn.base import learners
@@ -118,7 +118,7 @@ class AdaptiveRDA(Lazy):
         return AdaptiveState(cells, total, apart.summed(lambda end: end.norm), counts, base)
 
 
-@kernel
+@by_type
 def adagrad(cell: np.ndarray, g: float, q: Any) -> None:
     """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update)."""
     cell[S] += g

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart, ratio, root
 from rerank.learn.base import learners
@@ -137,7 +137,7 @@ def leader(cell: np.ndarray, l1: float, l2: float) -> float:
     return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST))
 
 
-@kernel
+@by_type
 def reweigh(state: Any, j: int, w: float) -> None:
     """w_j ← w."""
     if state.u.shape[0] > 0:
@@ -145,7 +145,7 @@ def reweigh(state: Any, j: int, w: float) -> None:
     state.w[j] = w
 
 
-@kernel
+@by_type
 def rescale(state: Any, t: Scratch, count: int, top: float, free: int, q: Any) -> float:
     """Let the c_j of the touched columns grow to x_j, and with them the unit; returns Σ_j (g_j/c_j)² / max a_y²."""
     squared = 0.0

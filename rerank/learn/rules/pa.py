@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
 from rerank.learn.judge import difference, look_up, squared_norm
@@ -50,7 +50,7 @@ class PassiveAggressive(Additive):
     loss: Literal["hinge", "cost"] = "hinge"
 
 
-@kernel
+@by_type
 def step_size(loss: float, norm: float, q: Any) -> float:
     """τ: loss/‖z‖², at most C (PA-I), or loss/(‖z‖² + 1/2C) (PA-II) (Crammer et al. 2006, Fig. 1)."""
     if q.variant == PA_2:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import learners
@@ -127,7 +127,7 @@ def inclusive_margin(g: np.ndarray, a: float, t: Scratch, count: int) -> float:
     return m
 
 
-@kernel
+@by_type
 def add_example(state: Any, a: float, t: Scratch, count: int, weight: float) -> None:
     """v ← v + z, A ← A + z²."""
     now, averaged = float(state.counts[SEEN]), state.u.shape[0] > 0

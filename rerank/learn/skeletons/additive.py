@@ -15,8 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.kernels.by_type import body
-from rerank.kernels.compile import kernel
+from rerank.kernels.by_type import body, by_type
 from rerank.learn.apart import ByColumn, State, TrainedApart
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import score_list
@@ -126,7 +125,7 @@ def subtract(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: fl
     add(state, t, count, rate, g_base)
 
 
-@kernel
+@by_type
 def add(state: Any, t: Scratch, count: int, rate: float, g_base: float) -> None:
     """w ← w − rate·g for the g in ``t`` and, for the base score, ``g_base``; a new predictor begins."""
     now = float(state.counts[SEEN])

@@ -231,7 +231,7 @@ def learn_diagonal(
     return Lesson(m, loss, count, squared_norm(t, count), fixed, UPDATE)
 
 
-@kernel
+@by_type
 def variance_of(state: Any, j: int, size: float) -> float:
     """Σ_jj for a |z_j| = size: as it is or, where scales matter, as if values were divided by the largest |z_j|."""
     variance = state.g[j, VARIANCE]
@@ -240,7 +240,7 @@ def variance_of(state: Any, j: int, size: float) -> float:
     return float(min(variance, LARGEST))
 
 
-@kernel
+@by_type
 def margin_and_variance(state: Any, t: Scratch, count: int) -> tuple[float, float]:
     """m = μ·z and v = zᵀΣz; Σ_jj z_j² stays in ``t.extra``. m is four sums that the processor computes at once."""
     g, j, z, part = state.g, t.column, t.value, t.extra
@@ -264,7 +264,7 @@ def margin_and_variance(state: Any, t: Scratch, count: int) -> tuple[float, floa
     return float((one + two) + (three + four)), float(sum_of(part, count))
 
 
-@kernel
+@by_type
 def rescale(state: Any, t: Scratch, count: int) -> None:
     """Keep the variances and scales that an update's z was judged with."""
     for r in range(count):
@@ -273,7 +273,7 @@ def rescale(state: Any, t: Scratch, count: int) -> None:
         state.scale[j] = max(state.scale[j], size)
 
 
-@kernel
+@by_type
 def move(state: Any, t: Scratch, count: int, alpha: float) -> None:
     """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``t.extra``."""
     now, averaged = float(state.counts[SEEN]), state.u.shape[0] > 0

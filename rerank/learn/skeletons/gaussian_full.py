@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.kernels.by_type import body
+from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.judge import difference, score_list, squared_norm
@@ -114,7 +114,7 @@ def difference_with_base(data: ListArrays, star: int, rival: int, base_rate: flo
     return int(count + (z_base != 0.0))
 
 
-@kernel
+@by_type
 def spread_difference(state: Any, t: Scratch, count: int, sz: np.ndarray) -> tuple[float, float]:
     """m = μ·z and v = zᵀΣz; Σz goes to ``sz``."""
     for j in range(sz.shape[0]):
@@ -159,7 +159,7 @@ def learn_full(
     return Lesson(judged, loss, count, norm, fixed, UPDATE)
 
 
-@kernel
+@by_type
 def whiten(state: Any, sz: np.ndarray, alpha: float, shrinkage: float) -> None:
     """μ ← μ + αΣz, Σ ← Σ − βΣzzᵀΣ, with Σz in ``sz``."""
     now = float(state.counts[SEEN])

@@ -90,7 +90,7 @@ def shrink(a: float, threshold: float) -> float:
     return max(a - threshold, 0.0) + min(a + threshold, 0.0)
 
 
-@kernel
+@by_type
 def close_predictor(state: Any, sums: PredictorSums, q: Any) -> None:
     """Enter the current predictor, with what it has survived since it was last entered, into the sums."""
     at, c = state.counts[UPDATES] - sums.k0 + 1, state.counts[PENDING]
@@ -104,7 +104,7 @@ def close_predictor(state: Any, sums: PredictorSums, q: Any) -> None:
     state.counts[PENDING] = 0
 
 
-@kernel
+@by_type
 def settle_column(state: Any, j: int, sums: PredictorSums, free: int, q: Any) -> None:
     """Enter what column j weighed, up to the current predictor, into its total."""
     k = state.counts[UPDATES]

@@ -183,7 +183,7 @@ def coordinate_scaled(state: Any, j: int, free: int, q: Any) -> tuple[float, flo
     return state.w[j], 0.0
 
 
-@kernel
+@by_type
 def weigh_anew(state: Any, mu: float, base_rate: float) -> None:
     """Sum up Z from all columns."""
     state.norm[Z] = state.norm[CARRY] = 0.0
@@ -194,7 +194,7 @@ def weigh_anew(state: Any, mu: float, base_rate: float) -> None:
     state.norm[START] = state.norm[Z]
 
 
-@kernel
+@by_type
 def average_anew(state: Any) -> None:
     """P ← 0; what all columns have added to the average so far is −u from now on."""
     for j in range(state.w.shape[0]):

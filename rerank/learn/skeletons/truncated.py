@@ -17,7 +17,6 @@ import numpy as np
 
 from rerank.data.corpus import Corpus
 from rerank.kernels.by_type import body, by_type
-from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.judge import score_list
 from rerank.learn.scoring import dot
@@ -90,7 +89,7 @@ class Truncating(Lazy):
         return TruncatedState(w, exempt, total, np.zeros(1), self.counted(apart), base)
 
 
-@kernel
+@by_type
 def step_size(k: int, q: Any) -> float:
     """α_k = η/√k."""
     return float(q.eta / math.sqrt(k))
@@ -131,13 +130,13 @@ def move(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float,
     state.threshold[0] += truncation(state.counts[UPDATES], q)
 
 
-@kernel
+@by_type
 def is_exempt(state: Any, j: int) -> bool:
     """Is column j beyond the reach of truncation?"""
     return bool(j < state.counts[FREE] or (state.exempt.shape[0] > 0 and state.exempt[j]))
 
 
-@kernel
+@by_type
 def weight_of(state: Any, j: int) -> float:
     """w_j."""
     return state.a[j] if is_exempt(state, j) else shrink(state.a[j], state.threshold[0])
