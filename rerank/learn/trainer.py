@@ -122,7 +122,7 @@ def train(
     last, look = course.epoch + epochs, Look(predictor, evaluate_train, evaluate_dev, weigh, on_epoch)
     if checkpoint is not None and (stored := checkpoint.load()) is not None:
         course.restore(*stored)
-        logger.info("going on after epoch %d, part %d", course.epoch, course.visited)
+        logger.info("continuing after epoch %d, part %d", course.epoch, course.visited)
     training = course.training
     with deferred():
         while course.epoch < last and not course.stopped(patience):
@@ -225,7 +225,7 @@ class Course:
     def finish_epoch(self, look: Look) -> None:
         """Close the epoch that is under way: evaluate its predictor, and keep it if it is the best so far."""
         if any(part.skipped for part in self.stats) and not self.training.skipped:
-            logger.warning("some updates are left out: variances became too small; see `skipped` in the history")
+            logger.warning("some updates were skipped because variances became too small; see `skipped` in the history")
         self.training.extend(self.stats)
         with np.errstate(all="ignore"):  # what is not finite is refused below
             weights = self.predictors(self.state)

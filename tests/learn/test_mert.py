@@ -360,7 +360,7 @@ def test_arrays_that_do_not_belong_together():
 def test_numbers_that_are_not_finite():
     features, stats = np.ones((5, 1)), np.ones((5, 2))
     features[3] = np.nan
-    with pytest.raises(DataError, match="candidate 2 of list 2 has a feature that is no finite number"):
+    with pytest.raises(DataError, match="candidate 2 of list 2 has a feature that is not a finite number"):
         mert([0, 2, 5], features, stats, np.ones((2, 1)), Ratio(), [1.0])
 
 

@@ -93,7 +93,7 @@ class ErrorSurface:
                 where = int(np.argwhere(~np.isfinite(array))[0][0])
                 i = int(np.searchsorted(lists, where, side="right")) - 1
                 raise DataError(
-                    f"candidate {where - lists[i] + 1} of list {i + 1} has a {name} that is no finite number"
+                    f"candidate {where - lists[i] + 1} of list {i + 1} has a {name} that is not a finite number"
                 )
         sizes = np.diff(lists)
         owner = np.repeat(np.arange(sizes.size, dtype=np.int32), sizes)

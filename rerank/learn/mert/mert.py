@@ -78,7 +78,7 @@ def mert(
     start = np.array(start, np.float64)
     if start.shape != (surface.width,) or not np.isfinite(start).all():
         raise RecipeError(
-            f"found {start.tolist()}; expected {surface.width} finite numbers, one a feature", key="start"
+            f"found {start.tolist()}; expected {surface.width} finite numbers, one per feature", key="start"
         )
     labels = list(names or (f"feature {j + 1}" for j in range(surface.width)))
     with _threads(settings.workers) as (run_all, halted):

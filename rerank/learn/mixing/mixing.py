@@ -173,7 +173,7 @@ def train_mixed(
         mixed = _Mixed(course, mixing, tasks, place, engine or LocalEngine(), lists.free, warm is None)
         if checkpoint is not None and (stored := checkpoint.load()) is not None:
             mixed.restore(*stored)
-            logger.info("going on after epoch %d", course.epoch)
+            logger.info("continuing after epoch %d", course.epoch)
         while course.epoch < done + epochs and not course.stopped(patience):
             check()
             try:
