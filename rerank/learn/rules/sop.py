@@ -11,7 +11,7 @@ from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import learners
-from rerank.learn.judge import look_up, squared_norm
+from rerank.learn.judge import squared_norm
 from rerank.learn.settings import Positive
 from rerank.learn.skeletons.additive import history
 from rerank.learn.skeletons.gaussian import Gaussian
@@ -27,7 +27,6 @@ from rerank.learn.steps import (
     coordinate,
     inclusive,
     learn_pair,
-    look_up_weights,
     rates_of,
     score,
 )
@@ -163,9 +162,3 @@ def beta_sop(state: Any, q: Any) -> float:
 def weight_sop(state: Any, j: int, free: int, q: Any) -> tuple[float, float]:
     """w_j."""
     return state.g[j, WEIGHT], 0.0
-
-
-@body(look_up_weights, SOPState)
-def look_up_sop(data: ListArrays, order: np.ndarray, at: int, state: Any, q: Any) -> None:
-    """Weights and sums."""
-    look_up(data, order, at, state.g)
