@@ -14,7 +14,7 @@ from rerank.learn.base import learners
 from rerank.learn.judge import squared_norm
 from rerank.learn.settings import Positive
 from rerank.learn.skeletons.additive import history
-from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.skeletons.gaussian import MEAN, Gaussian, beta_mean, mean_of, score_means
 from rerank.learn.skeletons.gaussian_full import difference_with_base, full_state
 from rerank.learn.steps import (
     IDLE,
@@ -32,7 +32,7 @@ from rerank.learn.steps import (
 )
 from rerank.learn.workspace import ListArrays, Scratch
 
-WEIGHT, TOTAL, SQUARES = range(3)
+TOTAL, SQUARES = range(1, 3)  # indices of SOPState.g after MEAN
 
 
 class SOPState(NamedTuple):
@@ -84,8 +84,8 @@ class SecondOrderPerceptron(Gaussian):
             v = apart.summed(lambda end: np.linalg.solve(end.sigma, end.mu))
             return full_state(apart, np.linalg.solve(precision, v), np.linalg.inv(precision))
         g = np.array(apart.summed(lambda end: end.g))
-        g[:, WEIGHT] = g[:, TOTAL] / (self.a + g[:, SQUARES])
-        u, counts = history(apart, g[:, WEIGHT], lambda end: end.g[:, WEIGHT])
+        g[:, MEAN] = g[:, TOTAL] / (self.a + g[:, SQUARES])
+        u, counts = history(apart, g[:, MEAN], lambda end: end.g[:, MEAN])
         return SOPState(g, u, counts)
 
 
@@ -132,33 +132,16 @@ def add_example(state: Any, a: float, t: Scratch, count: int, weight: float) -> 
     now, averaged = float(state.counts[SEEN]), state.u.shape[0] > 0
     for r in range(count):
         j, z = t.column[r], t.value[r]
-        before = state.g[j, WEIGHT]
+        before = state.g[j, MEAN]
         state.g[j, TOTAL] += weight * z
         state.g[j, SQUARES] += weight * (z * z)
-        state.g[j, WEIGHT] = state.g[j, TOTAL] / (a + state.g[j, SQUARES])
+        state.g[j, MEAN] = state.g[j, TOTAL] / (a + state.g[j, SQUARES])
         if averaged:
-            state.u[j] += now * (state.g[j, WEIGHT] - before)
+            state.u[j] += now * (state.g[j, MEAN] - before)
     close(state.counts)
 
 
-@body(score, SOPState)
-def score_sop(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarray) -> None:
-    """β·b(y) + w·φ(y)."""
-    first, last, g, weight = data.lists[i], data.lists[i + 1], state.g, beta(state, q)
-    for y in range(first, last):
-        score = 0.0
-        for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
-            score += g[data.columns[p], WEIGHT] * data.values[p]
-        scores[y - first] = weight * data.base[y] + score
-
-
-@body(beta, SOPState)
-def beta_sop(state: Any, q: Any) -> float:
-    """The last coordinate is the base score's."""
-    return float(q.base + q.base_rate * state.g[state.g.shape[0] - 1, WEIGHT])
-
-
-@body(coordinate, SOPState)
-def weight_sop(state: Any, j: int, free: int, q: Any) -> tuple[float, float]:
-    """w_j."""
-    return state.g[j, WEIGHT], 0.0
+# w stands where the mean of a Gaussian does.
+body(score, SOPState)(score_means)
+body(beta, SOPState)(beta_mean)
+body(coordinate, SOPState)(mean_of)
