@@ -15,7 +15,7 @@ from variants import twin_of
 
 from rerank.data.corpus import Corpus
 from rerank.learn.base import Learner
-from rerank.learn.differences import expand
+from rerank.learn.bounds import expand
 from rerank.learn.log import UpdateLog
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
