@@ -84,11 +84,14 @@ def kernel_of(function: F, kind: type) -> F:
     """The kernel ``function`` for a class that gives bodies to what it calls (see ``by_type``).
 
     For a class of a user's own module this is a kernel apart, kept with that module's: it is compiled again when the
-    module has changed, and what other programs keep names no module that they do not have.
+    module has changed, and what other programs keep names no module that they do not have. A class of a script is
+    another one in every process, so nothing is kept for it.
     """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     if Path(file).is_relative_to(PACKAGE) or config.DISABLE_JIT:
         return function
+    if kind.__module__ == "__main__":
+        return _compiled(cast(F, cast(Any, function).py_func), None)
     return _compiled(cast(F, cast(Any, function).py_func), _cache_directory(kind.__module__, file))
 
 

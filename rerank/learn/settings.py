@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -27,8 +28,11 @@ class SettingsClass:
     their names: numbers and switches as they are, None as ∞, a choice as its place in the ``Literal`` of the field.
     """
 
+    _making = threading.Lock()  # threads that meet a learner at once are to get the same class
+
     def __get__(self, instance: Any, owner: type) -> Any:
-        return _settings_class(owner)
+        with self._making:
+            return _settings_class(owner)
 
 
 @cache
