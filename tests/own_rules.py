@@ -9,6 +9,7 @@ import numpy as np
 
 from rerank.kernels.by_type import body
 from rerank.learn.base import Weights
+from rerank.learn.passes import pair_pass
 from rerank.learn.settings import Positive
 from rerank.learn.skeletons.additive import WEIGHT, Additive
 from rerank.learn.steps import UPDATES, rate_of, step
@@ -78,3 +79,19 @@ class Untyped(Harmonic):
 def untyped(state: Any, weight: float, q: Any) -> float:
     """q has no such field."""
     return float(q.nothing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idle(Additive):
+    """It says nothing of pairs."""
+
+    passes: ClassVar[Any] = pair_pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raising(Additive):
+    """Its own code raises what nobody expects."""
+
+    def average(self, state: Any) -> Weights:  # noqa: ARG002
+        """See ``Learner.average``."""
+        raise ZeroDivisionError("nothing to divide by")

@@ -13,7 +13,6 @@ from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.contract import accepted
 from rerank.learn.mixing.mixing import Mixing, divided, train_mixed
 from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
@@ -40,7 +39,7 @@ class Fit:
 
 def make_learner(spec: Spec) -> Learner:
     """The learner of a run with its parameters."""
-    return accepted(build(learners, spec.recipe.learner, "learner"))
+    return build(learners, spec.recipe.learner, "learner")
 
 
 def targets(corpus: Corpus, label: np.ndarray) -> np.ndarray:

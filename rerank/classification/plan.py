@@ -17,6 +17,7 @@ from rerank.classification.drawing import check_figures
 from rerank.classification.experiment import Draw
 from rerank.classification.fitting import make_learner
 from rerank.classification.tuning import points_of
+from rerank.learn.contract import accepted
 from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
 
 log = logging.getLogger("rerank")
@@ -109,6 +110,6 @@ def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
             if single.baseline is not None:
                 make_baseline(single.baseline, f"runs.{spec.run}.baseline")
             else:
-                make_learner(single)
+                accepted(make_learner(single))
     check_figures(recipe, specs)
     return specs

@@ -77,6 +77,12 @@ class Learner(Checked, ABC):
     base: NotNegative = 1.0
     base_rate: NotNegative = 0.0
 
+    def __init_subclass__(cls) -> None:
+        """A learner that does not say otherwise has the name of its class."""
+        super().__init_subclass__()
+        if "name" not in vars(cls):
+            cls.name = cls.__name__
+
     @abstractmethod
     def init(self, columns: int, candidates: int = 0) -> State:
         """The state before the first list, for D = ``columns`` and a corpus of N = ``candidates``.

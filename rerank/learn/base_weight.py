@@ -21,7 +21,6 @@ from rerank.base.registry import build
 from rerank.data.shards import Lists, parts, reference_rows, selected
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner, Weights, learners
-from rerank.learn.contract import accepted
 from rerank.learn.mert.error_surface import ErrorSurface, Line
 from rerank.learn.scoring import best, scores
 from rerank.metrics.base import Metric
@@ -41,15 +40,15 @@ def make_learner(settings: Mapping[str, Any], key: str = "learner", *, base: flo
 
     Raises
     ------
-    RecipeError: see ``build``; ``key`` is where the settings are. A learner of a user's own breaks the contract.
+    RecipeError: see ``build``; ``key`` is where the settings are.
     """
     found = settings.get("base")
     if isinstance(found, str) and found != AUTO:
         raise RecipeError(f"found {found!r}; expected a finite number from 0, or {AUTO}", key=f"{key}.base")
     if found != AUTO:
-        return accepted(build(learners, settings, key))
+        return build(learners, settings, key)
     made = build(learners, {name: value for name, value in settings.items() if name != "base"}, key)
-    return accepted(replace(made, base=base))
+    return replace(made, base=base)
 
 
 @kernel

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from numba.core.errors import NumbaError
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import RecipeError, RerankError
 from rerank.data.corpus import Corpus
 from rerank.learn.apart import State
 from rerank.learn.base import Learner, Weights
@@ -52,8 +51,12 @@ def check_contract(learner: Learner) -> None:
         last, average = learner.last(state), learner.average(state)
         again, first = trained(learner, EPOCHS)[0], trained(learner, EPOCHS - 1)
         continued = trained(learner, 1, *first)[0]
-    except (NumbaError, AttributeError, IndexError, NotImplementedError, TypeError, ValueError) as error:
+    except RerankError:
+        raise
+    except Exception as error:  # whatever a user's code may raise
         raise RecipeError(f"{learner.name} fails on small lists: {reason_of(error)}") from error
+    if log.updates == 0:
+        _refuse(learner, "it learns nothing from lists whose oracles lose: which step is its own (see `steps`)?")
     if not all(np.isfinite([*weights.w, weights.base]).all() for weights in (last, average)):
         _refuse(learner, "its weights are not finite after a few small lists")
     if _bits(state) != _bits(again):

@@ -19,6 +19,7 @@ from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING, code_digest, user_digest
 from rerank.learn.base_weight import make_learner
+from rerank.learn.contract import accepted
 from rerank.metrics.base import Metric
 from rerank.models.model import HEADER, Model
 from rerank.models.provenance import provenance
@@ -145,13 +146,13 @@ def check(recipe: ListRecipe, inputs: Inputs) -> None:
     make_reader(recipe.data.reader)
     for _, single in recipe.expand():
         settings = single.training
-        check_pairs(make_learner(single.learner), settings.pairs)
+        check_pairs(accepted(make_learner(single.learner)), settings.pairs)
         check_mixing(single)
         check_room(single)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:
-            make_learner(settings.select.learner, "training.select.learner")
+            accepted(make_learner(settings.select.learner, "training.select.learner"))
             if settings.warm_start is not None:
                 message = "a selection starts from the beginning; leave out warm_start or select"
                 raise RecipeError(message, key="training.warm_start")

@@ -303,6 +303,24 @@ def test_templates_of_ones_own_work_as_described(workspace: Path) -> None:
     in_workspace(workspace, EXTEND)
 
 
+OWN_LEARNER = """
+from pathlib import Path
+from rerank.recipes.loading import load_recipe
+from rerank.runs import pipeline
+
+small = ["data.train=dev", "training.epochs=2", "features.min_lists=2", "examples=0", "runs=[]", "training.vote=true"]
+learner = "learner={name: 'mylearner:Harmonic', decay: 0.5}"
+metrics = pipeline.run(load_recipe("recipes/quickstart.yaml", [*small, learner]), Path("runs/own"))
+test = metrics["splits"]["test"]
+assert test["average"]["f1"] > test["base"]["f1"], test
+assert "voted" in test, test
+"""
+
+
+def test_learners_of_ones_own_work_as_described(workspace: Path) -> None:
+    in_workspace(workspace, OWN_LEARNER)
+
+
 def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     text, results = text_of("docs/recipes.md"), workspace / "runs" / "quickstart"
     for path in results.iterdir():
