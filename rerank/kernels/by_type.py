@@ -21,6 +21,8 @@ from rerank.kernels.compile import OPTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 BODIES: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
+# As a call, a body would be handed every array of a corpus and of a state in pieces, for each list anew.
+INLINED = OPTIONS | {"forceinline": True}
 
 
 def by_type(declared: F) -> F:
@@ -38,7 +40,7 @@ def by_type(declared: F) -> F:
 
     pick.__signature__ = inspect.signature(declared)  # type: ignore[attr-defined] # numba looks there for the names
     BODIES[chosen] = {object: declared}
-    overload(chosen, jit_options=cast(Any, OPTIONS), strict=False)(pick)
+    overload(chosen, jit_options=cast(Any, INLINED), strict=False)(pick)
     return cast(F, chosen)
 
 
