@@ -31,6 +31,7 @@ from rerank.readers.texts.references import read_lines, read_references
 from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.brackets import read_trees
 from rerank.readers.trees.pairs import read_pairs
+from rerank.readers.trees.treebank import read_treebank, treebank_files
 from rerank.runs.report.verdict import verdict
 from rerank.storage.bounded_yaml import yaml_value
 
@@ -127,7 +128,7 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
     """Print the scores of files of trees; returns their statistics."""
     results = []
     for path in systems:
-        golds = (text for text, _ in read_trees(reference))
+        golds = (gold.text for gold in read_treebank(treebank_files(reference)))
         tests = (text for text, _ in read_trees(path))
         results.append(evaluate_trees(golds, tests, measure, gold_path=reference, test_path=path))
     if sentences:

@@ -10,18 +10,25 @@ from rerank.base.errors import DataError
 from rerank.readers.streams import InputStream, held, open_file
 
 CHUNK = 1 << 20
+MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only so many
 
 
 class HeldStream(InputStream):
-    """A file that stays open after ``close``, so that it can be read again from its start."""
+    """A file that stays open after ``close``, so that it can be read again from its start.
 
+    One that is not ``lasting`` is closed, and opened again by its name; its contents are held to be the same.
+    """
+
+    lasting = True
     whole: str | None = None  # SHA-256 of the decompressed contents, once they have been read to the end
     busy = False  # between ``again`` and ``close``
     _sum: hashlib._Hash | None = None  # of what was read since ``again``
 
     def again(self) -> Self:
         """The stream at the start of its file."""
-        if self._sum is not None:
+        if closed := self._raw.closed:
+            self._raw = open_file(self.path, InputStream)._raw
+        if closed or self._sum is not None:
             self._guard(self._raw.seek, 0)
             self._start()
         self.busy, self._sum = True, hashlib.sha256()
@@ -47,14 +54,18 @@ class HeldStream(InputStream):
     def close(self) -> None:
         """Whoever has read the stream is done with it."""
         self.busy = False
+        if not self.lasting:
+            super().close()
 
     def finish(self) -> str:
         """``whole``; what has not been read yet is read now."""
         if self.whole is None:
-            if self._sum is None:
-                self.again().close()
+            if unread := self._sum is None or self._raw.closed:
+                self.again()
             while self.read(CHUNK):
                 pass
+            if unread:
+                self.close()
         assert self.whole is not None
         return self.whole
 
@@ -64,7 +75,8 @@ class HeldStream(InputStream):
 
 
 class Inputs:
-    """Files that are opened once and stay open until ``close``, or the end of a ``with`` block.
+    """Files that are opened once and stay open until ``close``, or the end of a ``with`` block; if there are more than
+    ``MOST_OPEN``, the others are opened whenever they are read.
 
     Within the block, ``open_stream`` gives a file that was opened here from its start, rather than opening it again;
     while a file is read, another reader of it opens its own.
@@ -76,7 +88,10 @@ class Inputs:
     def open(self, path: str, *, others: Collection[str] = ()) -> HeldStream:
         """The stream of a file, opened if it is not open yet; see ``open_stream``."""
         if path not in self._streams:
-            self._streams[path] = open_file(path, HeldStream, others=others)
+            stream = self._streams[path] = open_file(path, HeldStream, others=others)
+            if len(self._streams) > MOST_OPEN:
+                stream.lasting = False
+                stream.close()
         return self._streams[path]
 
     def digest(self, path: str) -> str:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from rerank.base.errors import RecipeError
 from rerank.engines.settings import EngineSettings
+from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     OracleSettings,
     ReportedSettings,
@@ -35,6 +36,7 @@ from rerank.recipes.settings import (
     grid_points,
     literal,
     named_point,
+    one_or_many,
     part,
     require_few_runs,
     validate,
@@ -127,24 +129,24 @@ class ListRecipe(TaskRecipe):
 
 
 class DataSettings(SplitSettings):
-    """Where lists of parses and their gold trees are."""
+    """Where lists of parses and their gold trees are.
 
-    gold: str = "{root}/{split}.gold.gz"
+    gold: one pattern or several, each for a file, a folder or a glob; see ``rerank.readers.trees.treebank``.
+    """
+
+    gold: Annotated[tuple[str, ...], one_or_many(str), Field(min_length=1)] = ("{root}/{split}.gold.gz",)
     reader: Annotated[Settings, part("charniak")] = Field(default={}, validate_default=True)
-
-    def path(self, kind: Literal["nbest", "gold"], split: str) -> str:
-        """The file of a split."""
-        return self.fill(kind, self.nbest if kind == "nbest" else self.gold, split)
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""
-        return {"nbest": [self.path("nbest", split)], "gold": [self.path("gold", split)]}
+        gold = [self.fill("gold", pattern, split) for pattern in self.gold]
+        return {"nbest": [self.fill("nbest", self.nbest, split)], "gold": treebank_files(*gold)}
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files; trees have no sources."""
         if sources is not None:
             raise RecipeError("the lists hold trees; sources are for lists of texts")
-        return self.model_copy(update={"nbest": literal(nbest), "gold": literal(gold)})
+        return self.model_copy(update={"nbest": literal(nbest), "gold": (literal(gold),)})
 
 
 class FeatureSettings(TemplateSettings):

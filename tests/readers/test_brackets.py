@@ -54,6 +54,15 @@ def test_random_trees_white_space_and_chunks(data: st.DataObject, expected: list
     assert [to_nltk(parsed, t, symbols) for t in range(len(found))] == expected
 
 
+@pytest.mark.parametrize("chunk", [1, 3, 1 << 18])
+def test_lines_that_start_with_an_asterisk_are_comments_outside_trees(tmp_path: Path, chunk: int) -> None:
+    notice = b"*x*x*x*\n*x* (c) 1995 ((( *x*\n*x*x*x*\n"
+    path = write(tmp_path, notice + b"\n( (NP (-NONE- *)\n*\n))\n*\n(NN *)\n*")
+    assert list(read_trees(path, chunk=chunk)) == [(b"( (NP (-NONE- *)\n*\n))", 5), (b"(NN *)", 9)]
+    with pytest.raises(DataError, match="text outside of a tree"):
+        list(read_trees(write(tmp_path, b"(NN a) * (NN b)\n"), chunk=chunk))
+
+
 @pytest.mark.parametrize("data", [b"", b"\n \r\n\t", b"\xef\xbb\xbf\n"])
 def test_files_without_trees(tmp_path: Path, data: bytes) -> None:
     assert list(read_trees(write(tmp_path, data))) == []

@@ -49,7 +49,7 @@ def test_defaults(load):
     assert recipe.name == "mine"
     assert (recipe.task, recipe.seed, recipe.seeds, recipe.runs) == ("parse", 1, (), ())
     assert recipe.data.splits == ("train", "dev", "test")
-    assert recipe.data.path("nbest", "dev") == "./dev.nbest.gz"
+    assert recipe.data.files("dev") == {"nbest": ["./dev.nbest.gz"], "gold": ["./dev.gold.gz"]}
     assert recipe.data.reader == {"name": "charniak"}
     assert recipe.metric == {"name": "parseval"}
     assert recipe.learner == {"name": "vrda", "base": "auto"}
@@ -274,7 +274,7 @@ def test_missing_and_unreadable_files(tmp_path):
 def test_a_pattern_that_cannot_be_filled(load, pattern):
     recipe = load(yaml.safe_dump({"data": {"gold": pattern}}))
     with pytest.raises(RecipeError, match=r"^data.gold: cannot fill"):
-        recipe.data.path("gold", "dev")
+        recipe.data.files("dev")
 
 
 def test_runs_times_grid_times_seeds(load):

@@ -19,7 +19,8 @@ from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.sides import Beside, in_step
-from rerank.readers.trees.pairs import gold_trees, parse_list, parse_pair
+from rerank.readers.trees.pairs import parse_list, parse_pair
+from rerank.readers.trees.treebank import TreebankSide
 from rerank.readers.trees.trees import ROOM, Trees, brackets
 from rerank.recipes.recipe import FeatureSettings, Recipe
 from rerank.recipes.sections import SplitSettings
@@ -53,7 +54,7 @@ class TreeContent(Content[Parses]):
     def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
         """See ``Content.read``."""
         files = data.files(split)
-        return in_step(make_reader(data.reader), files["nbest"][0], [gold_trees(files["gold"][0])])
+        return in_step(make_reader(data.reader), files["nbest"][0], [TreebankSide(files["gold"])])
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""

@@ -6,8 +6,9 @@ Three lines this reads (the first two are one tree)::
          (VP (VBD rained)) (. .)))
     (S1 (NP (NN Art)))
 
-White space is free, including blank lines and line breaks within a tree. If a bracket is missing, nothing tells where
-the next tree starts, so unbalanced brackets end the reading with an error.
+White space is free, including blank lines and line breaks within a tree. Outside trees, lines that start with ``*`` are
+comments: some files of the Penn Treebank begin with a notice that is framed by ``*x*``. If a bracket is missing,
+nothing tells where the next tree starts, so unbalanced brackets end the reading with an error.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rerank.readers.faults import NUL
 from rerank.readers.lines import LONGEST
 from rerank.readers.streams import PathLike, open_stream
 
-_OPEN, _CLOSE, _NEWLINE, _NUL = (np.uint8(ord(c)) for c in "()\n\0")
+_OPEN, _CLOSE, _NEWLINE, _NUL, _STAR = (np.uint8(ord(c)) for c in "()\n\0*")
 _OUTSIDE, _UNOPENED, _NUL_BYTE = 1, 2, 3
 _MESSAGES = {
     _OUTSIDE: "text outside of a tree; a tree starts with '('",
@@ -36,10 +37,16 @@ _MESSAGES = {
 class Scan(NamedTuple):
     """What the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
 
-    state: np.ndarray  # int64 [4]: depth; line; line where the open tree starts; first later line that starts with (
+    # int64 [4]: depth, -1 in a comment; line; line where the open tree starts; first later line that starts with (
+    state: np.ndarray
     begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that continues from the chunk before
     end: np.ndarray  # int64 [M]: one past their last bytes
     line: np.ndarray  # int64 [M]: the line numbers of their first brackets
+
+
+@kernel
+def _starts_line(data: np.ndarray, i: int, at_line_start: bool) -> bool:
+    return bool(data[i - 1] == _NEWLINE if i > 0 else at_line_start)
 
 
 @kernel
@@ -52,10 +59,13 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
     found, begin, code, place = 0, 0, 0, 0
     for i in range(data.shape[0]):
         byte = data[i]
-        if byte == _OPEN:
+        if depth < 0:
+            if byte == _NEWLINE:
+                depth, line = 0, line + 1
+        elif byte == _OPEN:
             if depth == 0:
                 begin, start, margin = i, line, 0
-            elif margin == 0 and (data[i - 1] == _NEWLINE if i > 0 else at_line_start):
+            elif margin == 0 and _starts_line(data, i, at_line_start):
                 margin = line
             depth += 1
         elif byte == _CLOSE:
@@ -71,6 +81,8 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
         elif byte == _NUL:
             code, place = _NUL_BYTE, i
             break
+        elif depth == 0 and byte == _STAR and _starts_line(data, i, at_line_start):
+            depth = -1
         elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
             code, place = _OUTSIDE, i
             break

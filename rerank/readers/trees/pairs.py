@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
 from rerank.readers.base import TRACE, BadList, Fault, NBestList, OnBadList, Reader, SkipCount
-from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import PathLike, stream_name
-from rerank.readers.trees.brackets import read_trees
+from rerank.readers.sides import in_step
+from rerank.readers.streams import PathLike
+from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
 
 
@@ -65,20 +64,6 @@ def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees
     return nbest, trees
 
 
-class GoldText(NamedTuple):
-    """A gold tree before it is parsed."""
-
-    text: bytes
-    line: int
-    path: str
-
-
-def gold_trees(path: PathLike) -> Side:
-    """The gold trees of lists, as a side file of ``GoldText``."""
-    golds = ((line, GoldText(text, line, stream_name(path))) for text, line in read_trees(path))
-    return Side([path], golds, ("gold tree", "gold trees"))
-
-
 def read_pairs(
     reader: Reader,
     nbest_path: PathLike,
@@ -89,6 +74,8 @@ def read_pairs(
 ) -> Iterator[tuple[NBestList, Trees, Trees]]:
     """(list, trees of its candidates, its gold tree) for every usable list, aligned by order.
 
+    gold_path: a treebank, of one file or many; see ``treebank``.
+
     A bad list is an error, or skipped and counted together with its gold tree. ``count``, if given, also sets the
     policy, and ``on_bad_list`` is ignored.
 
@@ -97,7 +84,7 @@ def read_pairs(
     DataError: a bad list under the policy "error"; more or fewer gold trees than lists; unreadable files.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    for nbest, (gold,), _ in in_step(reader, nbest_path, [gold_trees(gold_path)]):
+    for nbest, (gold,), _ in in_step(reader, nbest_path, [TreebankSide(treebank_files(gold_path))]):
         pair = parse_pair(nbest, gold, symbols)
         if isinstance(pair, BadList):
             count.bad(pair)
