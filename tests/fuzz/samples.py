@@ -79,6 +79,10 @@ MOSES = (
     b"0 ||| a b |0-1| c |2-2| ||| -3 -4 ||| -3\n0 ||| a |0-0| b c |1-2| ||| -3 -5 ||| -4\n",
     b"0 ||| a b ||| p= -1 q= 2 sparse_x=1\n0 ||| b ||| p= -2 q= 3\n3 ||| c ||| p= 0 q= 0 sparse_y=0.5\n",
     b"0 ||| a b ||| -3.5 ||| lm=-1 tm=2\n0 ||| a c ||| -4 ||| lm=-2 tm=1\n",
+    b"0 ||| a b ||| 0-0 1-1 2-2 ||| WordScores= -.5 -1 -.25 ||| F0= -2 ||| -1\n"
+    b"0 ||| a ||| 0-0 2-1 ||| WordScores= -1 -1 ||| F0= -2 ||| -1.5\n",
+    b"0 ||| das haus ||| a b ||| lm=-1 path=.5 ||| -1\n0 ||| haus ||| b ||| lm=-2 path=1 ||| -2\n",
+    b"0||| a b  ||| d: 0 -1 lm: -4 w: -2 ||| -3\n0||| b  ||| d: 1 -2 lm: -3 w: -1 ||| -4\n",
 )
 SVMLIGHT = (
     b"+1 qid:3 2:0.5 17:1 # a comment\n-1 qid:3 1:1 2:0.25\n# a line of comment\n\n+1 qid:4 9:1e-3 4:-2.5\n",

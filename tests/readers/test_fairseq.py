@@ -80,6 +80,19 @@ def test_old_output_without_targets_and_scores_of_words(place: Path) -> None:
     assert (alone.source, alone.texts) == (None, [b"b"])
 
 
+def test_what_was_typed_in_a_session_is_the_log_before_its_source(place: Path) -> None:
+    prompt = "2021-08-31 20:24:29 | INFO | fairseq_cli.interactive | Type the input sentence and press return:\n"
+    lists = "how are you ?\n", "S-0\thow are you ?\nH-0\t-1\ta\n", "I am Ye\n", "S-1\tI am <unk>\nH-1\t-2\tb\n"
+    found = read(place, prompt + "".join(lists))
+    assert [(one.id, len(one)) for one in found] == [("0", 1), ("1", 1)]
+    for damaged in (
+        "".join(lists),  # not a session
+        prompt + "".join(lists).replace("S-1\tI am <unk>\n", ""),  # nothing that was typed
+        prompt + "".join(lists).replace("I am Ye\n", "-1\ta b\n"),  # a record that was cut
+    ):
+        assert fault_of(read(place, damaged)[0]).reason == "record"
+
+
 def test_empty_hypotheses_and_lists(place: Path) -> None:
     none, empty, bare = read(place, "S-0	\nS-1	x\nH-1	-1	\nP-1	\nS-2	y\nH-2	-1	\nP-2	-3")
     assert (len(none), none.source, none.scores.shape[0]) == (0, b"", 0)
@@ -118,7 +131,7 @@ BAD = {
     "NaN": ("infinite score", SEVEN.replace("-0.5	it", "nan	it"), 6, "found 'nan'; expected finite"),
     "an infinite word": ("infinite score", SEVEN.replace("-0.25", "-inf"), 3, "found '-inf"),
     "an infinite sum": ("infinite score", SEVEN.replace("-0.25 -0.5", "-1e308 -1e308"), 3, "no finite sum"),
-    "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "unlike those of"),
+    "scores of words missing": ("columns", SEVEN.replace("P-7	-1.0 -0.5 -0.0\n", ""), 6, "no record 'P-7'"),
     "no text": ("record", SEVEN.replace("-0.5\tit rain .", "-0.5"), 6, "no text after the score of 'H'"),
     "cut short": ("record", SEVEN.replace("D-7\t-0.35\tIt rains.\n", "D-7\n"), 3, "expected a tab after the number"),
     "two detokenised texts": ("record", SEVEN.replace("P-7	-0.25 -0.5 -0.75", "D-7	-1	x"), 3, "two records 'D'"),

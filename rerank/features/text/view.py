@@ -125,6 +125,8 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         phrase_first, spans = _derivation(nbest, "segmentation", nbest.segmentation, S, lengths)
     if nbest.alignment is not None:
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
+        if nbest.ended:
+            point_first, points = _within(point_first, points, S, lengths)
     hash_of = known_hash if symbols is None else symbols.hash_of
     names = np.array([hash_of(name) for name in nbest.names], np.uint64)
     if names.size:
@@ -166,13 +168,20 @@ def _derivation(
     read, width = (read_spans, 4) if field == "segmentation" else (read_points, 2)
     first, problem = np.zeros(len(texts) + 1, np.int64), np.zeros(3, np.int64)
     rows = np.empty((len(raw) // 3 + 1, width), np.int32)
-    read(np.frombuffer(raw, np.uint8), source, lengths, first, rows, problem)
+    end = int(nbest.ended and field == "alignment")  # the end of a sentence is like a word after the last
+    read(np.frombuffer(raw, np.uint8), source + end, lengths + end, first, rows, problem)
     why, y, at = problem.tolist()
     if why:
         values = {"found": _word(raw[at:]), "source": source, "target": int(lengths[y])}
         message = _WRONG[why].format(**values, field=field, form=_FORMS[field])
         raise _fault(field, message, nbest, y)
     return first, rows[: first[-1]]
+
+
+def _within(first: np.ndarray, points: np.ndarray, source: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Alignments (see ``TextView``) without the points that link the end of source or text."""
+    kept = (points[:, 0] < source) & (points[:, 1] < np.repeat(lengths, np.diff(first)))
+    return np.concatenate([[0], np.cumsum(kept)])[first], points[kept]
 
 
 def _fault(reason: str, message: str, nbest: TextList, y: int) -> Fault:

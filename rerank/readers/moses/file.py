@@ -30,6 +30,7 @@ from rerank.readers.moses.layout import (
 from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 from rerank.readers.moses.values import Values, read_values
 from rerank.readers.texts.drafts import Pieces
+from rerank.readers.texts.named_columns import OF_WORDS
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 FARTHEST = 1_000_000  # lists without candidates in a row
@@ -57,6 +58,7 @@ class File:
         self.layout: Layout | None = None
         self.columns = Columns((), np.empty(0, np.uint64), np.empty(0, np.bool_))
         self.names: tuple[str, ...] = ()
+        self.words: list[int] = []  # which of ``OF_WORDS`` are columns
         self.base = 0
         self.roles: dict[int, str] = {}
         self.next = reader.first_id
@@ -86,12 +88,13 @@ class File:
         elif not self.columns.hashes.all():
             self.columns = look_again(self.columns, find_labels(block, values.entries, right & ~unread))
         first, hashes, numbers = values.entries.first, values.entries.hashes, values.entries.values[: values.length]
-        infinite = ~np.isfinite(values.totals)
+        infinite = ~np.isfinite(values.totals) | ~np.isfinite(values.words).all(axis=1)
         infinite[np.searchsorted(first, np.flatnonzero(~np.isfinite(numbers)), side="right") - 1] = True
         wanted, missing, owners = self.columns.hashes, np.empty(n, np.int64), np.empty(values.length, np.int32)
         scores = np.full((n, max(1, len(self.names))), np.nan)
         fill_columns(first, hashes, numbers, wanted, np.empty(len(wanted), np.int64), scores, owners, missing)
         filled = self._fill(scores[:, : len(wanted)], missing, right & ~unread & ~infinite)
+        scores[:, len(wanted) : -1] = values.words[:, self.words]
         scores[:, -1] = values.totals
         bad = ~right | unread | (missing != 0) | infinite
         if b"\0" in block.data:
@@ -119,15 +122,18 @@ class File:
         first = usable.copy()
         first[int(block.starts[min(max(FIRST_LISTS, found), len(block.starts) - 1)]) :] = False
         labels, asked = find_labels(block, values.entries, first), self.reader.asked
+        given = OF_WORDS[: values.words.shape[1]] if self.reader.features != "sparse" else ()
         if asked is not None:
-            self.columns = ask_for(asked, labels)
+            given = tuple(name for name in given if name in asked or not self.reader.columns)
+            self.columns = ask_for(tuple(name for name in asked if name not in given), labels)
             if not self.columns.hashes.all():
                 self.columns = look_again(self.columns, find_labels(block, values.entries, usable))
             if self.reader.columns or self.reader.features != "auto":
                 self.columns = self.columns._replace(others=())
         else:
             self.columns = find_columns(labels, self.reader.features)
-        self.names = (*self.columns.names, TOTAL)
+        self.names = (*self.columns.names, *given, TOTAL)
+        self.words = [OF_WORDS.index(name) for name in given]
         if self.reader.base not in self.names:
             message = f"no column {self.reader.base!r} for the base score; the columns are {', '.join(self.names)}"
             raise DataError(f"{message}; set the reader's option base to one of them", path=self.path)
@@ -139,15 +145,13 @@ class File:
         if not right.all():
             rows = rows.copy()
             rows[~right, FIRST:] = 0
-        found = {"text": block._replace(rows=rows).column(1)}
-        for place, field in enumerate(layout.extra):
+        found = {"text": block._replace(rows=rows).column(layout.text)}
+        for field in layout.extra:
             column = block._replace(rows=rows).column(field)
             role = self.roles.get(field) or find_role(column)
             if role:
                 self.roles[field] = role
-            else:  # all of them are empty so far
-                role = ("segmentation", "alignment")[place] if place < 2 else "other"
-            found.setdefault(role, column)
+            found.setdefault(role or layout.role(field), column)
         return found
 
     def _gap(self, parsed: _Parsed, begin: int, end: int) -> Iterator[TextList]:
@@ -203,6 +207,7 @@ class File:
             parsed.scores[begin:end], self.base, 0, "moses", (), self.names or (TOTAL,), _sparse(parsed, begin, end),
             segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
             others=self.columns.others, absent=self._absent(parsed, begin, end),
+            ended=self.layout is not None and self.layout.ended,
         )  # fmt: skip
         found = every.without({place: self._fault(parsed, begin + place) for place in bad})
         if isinstance(found, BadList):

@@ -25,7 +25,8 @@ UNLABELLED = np.uint64(0x9E3779B97F4A7C15)  # takes the place of a label's hash 
 
 @kernel
 def index_lines(data: np.ndarray, final: bool, rows: np.ndarray, ids: np.ndarray) -> tuple[Any, Any, Any, Any, Any]:
-    """Find the lines of ``data`` (uint8) and their fields, which are separated by ``|||`` between white space.
+    """Find the lines of ``data`` (uint8) and their fields, which are separated by ``|||`` between white space, or
+    right after a whole-number id, as old Moses writes it.
 
     A line that is not blank gets a row in ``rows`` (int64 [lines, WIDTH]: first byte, end, its number from 0, number
     of fields, and first byte and end of every field without the white space around it) and its whole-number id, or
@@ -40,7 +41,10 @@ def index_lines(data: np.ndarray, final: bool, rows: np.ndarray, ids: np.ndarray
             if c == BAR and p + 1 < size:
                 # Texts may contain bars too: only three that stand alone separate fields.
                 bars = data[p + 1] == BAR and p + 2 < size and data[p + 2] == BAR
-                if bars and (p == start or is_blank(data[p - 1])) and (p + 3 == size or is_blank(data[p + 3])):
+                bars = bars and (p + 3 == size or is_blank(data[p + 3]))
+                if bars and (
+                    p == start or is_blank(data[p - 1]) or (field == 0 and _whole_number(data, start, p) >= 0)
+                ):
                     if field < FIELDS:
                         _strip(data, begin, p, rows, count, field)
                     field += 1

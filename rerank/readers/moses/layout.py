@@ -14,8 +14,13 @@ from rerank.readers.moses.lines import FIRST_LISTS, MosesBlock
 
 SEGMENTATION = re.compile(rb"\d+(-\d+)?=\d+(-\d+)?(\s+\d+(-\d+)?=\d+(-\d+)?)*")
 ALIGNMENT = re.compile(rb"\d+-\d+(\s+\d+-\d+)*")
+WORD_SCORES = b"WordScores="  # Marian's label of the scores of words
 TOTAL = "score"  # the column of totals
 
+_SOFT = re.compile(
+    rb"[\d.,eE+-]+(\s+[\d.,eE+-]+)*"
+)  # with a comma: weights of source words, target word by target word
+_LABEL = re.compile(rb"[=:]")
 _LINES, _VALUES = 1000, 100  # looked at to decide on the layout, and on the roles of further fields
 _MARK = re.compile(rb"(?<!\S)\|(\d+)(?:-(\d+))?(?:,[^|]*)?\|(?!\S)")
 
@@ -40,16 +45,29 @@ class Options(Protocol):
 
 
 class Layout(NamedTuple):
-    """The number of a line's fields, and the places of features and score, counted from the id; -1: there are none."""
+    """The number of a line's fields, and the places of some of them, counted from the id; -1: there is none."""
 
     fields: int
     features: int
     score: int
+    text: int = 1
+    words: int = -1  # the scores of words
 
     @property
-    def extra(self) -> range:
-        """The fields after features and score."""
-        return range(max(self.features, self.score) + 1, self.fields)
+    def extra(self) -> tuple[int, ...]:
+        """The fields after the text that are none of these."""
+        named = self.features, self.score, self.words
+        return tuple(field for field in range(self.text + 1, self.fields) if field not in named)
+
+    @property
+    def ended(self) -> bool:
+        """Whether alignments may name the ends of sentences: those of Marian, which come before the features."""
+        return any(field < self.features for field in self.extra)
+
+    def role(self, field: int) -> str:
+        """The role of an ``extra`` field that does not show it, being empty on every line."""
+        place = field - max(self.features, self.score) - 1
+        return "segmentation" if place == 0 else "alignment" if place < 2 else "other"
 
 
 class Columns(NamedTuple):
@@ -74,13 +92,20 @@ def find_layout(block: MosesBlock) -> Layout | None:
 def layout_of(fields: list[bytes]) -> Layout:
     """The layout of one line, given its fields (at least three) without the white space around them.
 
-    The score is after the features, before them (Travatar), or missing.
+    The score is after the features, before them (Travatar), or missing. An alignment and the scores of words may come
+    before the features (Marian), the source before the text (Joshua, for lattices).
     """
     one, two, count = fields[2], fields[3] if len(fields) > 3 else b"", len(fields)
     if count > 3 and _is_number(two):
         return Layout(count, 2, 3)
     if _is_number(one):
         return Layout(count, -1 if count == 3 or _is_derivation(two) else 3, 2)
+    words = next((k for k in (2, 3) if k < count and fields[k].startswith(WORD_SCORES)), -1)
+    features = words + 1 or 2 + (_is_derivation(one) or _is_soft(one))
+    if 2 < features < count - 1 and _is_number(fields[features + 1]):
+        return Layout(count, features, features + 1, words=words)
+    if count > 4 and _is_labelled(two) and not _is_labelled(one) and _is_number(fields[4]):
+        return Layout(count, 3, 4, text=2)
     return Layout(count, 2, -1) if count == 3 or _is_derivation(two) else Layout(count, 2, 3)
 
 
@@ -90,6 +115,15 @@ def _is_number(text: bytes) -> bool:
 
 def _is_derivation(text: bytes) -> bool:
     return bool(SEGMENTATION.fullmatch(text) or ALIGNMENT.fullmatch(text))
+
+
+def _is_soft(text: bytes) -> bool:
+    return b"," in text and bool(_SOFT.fullmatch(text))
+
+
+def _is_labelled(text: bytes) -> bool:
+    values = [_LABEL.split(word)[-1] for word in text.split()]
+    return bool(_LABEL.search(text)) and all(not value or _is_number(value) for value in values)
 
 
 def as_number(text: bytes) -> float | None:

@@ -7,13 +7,15 @@ Three lines this reads::
     1 ||| it rains ||| LM0= -2 TM0= -0.75 -2.5 ||| -5 ||| 0-1=0-1 ||| 0-0 1-1
 
 The fields are the id, the text, labelled values, the total and optionally segmentation and word alignment; Travatar's
-total precedes the values, cdec's may be missing. The first lists decide which variant it is. Moses' phrase marks in the
-text, ``the house |0-1|``, are turned into a segmentation.
+total precedes the values, cdec's may be missing. Marian puts a word alignment and the scores of words before the
+values, Joshua the path through a lattice before the text. The first lists decide which variant it is. Moses' phrase
+marks in the text, ``the house |0-1|``, are turned into a segmentation.
 
 Labelled values that all candidates have are score columns, ``LM0`` or, if a label has several values, ``TM0_0`` and
 ``TM0_1``; values without a label are ``0``, ``1``... All others are sparse. The last column, ``score``, is the total,
-0 if there is none. Blank lines are ignored. A line without an id is a bad candidate of the list before it. A line
-with an id and an empty text, ``7 |||``, is a list without candidates.
+0 if there is none; scores of words give ``sum``, ``mean``, ``min`` and ``length``. Blank lines are ignored. A line
+without an id is a bad candidate of the list before it. A line with an id and an empty text, ``7 |||``, is a list
+without candidates.
 """
 
 from __future__ import annotations

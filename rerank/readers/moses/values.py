@@ -15,6 +15,7 @@ from rerank.readers.decimal_kernel import POWERS
 from rerank.readers.moses.kernel import FIRST, Entries, parse_entries, parse_totals
 from rerank.readers.moses.layout import Layout, as_number
 from rerank.readers.moses.lines import MosesBlock
+from rerank.readers.texts.named_columns import OF_WORDS
 
 
 class Values(NamedTuple):
@@ -23,29 +24,49 @@ class Values(NamedTuple):
     entries: Entries
     length: int  # number of entries
     totals: np.ndarray  # float64 [n]: 0 if there is none
+    words: np.ndarray  # float64 [n, 4]: the columns ``OF_WORDS``; [n, 0] if the lines have no scores of words
     faults: dict[int, Fault]  # the lines with something that is not a number
 
 
 def read_values(block: MosesBlock, layout: Layout, right: np.ndarray) -> Values:
     """The numbers of the lines that have the ``layout`` (``right``, bool [n])."""
-    n, data = len(block.rows), np.frombuffer(block.data, np.uint8)
-    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the fault.
-    features, scores = (_spans(block, field, right) for field in (layout.features, layout.score))
-    # Kernels cannot allocate, so the arrays have room for as many entries as the bytes may hold.
-    room = _room(features, block.pieces)
-    entries = Entries(
-        np.empty(n + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
-        np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
-    )  # fmt: skip
-    totals, slow, faults = np.zeros(n), np.empty((room, 4), np.int64), dict[int, Fault]()
-    # ``slow`` serves twice, so the first rows are decided before the totals overwrite them. The first fault of a line
-    # stays.
-    count, undecided = parse_entries(data, features, POWERS, entries, slow)
-    _decide(block, slow[:undecided], entries.values, faults, "a number")
+    n, faults = len(block.rows), dict[int, Fault]()  # the first fault of a line stays
+    entries, count = _entries(block, layout.features, right, faults)
+    words = np.empty((n, 0)) if layout.words < 0 else _of_words(*_entries(block, layout.words, right, faults))
+    totals, slow = np.zeros(n), np.empty((n, 4), np.int64)
     if layout.score >= 0:
+        data, scores = np.frombuffer(block.data, np.uint8), _spans(block, layout.score, right)
         undecided = parse_totals(data, scores, right, POWERS, totals, slow)
         _decide(block, slow[:undecided], totals, faults, "the candidate's score")
-    return Values(entries, count, totals, faults)
+    return Values(entries, count, totals, words, faults)
+
+
+def _entries(block: MosesBlock, field: int, right: np.ndarray, faults: dict[int, Fault]) -> tuple[Entries, int]:
+    """The labelled values in a field of every line, and how many there are."""
+    # Lines of another layout have empty spans: they have no entries, and their fields are reported as the fault.
+    spans = _spans(block, field, right)
+    # Kernels cannot allocate, so the arrays have room for as many entries as the bytes may hold.
+    room = _room(spans, block.pieces)
+    entries = Entries(
+        np.empty(len(spans) + 1, np.int64), np.empty(room, np.uint64), np.empty(room, np.float64),
+        np.empty((room, 2), np.int64), np.empty(room, np.int32), np.empty(room, np.bool_),
+    )  # fmt: skip
+    slow = np.empty((room, 4), np.int64)
+    count, undecided = parse_entries(np.frombuffer(block.data, np.uint8), spans, POWERS, entries, slow)
+    _decide(block, slow[:undecided], entries.values, faults, "a number")
+    return entries, count
+
+
+def _of_words(entries: Entries, count: int) -> np.ndarray:
+    """float64 [n, 4]: sum, mean, least and number of the values of every line."""
+    sizes, values = np.diff(entries.first), entries.values[:count]
+    found = np.zeros((len(sizes), len(OF_WORDS)))
+    found[:, 0] = np.bincount(np.repeat(np.arange(len(sizes)), sizes), values, len(sizes))
+    found[:, 1] = found[:, 0] / np.maximum(sizes, 1)
+    if count:
+        found[sizes > 0, 2] = np.minimum.reduceat(values, entries.first[:-1][sizes > 0])
+    found[:, 3] = sizes
+    return found
 
 
 def _spans(block: MosesBlock, field: int, right: np.ndarray) -> np.ndarray:
@@ -57,7 +78,7 @@ def _spans(block: MosesBlock, field: int, right: np.ndarray) -> np.ndarray:
 
 
 def _room(spans: np.ndarray, pieces: int) -> int:
-    """At least the number of pieces in ``spans``, plus one per span, as ``parse_totals`` needs.
+    """At least the number of pieces in ``spans``, plus one per span, for a label without values.
 
     ``pieces``: an upper bound for the whole lines.
     """

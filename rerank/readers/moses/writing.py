@@ -27,7 +27,9 @@ def line_of(nbest: NBestList, i: int) -> bytes:
 
 def rescored(nbest: NBestList, line: bytes, score: float) -> bytes:
     """``line`` with another total; the old one is added to the features, unless they hold an earlier one."""
-    parts = _BAR.split(line)
+    name = line[: len(line) - len(line.lstrip(b"0123456789"))]  # a whole number, which a bar may follow directly
+    parts = _BAR.split(line[len(name) :])
+    parts[0] = name + parts[0]
     layout = _layout(nbest, parts)
     new = repr(score).encode()
     if layout.score < 0:

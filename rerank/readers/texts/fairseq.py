@@ -11,7 +11,7 @@ A list as this reads it (\\t is a tab), with one hypothesis::
 A list is a run of records with the same number; an ``H`` starts a hypothesis, and the ``D``, ``P``, ``A`` and ``I``
 that follow belong to it. Lists are in the order of fairseq's batches, not of their numbers; T is missing if fairseq has
 no target, D and P in old versions. Other lines are the log: anything before the first and after the last list; between
-lists, empty lines and those that look like fairseq's.
+lists, empty lines, those that look like fairseq's and, in a session of fairseq-interactive, what was typed before an S.
 
 The scores are that of H ("score", the base score: log probability to base 2, divided by a power of the length) and,
 with P, the sum, mean and minimum of the words' scores and their number.
@@ -35,6 +35,7 @@ from rerank.readers.list_reader import Record
 from rerank.readers.numerals import scores_of
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
+from rerank.readers.texts.named_columns import OF_WORDS
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_reader import TextReader
 
@@ -42,7 +43,8 @@ LARGEST_GAP = 1_000_000  # lists missing in a row; more are not a gap but anothe
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
-_COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", "sum", "mean", "min", "length")  # without and with P
+_PROMPT = b"Type the input sentence and press return"  # of fairseq-interactive, on a terminal
+_COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", *OF_WORDS)  # without and with P
 
 
 @dataclass
@@ -124,8 +126,10 @@ class FairseqReader(TextReader):
             names = _COLUMNS[any(isinstance(one, Entry) and len(one.numbers) > 1 for one in found)]
         for k, one in enumerate(found):
             if isinstance(one, Entry) and len(one.numbers) != len(names):
-                there = "no scores of words, 'P-...'," if len(one.numbers) == 1 else "scores of words, 'P-...',"
-                found[k] = Fault("columns", f"the candidate has {there} unlike those of the file's first list")
+                there = "no" if len(one.numbers) == 1 else "a"
+                message = f"the candidate has {there} record 'P-{content.number}', the scores of its words, unlike "
+                message += "others of the file; fairseq writes one after every 'H', or after none"
+                found[k] = Fault("columns", message)
         source, target = (head[kind].strip() if kind in head else None for kind in (b"S", b"T"))
         references = () if target is None else (target,)
         return Draft(found, content.hypotheses, content.head, content.lines, names, source, references)
@@ -141,14 +145,17 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
     """The records of one list after the other; a stray line counts only if records follow it."""
     block: _Block | None = None
     stray: tuple[int, bytes] | None = None
+    typed = False
     for line, text in lines:
         record = _RECORD.match(text)
         if record is None:
+            typed = typed or _PROMPT in text
             if block is not None and stray is None and not _LOG.match(text):
                 stray = line, text
             continue
         kind, number = record[1], int(record[2])
-        if block is not None:
+        told = typed and kind == b"S" and stray is not None and b"\t" not in stray[1]  # what S is the record of
+        if block is not None and not (told and number != block.number):
             block.stray = block.stray or stray
         if block is None or number != block.number or (kind in (b"S", b"T") and block.hypotheses):
             if block is not None:

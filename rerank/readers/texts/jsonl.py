@@ -180,8 +180,8 @@ def _described(nbest: NBestList) -> Pieces:
 
 
 def _parts(named: TextList | None, i: int) -> dict[str, str]:
-    """The derivation of a candidate."""
+    """The derivation of a candidate; not an alignment with ends of sentences, which would be words here."""
     if named is None:
         return {}
-    found = {"segmentation": named.segmentation, "alignment": named.alignment}
+    found = {"segmentation": named.segmentation, "alignment": None if named.ended else named.alignment}
     return {key: decoded(texts[i]) for key, texts in found.items() if texts is not None}

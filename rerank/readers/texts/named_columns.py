@@ -9,6 +9,7 @@ from rerank.readers.texts.drafts import Draft, Entry
 SCORE, BASE_SCORE = "score", "base_score"
 
 NUMBERS = (SCORE, BASE_SCORE, "gain")  # never sparse features
+OF_WORDS = "sum", "mean", "min", "length"  # the columns that the scores of a candidate's words give
 
 
 class NamedColumns:

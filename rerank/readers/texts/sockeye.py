@@ -121,7 +121,8 @@ def _rows(item: dict[str, Any]) -> list[_Row]:
     if "translations" not in item:
         for key in ("translation", "score"):
             if key not in item:
-                raise Fault("text" if key == "translation" else "score", f"the object has no {key!r}")
+                message = f"the object has no {key!r}, which sockeye writes with --output-type json"
+                raise Fault("text" if key == "translation" else "score", message)
         score = item["score"]
         if item["translation"] == "" and isinstance(score, float) and score - score != 0.0:
             return []

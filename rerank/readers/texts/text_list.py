@@ -57,6 +57,7 @@ class TextList(NBestList):
     |--------------|-----------------------|---------|
     | names        | tuple of K str        | the names of the score columns; ``column`` is that of the base score |
     | sparse       | SparseScores or None  | sparse features that the file holds |
+    | ended        | bool                  | whether alignments may name the end of a sentence, after its last word |
     | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
     | source       | bytes or None         | the input, if the format holds it |
@@ -79,6 +80,7 @@ class TextList(NBestList):
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
+    ended: bool = False
 
     @property
     def by_source(self) -> Mapping[str, tuple[str, ...]]:

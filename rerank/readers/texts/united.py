@@ -78,6 +78,7 @@ class UnitedColumns:
             references=next((found.references for found in lists if found.references), ()),
             sources=self.sources, others=tuple(dict.fromkeys(name for found in lists for name in found.others)),
             absent=sum((Counter(found.absent) for found in lists), Counter[str]()),
+            ended=any(found.ended for found in lists),
             raw=Origin(lists, [system.number for system, _ in parts], places),
         )  # fmt: skip
 

@@ -1,0 +1,179 @@
+"""Lines of programs that put more into Moses' format, or less blank space, than Moses does today."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from rerank.features.text.view import make_view
+from rerank.readers.base import BadList
+from rerank.readers.faults import Fault
+from rerank.readers.moses.reader import Moses
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.several import make_reader
+from rerank.readers.texts.text_list import TextList
+
+
+class Form(NamedTuple):
+    """Lines of a program, and what is read of them."""
+
+    lines: str
+    texts: list[list[bytes]]
+    names: tuple[str, ...]
+    scores: list[float]  # of the second candidate
+    alignment: list[bytes] | None = None  # of the first list
+
+
+POINTS = "0-0 1-1 2-2", "0-0 2-1", "1-0 1-1"
+SOFT = "0.9,0.05,0.05 0.1,0.8,0.1 0,0,1", "0.9,0.05,0.05 0.25,0.25,0.5", "1,0 0,1"
+WORDS = "WordScores= -0.5 -1.5 -1", "WordScores= -2 -0.25", "WordScores= -1 -3"
+TEXTS = [[b"it rains", b"rain"], [b"yes"]]
+OF_WORDS = "sum", "mean", "min", "length"
+
+
+def marian(*ahead: tuple[str, str, str], features: str = "F0= {0}") -> str:
+    """The n-best output of marian-decoder; ``ahead``: what options put before the features."""
+    rows = [(0, "it rains", -3.0, -1.0), (0, "rain", -2.25, -1.125), (1, "yes", -4.0, -2.0)]
+    lines = []
+    for k, (i, text, total, score) in enumerate(rows):
+        lines.append(" ||| ".join([str(i), text, *(one[k] for one in ahead), features.format(total), str(score)]))
+    return "\n".join(lines) + "\n"
+
+
+FORMS = {
+    "marian --alignment hard": Form(
+        marian(POINTS), TEXTS, ("F0", "score"), [-2.25, -1.125], [POINTS[0].encode(), POINTS[1].encode()]
+    ),
+    "marian --alignment soft": Form(marian(SOFT), TEXTS, ("F0", "score"), [-2.25, -1.125]),
+    "marian --word-scores": Form(
+        marian(WORDS), TEXTS, ("F0", *OF_WORDS, "score"), [-2.25, -2.25, -1.125, -2, 2, -1.125]
+    ),
+    "marian --alignment --word-scores": Form(
+        marian(POINTS, WORDS), TEXTS, ("F0", *OF_WORDS, "score"), [-2.25, -2.25, -1.125, -2, 2, -1.125],
+        [POINTS[0].encode(), POINTS[1].encode()],
+    ),
+    "marian-scorer --n-best --alignment": Form(
+        marian(POINTS, features="F0= {0} Score= -7"), TEXTS, ("F0", "Score", "score"), [-2.25, -7, -1.125],
+        [POINTS[0].encode(), POINTS[1].encode()],
+    ),
+    "joshua -lattice-decoding true -output-format '%i ||| %e ||| %s ||| %f ||| %c'": Form(
+        "0 ||| es regnet ||| it rains ||| tm_pt_0=-1.000 lm_0=-2.5 SourcePath=-1.0 ||| -4.5\n"
+        "0 ||| regen ||| rain ||| tm_pt_0=0.000 lm_0=-3 SourcePath=-0.5 ||| -3.5\n"
+        "1 ||| ja ||| yes ||| tm_pt_0=0.000 lm_0=-1 SourcePath=0.0 ||| -1\n",
+        TEXTS, ("tm_pt_0", "lm_0", "SourcePath", "score"), [0, -3, -0.5, -3.5],
+    ),
+    "moses of 2009": Form(
+        "0||| it rains  ||| d: 0 -7.5 lm: -41 w: -9 ||| -14.5\n"
+        "0||| rain  ||| d: 1 -6.5 lm: -43 w: -8 ||| -14.75\n"
+        "1||| yes  ||| d: 0 0 lm: -2 w: -1 ||| -1\n",
+        TEXTS, ("d_0", "d_1", "lm", "w", "score"), [1, -6.5, -43, -8, -14.75],
+    ),
+}  # fmt: skip
+every_form = pytest.mark.parametrize("name", FORMS)
+
+
+def read(path: Path, data: str, reader: Moses | None = None) -> list[TextList]:
+    path.write_text(data)
+    found = [one for one in (reader or Moses()).read(path) if isinstance(one, TextList)]
+    assert len(found) == len(list((reader or Moses()).read(path)))
+    return found
+
+
+@every_form
+def test_lines_are_read(tmp_path: Path, name: str) -> None:
+    form = FORMS[name]
+    found = read(tmp_path / "lists", form.lines)
+    assert [nbest.texts for nbest in found] == form.texts
+    assert {nbest.names for nbest in found} == {form.names}
+    assert found[0].scores[1].tolist() == form.scores
+    assert found[0].alignment == form.alignment
+    assert all(nbest.sparse is None and nbest.segmentation is None for nbest in found)
+
+
+@every_form
+def test_lines_are_written_back_and_with_other_scores_read_again(tmp_path: Path, name: str) -> None:
+    form = FORMS[name]
+    found = read(tmp_path / "lists", form.lines)
+    plain, other = io.BytesIO(), io.BytesIO()
+    for nbest in found:
+        Moses().write(plain, nbest)
+        Moses().write(other, nbest, range(len(nbest))[::-1], 1.0 + np.arange(len(nbest)))
+    assert plain.getvalue().decode() == form.lines
+    again = read(tmp_path / "again", other.getvalue().decode())
+    assert [nbest.texts for nbest in again] == [texts[::-1] for texts in form.texts]
+    assert again[0].base.tolist() == [2, 1]
+    labels = [name for name in form.names[:-1] if name not in OF_WORDS]
+    assert {nbest.names for nbest in again} == {(*labels, "BaseScore", *form.names[len(labels) :])}
+    kept = [again[0].names.index(column) for column in ("BaseScore" if n == "score" else n for n in form.names)]
+    assert again[0].scores[0, kept].tolist() == form.scores
+    assert again[0].alignment == (None if form.alignment is None else form.alignment[::-1])
+
+
+def test_marians_alignments_may_name_the_ends_of_sentences(tmp_path: Path) -> None:
+    """They are no words: source and text have two each, and what lies further out is wrong as ever."""
+    found = read(tmp_path / "lists", FORMS["marian --alignment hard"].lines)[0]
+    view = make_view(replace(found, source=b"es regnet"), b"es regnet", None)
+    assert view.point_first.tolist() == [0, 2, 3]
+    assert view.points.tolist() == [[0, 0], [1, 1], [0, 0]]
+    with pytest.raises(Fault, match=r"'2-2' in the alignment points outside of the source, which has 1 word"):
+        make_view(replace(found, source=b"es"), b"es", None)
+    path = tmp_path / "moses"
+    path.write_text("0 ||| it rains ||| F0= -3 ||| -1 |||  ||| 0-0 1-1 2-2\n")
+    plain = next(iter(Moses().read(path)))
+    assert isinstance(plain, TextList)
+    with pytest.raises(Fault, match=r"'2-2' in the alignment points outside of the source, which has 2 words"):
+        make_view(replace(plain, source=b"es regnet"), b"es regnet", None)
+
+
+def test_alignments_with_ends_are_not_written_in_other_formats(tmp_path: Path) -> None:
+    """There the end would be a word that is not there."""
+    found = read(tmp_path / "lists", FORMS["marian --alignment hard"].lines)[0]
+    out = io.BytesIO()
+    make_reader("jsonl", "reader").write(out, found)
+    assert b"it rains" in out.getvalue()
+    assert b"alignment" not in out.getvalue()
+
+
+def test_scores_of_words_are_columns_as_the_options_and_the_model_say(tmp_path: Path) -> None:
+    lines = FORMS["marian --word-scores"].lines
+    for reader, names in (
+        (Moses(features="sparse"), ("score",)),
+        (Moses(features="dense"), ("F0", *OF_WORDS, "score")),
+        (Moses(columns=("min",), base="min"), ("min", "score")),
+        (Moses(columns=("F0",)), ("F0", "score")),
+        (Moses().knowing(ScoreColumns(("F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
+        (Moses().knowing(ScoreColumns(("min", "F0", "score"), "score")), ("F0", *OF_WORDS, "score")),
+    ):
+        assert read(tmp_path / "lists", lines, reader)[0].names == names
+    assert read(tmp_path / "lists", lines, Moses(base="min"))[0].base.tolist() == [-1.5, -2]
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason", "message"),
+    [
+        ("WordScores= -2 high", "score", "found 'high'; expected a number"),
+        ("WordScores=", "score", "found 'WordScores='; expected a number after it"),
+        ("WordScores= -2 nan", "infinite score", "NaN or an infinite value"),
+        ("WordScores= -1e308 -1e308", "infinite score", "NaN or an infinite value"),
+    ],
+)
+def test_scores_of_words_that_are_none_make_a_bad_candidate(
+    tmp_path: Path, scores: str, reason: str, message: str
+) -> None:
+    (nbest, *_) = read(tmp_path / "lists", FORMS["marian --word-scores"].lines.replace(WORDS[1], scores))
+    assert nbest.texts == [b"it rains"]
+    assert [(bad.reason, bad.place, message in bad.message) for bad in nbest.bad] == [(reason, 1, True)]
+
+
+def test_an_id_that_bars_follow_is_a_whole_number(tmp_path: Path) -> None:
+    path = tmp_path / "lists"
+    path.write_text("a||| it rains ||| lm: -1 ||| -1\n" + "0||| yes ||| lm: -1 ||| -1\n" * 2 + "7|||\n")
+    first, *gap, last = Moses().read(path)
+    assert isinstance(first, TextList)
+    assert (first.texts, [bad.reason for bad in first.bad]) == ([b"yes"] * 2, ["fields"])
+    assert (len(gap), last.id, last.size, isinstance(last, BadList)) == (6, "7", 0, False)
