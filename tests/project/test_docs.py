@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from pages import FENCE, PAGES, ROOT, fences, files, text_of
 from pydantic import BaseModel
 from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
@@ -39,24 +40,6 @@ from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs import pipeline
 from rerank.runs.stages import epoch_lines, stage_lines
-
-ROOT = Path(__file__).parents[2]
-PAGES = sorted(
-    page.relative_to(ROOT)
-    for pattern in ("*.md", "docs/*.md", "data/*.md", "benchmarks/*.md", "recipes/**/*.md")
-    for page in ROOT.glob(pattern)
-)
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# file: (\w+)\.py\n")
-
-
-def text_of(page: str | Path) -> str:
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
-def fences(page: str | Path, language: str) -> list[str]:
-    """The blocks of a language, in order."""
-    return [body for kind, body in FENCE.findall(text_of(page)) if kind == language]
 
 
 def all_fences(language: str) -> Iterator[Any]:
@@ -231,9 +214,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("data", "recipes"):
         (directory / name).symlink_to(ROOT / name)
     for page in PAGES:
-        for body in fences(page, "python"):
-            if named := FILE.match(body):
-                (directory / f"{named[1]}.py").write_text(body, encoding="utf-8")
+        for name, body in files(page):
+            (directory / name).write_text(body, encoding="utf-8")
     small = ["data.train=dev", "training.epochs=2", "features.min_lists=2", "examples=1"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(directory)
