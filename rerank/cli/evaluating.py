@@ -32,6 +32,7 @@ from rerank.readers.texts.text_pairs import read_text_pairs
 from rerank.readers.trees.brackets import read_trees
 from rerank.readers.trees.pairs import read_pairs
 from rerank.readers.trees.treebank import read_treebank, treebank_files
+from rerank.readers.trees.words import changes, unchanged
 from rerank.runs.report.verdict import verdict
 from rerank.storage.bounded_yaml import yaml_value
 
@@ -55,6 +56,9 @@ Option = Annotated[
 ]
 References = Annotated[
     list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
+]
+Normalize = Annotated[
+    bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
 ]
 
 
@@ -95,6 +99,7 @@ def evaluate(
     references: References = None,
     form: Form = "lines",
     option: Option = None,
+    normalize: Normalize = False,
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
     significance: Annotated[
         bool, typer.Option("--significance", help="Test every other system against the first.")
@@ -110,13 +115,15 @@ def evaluate(
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     single_stdin(*files, *(references or []))
     measure = _metric(metric, option, prm, punctuation)
+    if normalize and isinstance(measure, TextMetric):
+        raise RecipeError("--normalize is for trees")
     if isinstance(measure, TextMetric):
         rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *(references or [])], form, sentences)
     else:
         assert isinstance(measure, Parseval)
         if references or form != "lines":
             raise RecipeError("--reference and --form are for text metrics")
-        rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences)
+        rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
     if significance:
         _print_significance(measure, further, *rows)
 
@@ -124,13 +131,15 @@ def evaluate(
 Rows = tuple[list[np.ndarray], np.ndarray]  # statistics of every system (float64 [L, K]), and of the references [L, R]
 
 
-def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sentences: bool) -> Rows:
+def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sentences: bool, normalize: bool) -> Rows:
     """Print the scores of files of trees; returns their statistics."""
-    results = []
+    results, said = [], []
     for path in systems:
+        changed = unchanged() if normalize else None
         golds = (gold.text for gold in read_treebank(treebank_files(reference)))
         tests = (text for text, _ in read_trees(path))
-        results.append(evaluate_trees(golds, tests, measure, gold_path=reference, test_path=path))
+        results.append(evaluate_trees(golds, tests, measure, gold_path=reference, test_path=path, changed=changed))
+        said += [] if changed is None else [f"{Path(path).name}: {changes(changed)}"]
     if sentences:
         for line in results[0].table():
             out.print(line)
@@ -141,6 +150,8 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
             values = [result.sections()[section][key] for result in results]
             table.add_row(f"  {key}", *(_shown(key, value) for value in values))
     out.print(table)
+    for line in said:
+        out.print(line)
     out.print(measure.signature)
     return [result.stats for result in results], results[0].reference
 
@@ -222,10 +233,13 @@ def oracle(
     references: References = None,
     form: Form = "lines",
     option: Option = None,
+    normalize: Normalize = False,
     on_bad_list: OnBadList = "error",
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
     measure, count = _metric(metric, option, prm, punctuation), SkipCount(on_bad_list)
+    if normalize and isinstance(measure, TextMetric):
+        raise RecipeError("--normalize is for trees")
     form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     found: Iterator[tuple[NBestList, np.ndarray, np.ndarray]]
     if isinstance(measure, TextMetric):
@@ -235,7 +249,7 @@ def oracle(
     else:
         assert isinstance(measure, Parseval)
         symbols = SymbolTable()
-        pairs = read_pairs(form_of_lists, nbest, reference, symbols, count=count)
+        pairs = read_pairs(form_of_lists, nbest, reference, symbols, count=count, normalize=normalize)
         found = ((item, *measure.stats(gold, trees, symbols)) for item, trees, gold in pairs)
     sizes, rows, base, own_rows = [0], [], [], []
     for item, own, stats in track(found, "read"):

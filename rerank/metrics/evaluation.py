@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -26,6 +27,8 @@ from rerank.metrics.parseval_kernel import (
     WORDS,
 )
 from rerank.readers.trees.trees import parse_brackets
+from rerank.readers.trees.words import CANDIDATES, bracket_words, normalized
+from rerank.readers.trees.words import GOLD as GOLD_TREES
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
@@ -135,6 +138,7 @@ def evaluate(
     *,
     gold_path: str | None = None,
     test_path: str | None = None,
+    changed: Counter[str] | None = None,
 ) -> Evaluation:
     """Compare bracketed trees with their references, one to one and in order.
 
@@ -143,6 +147,8 @@ def evaluate(
     gold, test: the trees, as bracketed text or ``nltk.Tree``; read as a stream.
     metric: the settings; PARSEVAL's defaults if None.
     gold_path, test_path: what errors call the two sides; the n-th tree counts as line n.
+    changed: counts the words that are changed, by side, as they are brought to one form (see
+        ``rerank.readers.trees.words``); None: words stay.
 
     Raises
     ------
@@ -158,6 +164,8 @@ def evaluate(
     while block := list(islice(pairs, BLOCK)):
         golds = [_bytes(text) for text, _ in block if text is not None]
         tests = [_bytes(text) for _, text in block if text is not None]
+        if changed is not None:
+            golds, tests = bracket_words(golds), bracket_words(tests)
         if len(golds) != len(tests):
             path, side, other = (
                 (gold_path, "reference", "test") if len(golds) < len(tests) else (test_path, "test", "reference")
@@ -167,6 +175,9 @@ def evaluate(
         lines = list(range(done + 1, done + len(block) + 1))
         gold_trees = parse_brackets(golds, symbols, path=gold_path, lines=lines)
         test_trees = parse_brackets(tests, symbols, path=test_path, lines=lines)
+        if changed is not None:
+            gold_trees = normalized(gold_trees, symbols, changed, GOLD_TREES)
+            test_trees = normalized(test_trees, symbols, changed, CANDIDATES)
         lists = np.arange(len(block) + 1)
         mismatch = metric.yield_mismatch(gold_trees, test_trees, symbols, lists)
         if mismatch is not None:

@@ -60,7 +60,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
@@ -75,6 +75,7 @@ from rerank.readers.nbest import TRACE, Candidate, NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.streams import PathLike, Writable
+from rerank.readers.trees.words import changes
 
 __all__ = [
     "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader", "SkipCount",
@@ -91,7 +92,8 @@ class SkipCount:
 
     ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
     ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
-    ``scores`` counts oddities of scores.
+    ``scores`` counts oddities of scores; ``normalized`` the words of good lists and of their gold trees that have been
+    brought to another form, by side, where this was asked for.
     """
 
     on_bad_list: OnBadList = "error"
@@ -103,10 +105,12 @@ class SkipCount:
     candidate_reasons: Counter[str] = field(default_factory=Counter)
     first_candidates: dict[str, str] = field(default_factory=dict)
     scores: ScoreCount = field(default_factory=ScoreCount)
+    normalized: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
         self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
+        self.normalized = Counter(self.normalized)
 
     @property
     def skipped(self) -> int:
@@ -118,8 +122,8 @@ class SkipCount:
         """Number of candidates that were left out of good lists."""
         return self.candidate_reasons.total()
 
-    def good(self, nbest: NBestList) -> None:
-        """Count a usable list, and the candidates that were left out of it.
+    def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
+        """Count a usable list, the candidates that were left out of it, and words that have been ``changed``, by side.
 
         Raises
         ------
@@ -130,6 +134,7 @@ class SkipCount:
         self.lists += 1
         self.candidates += len(nbest)
         self.duplicates += nbest.duplicates
+        self.normalized.update(changed or {})
         if len(nbest):
             self.scores.look(nbest.base, getattr(nbest, "absent", {}))
 
@@ -159,6 +164,7 @@ class SkipCount:
         self.candidate_reasons += more.candidate_reasons
         self.first_candidates = more.first_candidates | self.first_candidates
         self.scores.add(more.scores)
+        self.normalized.update(more.normalized)
 
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""
@@ -169,6 +175,7 @@ class SkipCount:
             "skipped": dict(sorted(self.reasons.items())),
             "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
             **self.scores.as_dict(),
+            **({"normalized": dict(self.normalized)} if self.normalized else {}),
         }
 
     def __str__(self) -> str:
@@ -179,6 +186,8 @@ class SkipCount:
         ):
             for reason, count in reasons.most_common():
                 lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
+        if self.normalized:
+            lines.append(changes(self.normalized))
         return "\n".join(map(plain, [*lines, *self.scores.lines()]))
 
 

@@ -132,10 +132,12 @@ class DataSettings(SplitSettings):
     """Where lists of parses and their gold trees are.
 
     gold: one pattern or several, each for a file, a folder or a glob; see ``rerank.readers.trees.treebank``.
+    normalize: whether words of candidates and gold trees are brought to one form; see ``rerank.readers.trees.words``.
     """
 
     gold: Annotated[tuple[str, ...], one_or_many(str), Field(min_length=1)] = ("{root}/{split}.gold.gz",)
     reader: Annotated[Settings, part("charniak")] = Field(default={}, validate_default=True)
+    normalize: bool = False
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""

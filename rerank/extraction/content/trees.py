@@ -22,6 +22,7 @@ from rerank.readers.sides import Beside, in_step
 from rerank.readers.trees.pairs import parse_list, parse_pair
 from rerank.readers.trees.treebank import TreebankSide
 from rerank.readers.trees.trees import ROOM, Trees, brackets
+from rerank.readers.trees.words import unchanged
 from rerank.recipes.recipe import FeatureSettings, Recipe
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
@@ -41,7 +42,7 @@ class TreeContent(Content[Parses]):
 
     def __init__(self, recipe: Recipe, *, centred: bool | None = None, keeps_texts: bool = True) -> None:
         super().__init__(keeps_texts=keeps_texts)
-        self.user = bool(recipe.features.user)
+        self.user, self.normalize = bool(recipe.features.user), recipe.data.normalize
         self.metric = make_parseval(recipe.metric)
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
         self.names = self.extractor.names
@@ -58,19 +59,19 @@ class TreeContent(Content[Parses]):
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
-        symbols = self._table()
-        pair = parse_pair(raw.nbest, raw.found[0], symbols)
+        symbols, changed = self._table(), unchanged() if self.normalize else None
+        pair = parse_pair(raw.nbest, raw.found[0], symbols, changed)
         if isinstance(pair, BadList):
             count.bad(pair)
             return None
         nbest, trees, gold = pair
-        count.good(nbest)
+        count.good(nbest, changed)
         return Pair(nbest, Parses(trees, symbols), gold)
 
     def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
         """See ``Content.open``."""
         symbols = self._table()
-        found = parse_list(nbest, symbols)
+        found = parse_list(nbest, symbols, unchanged() if self.normalize else None)
         return found if isinstance(found, BadList) else (found[0], Parses(found[1], symbols))
 
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:

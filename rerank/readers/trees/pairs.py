@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rerank.base.errors import DataError
@@ -12,6 +13,7 @@ from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
+from rerank.readers.trees.words import CANDIDATES, GOLD, bracket_words, normalized, unchanged
 
 
 @kernel
@@ -46,20 +48,36 @@ def yield_words(trees: Trees, t: int, symbols: SymbolTable) -> list[str]:
     return [symbols.text(word) for label, word in leaves if label != TRACE]
 
 
-def parse_list(nbest: NBestList, symbols: SymbolTable) -> tuple[NBestList, Trees] | BadList:
-    """The list and its candidates' trees, without those that are malformed, or a bad list.
+def open_list(
+    nbest: NBestList, symbols: SymbolTable, changed: Counter[str] | None = None
+) -> tuple[NBestList, Trees] | BadList:
+    """The list and its candidates' trees, without those that are malformed; a bad list ("brackets") if all are.
 
-    The reasons are "brackets" for malformed trees, "words" for trees of different sentences.
+    With ``changed``, words of the trees are ``normalized``, and those that this changes are counted there; the texts of
+    the list stay.
     """
-    opened = nbest.opened(lambda own: own.trees(symbols))
+    if changed is None:
+        opened = nbest.opened(lambda own: own.trees(symbols))
+    else:
+        opened = nbest.opened(lambda own: own.changed(texts=bracket_words(own.texts)).trees(symbols))
+    if changed is None or isinstance(opened, BadList):
+        return opened
+    return opened[0], normalized(opened[1], symbols, changed, CANDIDATES)
+
+
+def parse_list(
+    nbest: NBestList, symbols: SymbolTable, changed: Counter[str] | None = None
+) -> tuple[NBestList, Trees] | BadList:
+    """``open_list``; a bad list ("words") too if the trees are those of different sentences."""
+    opened = open_list(nbest, symbols, changed)
     if isinstance(opened, BadList):
         return opened
     nbest, trees = opened
     if len(nbest) > 1:
         k = same_yield(trees, trees, 0, symbols.intern(TRACE))
         if k >= 0:
-            difference = _difference(yield_words(trees, 0, symbols), yield_words(trees, k, symbols))
-            message = f"candidates 1 and {k + 1} have different words: {difference}"
+            differing = difference(yield_words(trees, 0, symbols), yield_words(trees, k, symbols))
+            message = f"candidates 1 and {k + 1} have different words: {differing}{_equal(trees, trees, symbols)}"
             return BadList.of(Fault("words", message), nbest.id, nbest.path, nbest.lines[k])
     return nbest, trees
 
@@ -71,10 +89,13 @@ def read_pairs(
     symbols: SymbolTable,
     on_bad_list: OnBadList = "error",
     count: SkipCount | None = None,
+    *,
+    normalize: bool = False,
 ) -> Iterator[tuple[NBestList, Trees, Trees]]:
     """(list, trees of its candidates, its gold tree) for every usable list, aligned by order.
 
-    gold_path: a treebank, of one file or many; see ``treebank``.
+    gold_path: a treebank, of one file or many; see ``treebank``. normalize: whether words are brought to one form on
+    both sides; see ``words``.
 
     A bad list is an error, or skipped and counted together with its gold tree. ``count``, if given, also sets the
     policy, and ``on_bad_list`` is ignored.
@@ -85,36 +106,48 @@ def read_pairs(
     """
     count = count if count is not None else SkipCount(on_bad_list)
     for nbest, (gold,), _ in in_step(reader, nbest_path, [TreebankSide(treebank_files(gold_path))]):
-        pair = parse_pair(nbest, gold, symbols)
+        changed = unchanged() if normalize else None
+        pair = parse_pair(nbest, gold, symbols, changed)
         if isinstance(pair, BadList):
             count.bad(pair)
         else:
-            count.good(pair[0])
+            count.good(pair[0], changed)
             yield pair
 
 
 def parse_pair(
-    nbest: NBestList | BadList, gold: GoldText, symbols: SymbolTable
+    nbest: NBestList | BadList, gold: GoldText, symbols: SymbolTable, changed: Counter[str] | None = None
 ) -> tuple[NBestList, Trees, Trees] | BadList:
-    """A list, its trees and its gold tree, or why they cannot be used."""
-    found = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols)
+    """A list, its trees and its gold tree, or why they cannot be used; ``changed`` as in ``parse_list``."""
+    found = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols, changed)
     if isinstance(found, BadList):
         return found
     nbest, trees = found
     try:
-        tree = parse_brackets([gold.text], symbols, lines=[gold.line])
+        texts = [gold.text] if changed is None else bracket_words([gold.text])
+        tree = parse_brackets(texts, symbols, lines=[gold.line])
     except DataError as error:
         fault = Fault("gold tree", f"in the gold tree: {error.message}", error.line)
         return BadList.of(fault, nbest.id, gold.path, gold.line)
+    if changed is not None:
+        tree = normalized(tree, symbols, changed, GOLD)
     if same_yield(trees, tree, 0, symbols.intern(TRACE)) < 0:
         return nbest, trees, tree
-    difference = _difference(yield_words(tree, 0, symbols), yield_words(trees, 0, symbols))
-    message = f"the gold tree at {gold.path}:{gold.line} has other words than the candidates ({difference}); "
+    differing = difference(yield_words(tree, 0, symbols), yield_words(trees, 0, symbols))
+    differing += _equal(trees, tree, symbols)
+    message = f"the gold tree at {gold.path}:{gold.line} has other words than the candidates ({differing}); "
     fault = Fault("gold words", f"{message}every list needs one gold tree, in the same order")
     return BadList.of(fault, nbest.id, nbest.path, nbest.line)
 
 
-def _difference(one: list[str], two: list[str]) -> str:
+def _equal(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
+    """For a message about words that differ: whether those of ``trees`` would be those of tree 0 if normalised."""
+    forms = [normalized(each, symbols, unchanged(), GOLD) for each in (trees, other)]
+    equal = same_yield(forms[0], forms[1], 0, symbols.intern(TRACE)) < 0
+    return "; they differ in escapes, quotes or brackets only: set data.normalize: true (--normalize)" if equal else ""
+
+
+def difference(one: list[str], two: list[str]) -> str:
     """Where two sentences differ, for a message."""
     place = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     shown = [" ".join(words[place : place + 3]) or "the end" for words in (one, two)]

@@ -122,7 +122,7 @@ def skipped(metrics: Mapping[str, Any]) -> TextTable:
 
 
 def scores(metrics: Mapping[str, Any]) -> TextTable:
-    """What is to be reported about the scores of the lists."""
+    """What is to be reported about the scores of the lists, and about their words."""
     rows = []
     for split, entry in metrics.get("corpora", {}).items():
         for column, candidates in (entry.get("absent") or {}).items():
@@ -132,7 +132,9 @@ def scores(metrics: Mapping[str, Any]) -> TextTable:
         if found := entry.get("lowest_first"):
             text = f"lists, of {count(found['of'])}, whose first candidate has the lowest base score: are these costs?"
             rows.append([split, text, count(found["lists"])])
-    return _table("Scores to look at", ["split", "what", "number"], rows, texts=2)
+        for side, words in (entry.get("normalized") or {}).items():
+            rows.append([split, f"words of {side} that were brought to one form", count(words)])
+    return _table("Scores and words to look at", ["split", "what", "number"], rows, texts=2)
 
 
 def lists(metrics: Mapping[str, Any]) -> TextTable:

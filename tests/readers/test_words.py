@@ -1,0 +1,162 @@
+"""Words that are written in several ways: one form on both sides, counted, and nothing else changes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import small
+from commands import Command, refused
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.evaluation import evaluate
+from rerank.readers.base import SkipCount
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.readers.trees.pairs import read_pairs, yield_words
+from rerank.readers.trees.trees import parse_brackets
+from rerank.readers.trees.words import GOLD, bracket_words, normal_word, normalized, unchanged
+from rerank.runs import pipeline
+
+# Forms, with the ways to write them.
+WAYS = {
+    "1/2": [r"1\/2"],
+    "S&P*": [r"S&P\*"],
+    '"': ["``", "''", "“", "”", "„"],
+    "'": ["`", "‘", "’"],
+    "don't": ["don’t"],
+    "-LRB-": ["("],
+    "-RRB-": [")"],
+    "-LSB-a-RSB-": ["[a]"],
+    "-LCB--RCB-": ["{}"],
+    "5'": ["5’"],
+    "5''": ["5’’"],
+    "*T*-1": [],
+    "und": [],
+}
+
+
+@pytest.mark.parametrize(("form", "way"), [(form, way) for form, ways in WAYS.items() for way in [form, *ways]])
+def test_a_word_has_one_form(form: str, way: str) -> None:
+    assert normal_word(way) == form
+
+
+def words_of(text: str) -> tuple[list[str], Counter[str]]:
+    symbols, changed = SymbolTable(), unchanged()
+    trees = normalized(parse_brackets(bracket_words([text.encode()]), symbols), symbols, changed, GOLD)
+    return yield_words(trees, 0, symbols), changed
+
+
+def test_trees_are_normalized_and_changes_counted() -> None:
+    found, changed = words_of(r"(S (NN 1\/2) (`` ``) (NN b) (NN 1\/2) (-NONE- *) (X (NN b)) ('' ”))")
+    assert found == ["1/2", '"', "b", "1/2", "b", '"']
+    assert changed == {"candidates": 0, "gold trees": 4}
+
+
+def test_brackets_that_are_words_are_read() -> None:
+    found, changed = words_of("( (S (-LRB- ()(NN a) (X (-RRB- ))) (NP (-LRB- -LRB-))) )")
+    assert (found, changed[GOLD]) == (["-LRB-", "a", "-RRB-", "-LRB-"], 2)
+    plain = [b"(S (NN a) (VP (VB b) ) )", b"( (S (NN a)) )"]
+    assert bracket_words(plain) == plain
+
+
+def pairs(directory: Path, candidates: list[str], gold: str, *, normalize: bool) -> tuple[SkipCount, list[bytes]]:
+    """One list and its gold tree, read; returns the counts and the texts of the list."""
+    nbest, golds, count = directory / "nbest", directory / "gold", SkipCount()
+    nbest.write_text(f"{len(candidates)}\tone\n" + "".join(f"-1\n{text}\n" for text in candidates) + "\n")
+    golds.write_text(gold)
+    found = list(read_pairs(CharniakReader(), nbest, golds, SymbolTable(), count=count, normalize=normalize))
+    return count, [text for each, *_ in found for text in each.texts]
+
+
+def test_both_sides_are_compared_in_one_form(tmp_path: Path) -> None:
+    candidates = [r"(S (`` ``) (NN 1\/2) (-LRB- ())", '(S (`` ") (NN 1/2) (-LRB- -LRB-))']
+    count, texts = pairs(tmp_path, candidates, r"(S (`` “) (NN 1\/2) (-LRB- -LRB-))", normalize=True)
+    assert texts == [text.encode() for text in candidates]  # as they are written
+    assert count.as_dict()["normalized"] == {"candidates": 3, "gold trees": 2}
+    assert "words normalised: 3 of candidates, 2 of gold trees" in str(count)
+    twice = SkipCount()
+    twice.add(count)
+    twice.add(count)
+    assert twice.as_dict()["normalized"] == {"candidates": 6, "gold trees": 4}
+    for one in candidates:
+        with pytest.raises(DataError):
+            pairs(tmp_path, [one], "(S (`` “) (NN 1/2) (-LRB- -LRB-))", normalize=False)
+    with pytest.raises(DataError, match="'2' and 'b'"):
+        pairs(tmp_path, ["(S (NN `) (NN b))"], "(S (NN ') (NN 2))", normalize=True)
+
+
+def test_words_that_differ_in_form_only_are_said_to(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"set data\.normalize: true") as caught:
+        pairs(tmp_path, ["(S (NN a) (`` ``))"], '(S (NN a) (`` "))', normalize=False)
+    assert "at word 2" in str(caught.value)
+    with pytest.raises(DataError) as caught:
+        pairs(tmp_path, ["(S (NN a) (`` ``))"], '(S (NN b) (`` "))', normalize=False)
+    assert "data.normalize" not in str(caught.value)
+
+
+def test_nothing_is_counted_where_nothing_is_asked_for(tmp_path: Path) -> None:
+    count, _ = pairs(tmp_path, [r"(NN 1\/2)"], r"(NN 1\/2)", normalize=False)
+    assert "normalized" not in count.as_dict()
+    count, _ = pairs(tmp_path, ["(NN a)"], "(NN a)", normalize=True)
+    assert count.as_dict()["normalized"] == {"candidates": 0, "gold trees": 0}
+
+
+def test_evaluation_in_one_form() -> None:
+    gold, test = r"(S (NP (NN 1\/2)) (-LRB- -LRB-))", "(S (NN 1/2) (-LRB- ())"
+    changed = unchanged()
+    found = evaluate([gold], [test], changed=changed).scores()
+    assert found == evaluate([gold], [test.replace("1/2", r"1\/2").replace("()", "-LRB-)")]).scores()
+    assert changed == {"candidates": 1, "gold trees": 1}
+
+
+# In recipes and commands: words of the small lists, as candidates and gold trees write them, and their form.
+WRITTEN = {"the": (r"1\/2", "1/2", "1/2"), "a": ("``", "”", '"'), "of": ("(", "-LRB-", "-LRB-")}
+
+
+def written(root: Path, side: int | None) -> None:
+    """The small lists in a folder, with words in the ways of either side, or (None) in normal form on both."""
+    root.mkdir()
+    small.write_slices(root)
+    for split in small.SIZES:
+        for place, name in enumerate((f"{split}.nbest.gz", f"{split}.gold.gz")):
+            ways = {word: forms[2 if side is None else place] for word, forms in WRITTEN.items()}
+            if place == 0:
+                small.write_lists(root / name, [rewritten(one, ways) for one in small.lists_of(root / name)])
+            else:
+                small.write_golds(root / name, [rewritten(one, ways) for one in small.golds_of(root / name)])
+
+
+def rewritten(text: str, ways: dict[str, str]) -> str:
+    return re.sub(r"(\([^\s()]+) (\w+)\)", lambda match: f"{match[1]} {ways.get(match[2], match[2])})", text)
+
+
+def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Command) -> None:
+    written(tmp_path / "mixed", 0)
+    written(tmp_path / "plain", None)
+    mixed, plain = (str(tmp_path / name / "test") for name in ("mixed", "plain"))
+    about = small.recipe(tmp_path / "mixed", data={"normalize": True})
+    found = pipeline.run(about, tmp_path / "a" / "run")
+    expected = pipeline.run(small.recipe(tmp_path / "plain"), tmp_path / "b" / "run")
+    assert small.without_clock(found["splits"]) == small.without_clock(expected["splits"])
+    golds = Counter(re.findall(r" (\w+)\)", "\n".join(small.golds_of(small.QUICKSTART / "test.gold.gz")[:40])))
+    counts = found["corpora"]["test"]["normalized"]
+    assert counts["gold trees"] == golds["a"]
+    assert counts["candidates"] > golds["the"] + golds["a"] + golds["of"]
+    oracle = rerank("oracle", f"{mixed}.nbest.gz", f"{mixed}.gold.gz", "--normalize")
+    assert oracle.out == rerank("oracle", f"{plain}.nbest.gz", f"{plain}.gold.gz").out
+    assert f"words normalised: {counts['candidates']:,} of candidates, {golds['a']:,} of gold trees" in oracle.err
+    best = rerank("rerank", str(tmp_path / "a/run/model"), f"{mixed}.nbest.gz").out
+    forms = {forms[0]: forms[2] for forms in WRITTEN.values()}
+    normal = re.sub(r"(?<=\(\w\w) (1\\/2|``|\()\)", lambda match: f" {forms[match[1]]})", best)
+    assert normal == rerank("rerank", str(tmp_path / "b/run/model"), f"{plain}.nbest.gz").out
+    (tmp_path / "best").write_text(best)
+    scored = rerank("evaluate", str(tmp_path / "best"), f"{mixed}.gold.gz", "--normalize").out
+    assert (
+        f"best: words normalised: {golds['the'] + golds['a'] + golds['of']:,} of candidates, {golds['a']:,} of"
+        in scored
+    )
+    refused(rerank("evaluate", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")
+    refused(rerank("oracle", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")
