@@ -25,6 +25,7 @@ from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
+from rerank.readers.writing import ListWriter
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.strict_json import as_json
 
@@ -67,22 +68,13 @@ def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList
 
     A bad list becomes one without candidates, so that the output stays aligned with the references.
     """
-    like: NBestList | None = None  # the first list that is not bad: bad ones before it take its form
-    waiting: list[BadList] = []
-
-    def write_bad() -> None:
-        for bad in waiting:
-            reader.write_bad(out, bad, like)
-        waiting.clear()
-
+    written = ListWriter(out, reader)
     for ranked in lists:
         if isinstance(ranked, BadList):
-            waiting.append(ranked)
+            written.bad(ranked)
         else:
-            like = ranked.nbest if like is None else like
-            write_bad()
-            reader.write(out, ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
-    write_bad()
+            written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
+    written.finish()
 
 
 def model_digest(model: Model) -> str:

@@ -15,13 +15,13 @@ from commands import Command, failed
 from typer.models import OptionInfo
 
 from rerank.base import interrupts
-from rerank.cli import evaluating, exporting, inspecting, lists, running
+from rerank.cli import evaluating, exporting, folds, inspecting, lists, running
 from rerank.cli.application import app
 
-assert all((evaluating, exporting, inspecting, lists, running))  # they register the commands
+assert all((evaluating, exporting, folds, inspecting, lists, running))  # they register the commands
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
-}
+} | {f"folds {command.name}": command for command in folds.group.registered_commands}
 FAILURES: dict[str, tuple[BaseException, str]] = {
     "key": (KeyError("a"), "unexpected KeyError: 'a'"),
     "memory": (MemoryError(), "out of memory; use fewer lists"),
@@ -47,7 +47,7 @@ def instead(monkeypatch: pytest.MonkeyPatch, name: str, action: Callable[[], Non
         action()
 
     monkeypatch.setattr(command, "callback", replaced)
-    words, kinds = [name], get_type_hints(callback, include_extras=True)
+    words, kinds = name.split(), get_type_hints(callback, include_extras=True)
     for parameter in inspect.signature(callback).parameters.values():
         if parameter.default is parameter.empty:
             (about,) = kinds[parameter.name].__metadata__

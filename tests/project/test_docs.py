@@ -22,7 +22,7 @@ from rendered_features import names_of, parsed
 from typer.main import get_command
 
 from rerank.base.errors import RecipeError
-from rerank.cli import evaluating, exporting, inspecting, lists, running  # noqa: F401 - they register their commands
+from rerank.cli import evaluating, exporting, folds, inspecting, lists, running  # noqa: F401 - they register their commands
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable
@@ -199,9 +199,12 @@ def commands() -> Iterator[Any]:
 
 @pytest.mark.parametrize("arguments", list(commands()))
 def test_commands_and_their_options_exist(arguments: list[str]) -> None:
-    group: Any = get_command(app)
-    assert arguments[0] in group.commands
-    group.commands[arguments[0]].make_context(arguments[0], arguments[1:])
+    found: Any = get_command(app)
+    while hasattr(found, "commands"):
+        name, *arguments = arguments
+        assert name in found.commands
+        found = found.commands[name]
+    found.make_context(name, arguments)
 
 
 # Recipes, results and snippets

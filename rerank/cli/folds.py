@@ -1,0 +1,92 @@
+"""Commands for jackknifing: the folds of a treebank, and the lists of their parsers joined."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table as RichTable
+
+from rerank.base.progress import track
+from rerank.cli.application import OnBadList, app, out
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import BadList, SkipCount
+from rerank.readers.jackknife.joining import Joining
+from rerank.readers.jackknife.manifest import NAME, SENTENCES, TRAIN
+from rerank.readers.jackknife.splitting import split
+from rerank.readers.streams import open_output
+from rerank.readers.writing import ListWriter
+from rerank.storage.outputs import check_apart
+
+log = logging.getLogger("rerank")
+group = typer.Typer(no_args_is_help=True, help="Jackknifing: split a treebank, and join the lists of its parts.")
+app.add_typer(group, name="folds")
+
+
+@group.command("split")
+def split_treebank(
+    treebank: Annotated[list[str], typer.Argument(metavar="TREEBANK...", help="Files, folders or patterns.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the folds.")],
+    number: Annotated[int, typer.Option("--folds", min=2, max=500, help="How many folds.")] = 20,
+    sentences: Annotated[
+        str | None,
+        typer.Option(help="What parsers are given: a file of sentences, one per line.", show_default=False),
+    ] = None,
+    by: Annotated[
+        Literal["sentences", "files"], typer.Option(help="Consecutive sentences, or whole files, make a fold.")
+    ] = "sentences",
+) -> None:
+    """Split a treebank: for every fold, the trees to train a parser on and the sentences to parse with it.
+
+    Folds that an interrupted call has completed are kept.
+    """
+    manifest = split(treebank, number, output, words=sentences, by=by)
+    table = RichTable("fold", TRAIN, SENTENCES)
+    total = sum(map(manifest.size, range(number)))
+    for fold in range(number):
+        size = manifest.size(fold)
+        table.add_row(str(manifest.place(output, fold)), f"{total - size:,} trees", f"{size:,} sentences")
+    out.print(table)
+
+
+@group.command("join")
+def join_lists(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `rerank folds split` has written.")],
+    lists: Annotated[list[str], typer.Argument(metavar="LISTS...", help="The lists of every fold, in order.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")],
+    reader: Annotated[str, typer.Option(help="Format of the lists.")] = "charniak",
+    ids: Annotated[
+        Literal["number", "file"], typer.Option(help="Number lists through the treebank, or keep their ids.")
+    ] = "number",
+    on_bad_list: OnBadList = "error",
+) -> None:
+    """Join the lists of all folds in the order of the treebank.
+
+    A list that is not of its fold's sentence is refused.
+    """
+    check_apart([output], [*lists, directory / NAME, *directory.glob("*/*")])
+    form, count = make_reader(reader), SkipCount(on_bad_list)
+    joining = Joining(directory, lists, form, count, ids)
+    if missing := joining.manifest.check_sources():
+        log.warning(
+            "%d of the treebank's files are gone, the first %s: nothing tells whether they changed",
+            len(missing),
+            missing[0],
+        )
+    with open_output(output) as stream:
+        writer = ListWriter(stream, form)
+        for item in track(joining.lists(), "join"):
+            if isinstance(item, BadList):
+                writer.bad(item)
+            else:
+                writer.good(item)
+        writer.finish()
+    lines = str(count).splitlines()
+    out.print(lines[0])
+    for line in lines[1:]:
+        log.warning("%s", line)
+    if joining.normalized:
+        message = "%d lists write words in another way than their gold trees: set data.normalize: true in recipes"
+        log.warning(message, joining.normalized)

@@ -1,0 +1,126 @@
+"""The lists that the parsers of all folds have made, joined in the order of the treebank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.readers.base import TRACE, BadList, NBestList, Reader, SkipCount
+from rerank.readers.jackknife.manifest import GOLD, SENTENCES, Manifest
+from rerank.readers.sides import in_step
+from rerank.readers.streams import single_stdin
+from rerank.readers.trees.pairs import difference, open_list, same_yield, yield_words
+from rerank.readers.trees.treebank import TreebankSide, read_treebank
+from rerank.readers.trees.trees import parse_brackets
+from rerank.readers.trees.words import GOLD as GOLD_TREES
+from rerank.readers.trees.words import normal_word, normalized, unchanged
+
+Ids = Literal["number", "file"]
+
+
+class Joining:
+    """Lists of the folds in a directory on their way to one file.
+
+    directory: what ``split`` has written. files: the lists of each fold, in order. count: the policy for bad lists, and
+    what was found. ids: lists are numbered through the treebank, from 0, or have the ids of their files.
+
+    ``normalized`` counts lists whose words are those of their sentences only after normalisation.
+
+    Raises
+    ------
+    DataError: the directory has changed; there is not one file for each fold.
+    """
+
+    def __init__(
+        self, directory: Path, files: Sequence[str], reader: Reader, count: SkipCount, ids: Ids = "number"
+    ) -> None:
+        self.manifest = Manifest.read(directory)
+        if len(files) != self.manifest.folds:
+            message = f"found {len(files)} files of lists for {self.manifest.folds} folds; name one for each, in order"
+            raise DataError(message, path=str(directory))
+        single_stdin(*files)
+        self.places = [self.manifest.check(directory, fold) for fold in range(self.manifest.folds)]
+        self.normalized = 0
+        self._files, self._reader, self._count, self._ids = files, reader, count, ids
+        self._symbols = SymbolTable()
+
+    def lists(self) -> Iterator[NBestList | BadList]:
+        """All lists in the order of the treebank; bad ones that are skipped, in their places.
+
+        Raises
+        ------
+        DataError: a list that is not of the sentence which its fold has there; too few or too many lists.
+        """
+        folds, number, owners = [self._fold(k) for k in range(len(self.places))], 0, dict[str, str]()
+        for fold, length in self.manifest.order:
+            for item in islice(folds[fold], length):
+                name = item.name if isinstance(item, BadList) else item.id
+                name = str(number) if self._ids == "number" else name
+                if (owner := owners.setdefault(name, item.path)) != item.path:
+                    message = f"a list of {owner} has this id too; without --ids file lists are numbered"
+                    raise DataError(message, path=item.path, line=item.line, list_id=name)
+                # The reason of a bad list may decide its name.
+                yield replace(item, id=name, reason="") if isinstance(item, BadList) else item.changed(id=name)
+                number += 1
+        for rest in folds:
+            next(rest, None)  # raises if there is more
+
+    def _fold(self, fold: int) -> Iterator[NBestList | BadList]:
+        """The lists of a fold, each of them with the words of its sentence."""
+        side = TreebankSide([str(self.places[fold] / GOLD)])
+        for number, (nbest, (gold,), _) in enumerate(in_step(self._reader, self._files[fold], [side])):
+            found = nbest if isinstance(nbest, BadList) else self._compared(fold, number, nbest, gold.text)
+            if isinstance(found, BadList):
+                self._count.bad(found)
+            else:
+                self._count.good(found)
+            yield found
+
+    def _compared(self, fold: int, number: int, nbest: NBestList, gold: bytes) -> NBestList | BadList:
+        """A list without its bad candidates; a bad list if there are no others.
+
+        Raises
+        ------
+        DataError: its words are not those of the tree ``gold``, in normal form either.
+        """
+        tree = parse_brackets([gold], self._symbols)
+        for changed in (None, unchanged()):
+            found = open_list(nbest, self._symbols, changed)
+            if changed is not None:
+                tree = normalized(tree, self._symbols, changed, GOLD_TREES)
+            if not isinstance(found, BadList):
+                other = same_yield(found[1], tree, 0, self._symbols.intern(TRACE))
+                if other < 0 and (changed is not None or not found[0].bad):
+                    self.normalized += changed is not None and changed.total() > 0
+                    return found[0]
+        if isinstance(found, BadList):
+            return found
+        words = [yield_words(trees, t, self._symbols) for trees, t in ((found[1], other), (tree, 0))]
+        line = found[0].lines[other]
+        raise DataError(self._refusal(fold, number, *words), path=nbest.path, line=line, list_id=nbest.id)
+
+    def _refusal(self, fold: int, number: int, found: list[str], expected: list[str]) -> str:
+        """What is wrong with list ``number`` of a fold, with the words ``found``: whose sentence is it?"""
+        due = f"line {number + 1} of {self.places[fold] / SENTENCES}"
+        place, line = self._owner(fold, found)
+        if place < 0:
+            return f"the list is not of its sentence, {due}: {difference(found, expected)}"
+        if place == fold:
+            return f"the list is that of line {line}, where that of {due} is expected; keep the order of the sentences"
+        message = f"the list is of a sentence that the parser of fold {fold} was trained on: line {line} of "
+        return f"{message}{self.places[place] / SENTENCES}; expected the list of {due}"
+
+    def _owner(self, fold: int, words: list[str]) -> tuple[int, int]:
+        """The fold of a sentence, if possible ``fold``, and its line there; (-1, 0) if there is no such sentence."""
+        for own in sorted(range(len(self.places)), key=lambda each: each != fold):
+            for line, gold in enumerate(read_treebank([self.places[own] / GOLD]), start=1):
+                symbols = SymbolTable()
+                tree = parse_brackets([gold.text], symbols)
+                if list(map(normal_word, yield_words(tree, 0, symbols))) == words:
+                    return own, line
+        return -1, 0

@@ -1,0 +1,163 @@
+"""A treebank in folds: for each, the trees that a parser is trained on and the sentences that it parses then."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import groupby, repeat
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.progress import track
+from rerank.data.symbols import SymbolTable
+from rerank.readers.inputs import Inputs
+from rerank.readers.jackknife.manifest import GOLD, NAME, SENTENCES, TRAIN, Manifest, Source
+from rerank.readers.streams import stream_name
+from rerank.readers.texts.references import read_lines
+from rerank.readers.trees.pairs import yield_words
+from rerank.readers.trees.treebank import GoldText, read_treebank, treebank_files
+from rerank.readers.trees.trees import parse_brackets
+from rerank.readers.trees.words import normal_word
+from rerank.storage.checksums import seal
+from rerank.storage.files import new_directory, remove_leftovers, write_text
+from rerank.storage.outputs import LOCK, check_apart, sole_run
+
+By = Literal["sentences", "files"]
+_MARKS = re.compile(rb"^<s\b[^>]*>|</s>$")  # of a sentence, for the parsers of Charniak and BLLIP
+
+
+def split(
+    names: Sequence[str], folds: int, directory: Path, *, words: str | None = None, by: By = "sentences"
+) -> Manifest:
+    """Write the folds of a treebank to ``directory``; those that an interrupted call has completed stay.
+
+    names: the treebank, see ``treebank_files``. words: a file of its sentences, one per line, which the parser is given
+    in place of the words of the trees. by: "sentences": folds are consecutive parts of the treebank; "files": the
+    sentences of a file stay together, in the fold with the fewest sentences so far.
+
+    Raises
+    ------
+    DataError: a tree or sentence that cannot be used; too few sentences or files; a fold that has been changed.
+    RecipeError: the directory holds something else, or another split.
+    RunError: something cannot be written.
+    """
+    given = [*treebank_files(*names), *([] if words is None else [words])]
+    if "-" in given:
+        raise DataError("a split reads its files several times; name a file", path=stream_name("-"))
+    check_apart([directory], given)
+    paths = list(map(os.path.abspath, given))
+    with Inputs() as inputs:
+        for path in paths:
+            inputs.open(path)
+        manifest = _plan(paths, None if words is None else paths.pop(), folds, by, inputs)
+        with sole_run(directory):
+            _claim(directory, manifest)
+            for fold in track(range(folds), "split", total=folds, unit="folds"):
+                if manifest.place(directory, fold).exists():
+                    manifest.check(directory, fold)
+                    continue
+                with new_directory(manifest.place(directory, fold)) as new:
+                    _write(manifest, fold, new)
+                    seal(new)
+    return manifest
+
+
+def _plan(paths: list[str], words: str | None, folds: int, by: By, inputs: Inputs) -> Manifest:
+    """Read everything once: is it all of use, and which sentence goes to which fold?"""
+    counts = dict.fromkeys(paths, 0)
+    for gold in _checked(paths, words):
+        counts[gold.path] += 1
+    total, full = sum(counts.values()), [count for count in counts.values() if count]
+    if (total if by == "sentences" else len(full)) < folds:
+        message = f"{total:,} sentences in {len(full):,} files are too few for {folds} folds by {by}; ask for fewer"
+        raise DataError(message, path=paths[0] if paths else None)
+    if by == "sentences":
+        order = [(fold, total // folds + (fold < total % folds)) for fold in range(folds)]
+    else:
+        order = _whole_files(full, folds)
+    return Manifest(
+        folds=folds,
+        by=by,
+        treebank=tuple(Source(path=path, sha256=inputs.digest(path), sentences=n) for path, n in counts.items()),
+        words=None if words is None else Source(path=words, sha256=inputs.digest(words), sentences=total),
+        order=tuple(order),
+    )
+
+
+def _whole_files(counts: list[int], folds: int) -> list[tuple[int, int]]:
+    """(fold, sentences) for files of so many sentences: each goes to the fold with the fewest so far."""
+    sizes, chosen = np.zeros(folds, np.int64), []
+    for count in counts:
+        fold = int(sizes.argmin())
+        sizes[fold] += count
+        chosen.append((fold, count))
+    return [(fold, sum(count for _, count in run)) for fold, run in groupby(chosen, key=lambda each: each[0])]
+
+
+def _checked(paths: list[str], words: str | None) -> Iterator[GoldText]:
+    """All trees, each with words that are those of its line in the file ``words``.
+
+    Raises
+    ------
+    DataError: a malformed tree, or one without words; a line with other words; too few or too many lines.
+    """
+    number, lines = 0, None if words is None else read_lines(words)
+    for number, gold in enumerate(read_treebank(paths), start=1):
+        own = _words(gold)
+        if not own:
+            raise DataError(
+                "a tree without words, so there is nothing to parse; remove it", path=gold.path, line=gold.line
+            )
+        if lines is not None and (line := next(lines, b"")) is not None and _letters(line) != _letters(own):
+            message = f"not the sentence of the tree at {gold.path}:{gold.line} ({own.decode('utf-8', 'replace')!r}); "
+            raise DataError(f"{message}the n-th line is the sentence of the n-th tree", path=words, line=number)
+        yield gold
+    if lines is not None and next(lines, None) is not None:
+        raise DataError(
+            f"there are {number:,} trees and more lines; the n-th line is that of the n-th tree", path=words
+        )
+
+
+def _words(gold: GoldText) -> bytes:
+    """The sentence of a tree, with blanks between its words."""
+    symbols = SymbolTable()
+    tree = parse_brackets([gold.text], symbols, path=gold.path, lines=[gold.line])
+    return " ".join(yield_words(tree, 0, symbols)).encode("utf-8", "surrogateescape")
+
+
+def _letters(line: bytes) -> str:
+    """A sentence in normal form and without white space: the same however it is cut into words."""
+    text = _MARKS.sub(b"", line).decode("utf-8", "surrogateescape")
+    return normal_word("".join(text.split())).replace("''", '"')
+
+
+def _claim(directory: Path, manifest: Manifest) -> None:
+    """Write the manifest, unless it is there already; before it, there may be nothing else."""
+    remove_leftovers(directory)
+    if (directory / NAME).exists():
+        if Manifest.read(directory) != manifest:
+            message = "the directory holds another split, or one of another treebank; use another --output"
+            raise RecipeError(message, path=str(directory))
+        return
+    for other in directory.iterdir():
+        if other.name != LOCK:
+            message = f"the directory holds {other.name!r}, but no folds; use another --output"
+            raise RecipeError(message, path=str(directory))
+    write_text(directory / NAME, manifest.as_text())
+
+
+def _write(manifest: Manifest, fold: int, place: Path) -> None:
+    """Write the files of a fold."""
+    trees = read_treebank(source.path for source in manifest.treebank)
+    lines = repeat(None) if manifest.words is None else read_lines(manifest.words.path)
+    with ExitStack() as stack:
+        train, gold, sentences = (stack.enter_context((place / name).open("wb")) for name in (TRAIN, GOLD, SENTENCES))
+        for tree, own, line in zip(trees, manifest.members(), lines, strict=manifest.words is not None):
+            (gold if own == fold else train).write(tree.text + b"\n")
+            if own == fold:
+                sentences.write((_words(tree) if line is None else line) + b"\n")
