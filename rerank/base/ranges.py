@@ -66,8 +66,8 @@ class Checked:
         hints = hints_of(kind)
         for field in fields(kind):
             value = getattr(self, field.name)
-            if expected := _expected(hints[field.name], value):
-                raise RecipeError(f"found {value!r}; expected {expected}", key=field.name)
+            if wanted := expected(hints[field.name], value):
+                raise RecipeError(f"found {value!r}; expected {wanted}", key=field.name)
 
 
 @functools.cache
@@ -84,13 +84,13 @@ def hints_of(kind: type) -> dict[str, Any]:
         raise RecipeError(f"the annotations of {kind.__module__}.{kind.__name__} cannot be read: {error}") from None
 
 
-def _expected(hint: Any, value: Any, within: Range | None = None) -> str:
+def expected(hint: Any, value: Any, within: Range | None = None) -> str:
     """What is expected by ``hint`` instead of ``value``, in words; empty if the value fits."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _expected(parts[0], value, next((each for each in parts[1:] if isinstance(each, Range)), None))
+        return expected(parts[0], value, next((each for each in parts[1:] if isinstance(each, Range)), None))
     if origin in (Union, UnionType):
-        found = [_expected(part, value) for part in parts]
+        found = [expected(part, value) for part in parts]
         return " or ".join(found) if all(found) else ""
     if origin is Literal:
         return "" if value in parts else f"{'one of ' * (len(parts) > 1)}{', '.join(map(str, parts))}"

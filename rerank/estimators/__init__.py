@@ -5,21 +5,20 @@ try:
 except ImportError as error:
     raise ImportError("rerank.estimators needs scikit-learn: pip install 'rerank[estimators]'") from error
 
-from rerank.estimators.additive import (
-    PassiveAggressiveClassifier,
-    PerceptronClassifier,
-    SGDClassifier,
-    TruncatedGradientClassifier,
-)
-from rerank.estimators.dual import FTRLClassifier, RDAClassifier
-from rerank.estimators.gaussian import (
+from rerank.estimators.classifiers import (
     AROWClassifier,
     CWClassifier,
+    FTRLClassifier,
     NHERDClassifier,
+    PassiveAggressiveClassifier,
+    PerceptronClassifier,
+    RDAClassifier,
     SCWClassifier,
     SecondOrderPerceptronClassifier,
+    SGDClassifier,
+    TruncatedGradientClassifier,
+    WinnowClassifier,
 )
-from rerank.estimators.winnow import WinnowClassifier
 
 __all__ = [
     "AROWClassifier",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,21 +14,25 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rerank.base.errors import RerankError
+from rerank.base.ranges import expected, hints_of
 from rerank.estimators.ballots import Ballots
 from rerank.estimators.matrix import examples_of
-from rerank.estimators.visits import Visits, visits_of
+from rerank.estimators.parameters import derive
+from rerank.estimators.visits import visits_of
 from rerank.learn.base import Learner
 from rerank.learn.log import UpdateLog
+from rerank.learn.settings import Count
+from rerank.learn.skeletons.dual import DualVariables
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
-PREDICTORS = ("last", "average", "vote")
-SHARED = ("epochs", "shuffle", "average", "fit_intercept", "random_state")
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(init=False, eq=False, repr=False, kw_only=True)
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Base of the classifiers: linear, online, with one learner each.
+
+    ``class Mine(OnlineClassifier, learner=MyLearner): ...`` makes a classifier of a learner. Its parameters are those
+    of the learner, under the same names, with the same defaults and ranges, and those below.
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
     first one is empty; with more, every class has a copy of the features (the joint feature map). Values are float32,
@@ -54,14 +58,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
 
-    _rule: ClassVar[type[Learner]]
+    learner: ClassVar[type[Learner]]
 
-    _: KW_ONLY
-    epochs: int = 10
+    epochs: Count = 10
     shuffle: bool = True
-    average: str = "average"
+    average: Literal["last", "average", "vote"] = "average"
     fit_intercept: bool = True
     random_state: Any = None
+
+    def __init_subclass__(cls, *, learner: type[Learner] | None = None, **more: Any) -> None:
+        """Give the class the parameters of ``learner``; without one it keeps those of the class it derives from."""
+        super().__init_subclass__(**more)
+        if learner is not None:
+            cls.learner = learner
+            derive(cls, learner, SHARED)
+
+    def __init__(self, **parameters: Any) -> None:  # noqa: ARG002 - those of the classes with a learner
+        name = type(self).__name__
+        raise TypeError(f"{name} has no learner; expected class {name}(OnlineClassifier, learner=...)")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the rows of ``X``, from the start.
@@ -152,37 +166,25 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         tags.input_tags.sparse = True
         return tags
 
+    def _rule(self) -> type[Learner]:
+        """The class of the learner."""
+        return self.learner
+
     def _learner(self) -> Learner:
-        """The learner with this classifier's parameters."""
-        parameters = {name: value for name, value in self.get_params().items() if name not in SHARED}
-        return self._make(self._rule, parameters)
-
-    def _list_weights(self, visits: Visits) -> np.ndarray:
-        """float64 [n]: the weights that the learner is to see."""
-        return visits.importance
-
-    @staticmethod
-    def _make(rule: type[Learner], parameters: dict[str, Any]) -> Learner:
-        """The learner with ``parameters``; there are no base scores."""
-        plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in parameters.items()}
-        return rule(**plain, base=0.0)
+        """The learner with this classifier's parameters; there are no base scores."""
+        rule, known = self._rule(), self.get_params()
+        return rule(**{each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}, base=0.0)
 
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        """X and y as arrays, after a check of the parameters that all classifiers share."""
-        if not isinstance(self.epochs, (int, np.integer)) or isinstance(self.epochs, bool) or self.epochs < 1:
-            raise ValueError(f"epochs={self.epochs!r}; expected a whole number from 1")
-        self._require_switches("shuffle", "fit_intercept")
-        if self.average not in PREDICTORS:
-            raise ValueError(f"average={self.average!r}; expected one of {', '.join(PREDICTORS)}")
+        """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
+        cls: type = type(self)
+        kinds, checked = hints_of(cls), {field.name for field in fields(self.learner)}
+        for name, value in ((field.name, getattr(self, field.name)) for field in fields(self)):
+            if name not in checked and (wanted := expected(kinds[name], plain(value))):
+                raise ValueError(f"{name}={value!r}; expected {wanted}")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         check_classification_targets(y)
         return X, y
-
-    def _require_switches(self, *names: str) -> None:
-        """Refuse parameters that are neither True nor False."""
-        for name in names:
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name}={getattr(self, name)!r}; expected True or False")
 
     def _start(self, classes: np.ndarray) -> None:
         """Forget everything learnt."""
@@ -220,9 +222,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         label = np.searchsorted(self.classes_, y)
         examples = examples_of(X, label, self.classes_, weight, bias=self._bias)
         visits = visits_of(examples, bool(self.shuffle))
-        examples = replace(examples, weight=self._list_weights(visits))
-        corpus = examples.corpus()
         learner, log = self._learner(), UpdateLog() if self.average == "vote" else None
+        dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
+        examples = replace(examples, weight=visits.weight if dual else visits.importance)
+        corpus = examples.corpus()
         self._state = learner.adopt(self._state, corpus.candidate_count)
         for _ in range(epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
@@ -255,6 +258,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return counts.reshape(-1, k) / max(1, int(votes.survived.sum()))
 
 
+SHARED = tuple(field.name for field in fields(OnlineClassifier))
+
+
 @contextmanager
 def as_value_errors(name: str) -> Iterator[None]:
     """What the package reports about parameters and data, as the errors that scikit-learn's users expect."""
@@ -262,6 +268,11 @@ def as_value_errors(name: str) -> Iterator[None]:
         yield
     except RerankError as error:
         raise ValueError(f"{name}: {error}") from error
+
+
+def plain(value: Any) -> Any:
+    """A parameter without numpy's types."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def seed_of(random_state: Any) -> int:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pickle
+import re
 import signal
-from typing import Any
+from dataclasses import fields
+from functools import partial
+from inspect import cleandoc, signature
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -26,12 +30,19 @@ from rerank.estimators import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
-from rerank.learn.base import learners
+from rerank.estimators.base import SHARED, OnlineClassifier
+from rerank.learn.base import Learner, learners
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 
 CLASSIFIERS = [getattr(estimators, name) for name in estimators.__all__]
 every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
+VARIANTS = {cls.__name__: cls for cls in CLASSIFIERS} | {
+    "AROW, top 2": partial(AROWClassifier, top=2, normalize=True),
+    "PA, top 2": partial(PassiveAggressiveClassifier, top=2, loss="cost"),
+    "SGD, mistakes": partial(SGDClassifier, update="mistakes"),
+}
+every_variant = pytest.mark.parametrize("cls", list(VARIANTS.values()), ids=list(VARIANTS))
 two_and_more = pytest.mark.parametrize("k", [2, 3])
 
 
@@ -53,6 +64,35 @@ def weights(model: Any) -> tuple[bytes, bytes]:
 # The learner behind a classifier
 
 
+@every
+def test_the_parameters_are_the_learners(cls: Any) -> None:
+    """But for the base score; a classifier may add some, and have defaults of its own."""
+    shown, kinds = signature(cls).parameters, get_type_hints(cls.learner)
+    for field in fields(cls.learner):
+        if hasattr(Learner, field.name):
+            assert field.name not in shown
+        else:
+            expected = 0.01 if (cls.__name__, field.name) == ("NHERDClassifier", "C") else field.default
+            assert (shown[field.name].default, shown[field.name].annotation) == (expected, kinds[field.name])
+    assert set(cls().get_params()) == set(shown)
+    assert all(each.kind == each.KEYWORD_ONLY for each in shown.values())
+    told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2]
+    names = [name for line in re.findall(r"^([\w, ]+):", told, re.MULTILINE) for name in line.split(", ")]
+    assert sorted(names) == sorted(shown)
+
+
+def test_a_classifier_without_a_learner_says_so() -> None:
+    with pytest.raises(TypeError, match=r"OnlineClassifier has no learner; expected class .*learner="):
+        OnlineClassifier(epochs=2)
+
+
+def test_parameters_that_are_not_there_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"AROWClassifier.* unexpected keyword argument 'eta'"):
+        AROWClassifier(eta=1.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'base' for estimator PerceptronClassifier"):
+        PerceptronClassifier().set_params(base=1.0)
+
+
 @two_and_more
 @every
 def test_the_weights_are_the_learners(cls: type, k: int) -> None:
@@ -72,7 +112,7 @@ def test_parameters_reach_the_learner(cls: type) -> None:
     model = cls()
     for name, value in model.get_params().items():
         learner = model._learner()
-        if hasattr(learner, name) and name not in {"epochs", "shuffle", "average"}:
+        if hasattr(learner, name) and name not in SHARED:
             assert getattr(learner, name) == value
     assert model._learner().base == 0.0
 
@@ -84,8 +124,8 @@ def test_numbers_of_numpy_are_parameters() -> None:
 
 
 @two_and_more
-@every
-def test_average_and_votes_are_over_the_visits(cls: type, k: int) -> None:
+@every_variant
+def test_average_and_votes_are_over_the_visits(cls: Any, k: int) -> None:
     """After each visit the current weights count once: so say single rows given to partial_fit."""
     X, y = problem(k, n=25)
     step, predictors = cls(average="last", shuffle=False), []
@@ -122,8 +162,8 @@ def test_votes_with_a_penalty_are_those_of_the_predictors(cls: Any, loss: str, l
 
 @two_and_more
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
-@every
-def test_batches_are_one_pass(cls: type, average: str, k: int) -> None:
+@every_variant
+def test_batches_are_one_pass(cls: Any, average: str, k: int) -> None:
     X, y = problem(k)
     whole = cls(average=average, epochs=1, shuffle=False).fit(X, y)
     parts = cls(average=average, shuffle=False)
@@ -265,7 +305,7 @@ def test_no_intercept() -> None:
     [
         (PerceptronClassifier(epochs=0), r"epochs=0; expected a whole number from 1"),
         (PerceptronClassifier(epochs=True), "epochs=True"),
-        (PerceptronClassifier(shuffle="no"), "shuffle='no'; expected True or False"),
+        (PerceptronClassifier(shuffle="no"), "shuffle='no'; expected true or false"),
         (PerceptronClassifier(fit_intercept=1), "fit_intercept=1"),
         (PerceptronClassifier(average="mean"), "average='mean'; expected one of last, average, vote"),
         (PerceptronClassifier(random_state="x"), "cannot be used to seed"),
@@ -274,7 +314,7 @@ def test_no_intercept() -> None:
         (AROWClassifier(r=0), "AROWClassifier: r: found 0"),
         (PassiveAggressiveClassifier(variant="3"), "PassiveAggressiveClassifier: variant: found '3'"),
         (WinnowClassifier(eta=0), "WinnowClassifier: eta: found 0"),
-        (WinnowClassifier(margin="no"), "margin='no'; expected True or False"),
+        (WinnowClassifier(margin="no"), "margin='no'; expected true or false"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

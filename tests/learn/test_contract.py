@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, ClassVar
+import pickle
+from inspect import cleandoc, signature
+from typing import Any
 
 import numpy as np
 import pytest
 from own_rules import Harmonic
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from strategies import random_corpus, targets
 from variants import make, variants
 
 from rerank.base.errors import RecipeError
 from rerank.estimators.base import OnlineClassifier
 from rerank.kernels.sources import PACKAGE
-from rerank.learn.base import Learner
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted, check_contract
 from rerank.learn.mixing.mixing import Mixing, train_mixed
+from rerank.learn.rules.lm_perc import LMPerceptron
 from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
 
@@ -65,14 +70,41 @@ def test_what_is_kept_on_disk_for_all_names_no_class_of_a_user() -> None:
     assert found == {"gradient_pass", "pair_pass", "dual_pass", "repeat_steps", "repeat_pairs", "flush"}
 
 
-class HarmonicClassifier(OnlineClassifier):
-    """A classifier with a user's rule."""
-
-    _rule: ClassVar[type[Learner]] = Harmonic
+class HarmonicClassifier(OnlineClassifier, learner=Harmonic): ...
 
 
-def test_a_rule_of_ones_own_classifies() -> None:
+def test_a_rule_of_ones_own_classifies_with_its_parameters() -> None:
     random = np.random.default_rng(1)
     X = random.normal(size=(200, 4))
     y = X @ [1.0, -2.0, 0.5, 0.0] > 0
-    assert HarmonicClassifier(random_state=1).fit(X, y).score(X, y) > 0.9
+    model = HarmonicClassifier(decay=0.5, random_state=1)
+    assert repr(model) == "HarmonicClassifier(decay=0.5, random_state=1)"
+    assert str(signature(HarmonicClassifier)).endswith("eta: float = 1.0, decay: float = 0.1) -> None")
+    assert cleandoc(str(HarmonicClassifier.__doc__)) == cleandoc(
+        """The perceptron with steps η/(1 + k·decay).
+
+        Parameters
+        ----------
+        eta: > 0; the first step.
+        decay: > 0; how fast they become shorter.
+        epochs, shuffle, average, fit_intercept, random_state: see OnlineClassifier.
+        """
+    )
+    fitted = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    assert fitted.score(X, y) > 0.9
+    assert not np.array_equal(
+        fitted[-1].coef_, clone(fitted).set_params(harmonicclassifier__decay=5.0).fit(X, y)[-1].coef_
+    )
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+    with pytest.raises(ValueError, match="HarmonicClassifier: decay: found -1; expected a finite number above 0"):
+        model.set_params(decay=-1).fit(X, y)
+
+
+class LargeMarginClassifier(OnlineClassifier, learner=LMPerceptron): ...
+
+
+def test_a_dual_variable_of_a_classifier_stands_for_all_equal_rows() -> None:
+    X, y = np.array([[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]]), np.array([1, 0, 1])
+    model = LargeMarginClassifier(C=0.01, average="last", shuffle=False)  # with so low a limit, all variables are at it
+    weighted = clone(model).fit(X, y, sample_weight=[2.0, 0.5, 1.0])
+    np.testing.assert_allclose(weighted.coef_[0], [0.02 - 0.0025, -0.005 - 0.01], rtol=1e-12)
