@@ -15,7 +15,6 @@ from rerank.kernels.compile import kernel_of
 from rerank.learn.apart import State as State
 from rerank.learn.apart import TrainedApart
 from rerank.learn.log import UpdateLog
-from rerank.learn.losses import LOSSES
 from rerank.learn.scoring import Weights as Weights
 from rerank.learn.settings import NotNegative, SettingsClass, settings_of
 from rerank.learn.steps import ALIVE, UPDATES, beta
@@ -129,16 +128,6 @@ class Learner(Checked, ABC):
         """Number of updates so far."""
         return int(state.counts[UPDATES])
 
-    @property
-    def violators(self) -> int:
-        """How many updates a list can cause."""
-        return int(getattr(self, "top", 1))
-
-    @property
-    def loss_id(self) -> int:
-        """The number of the loss that it minimises."""
-        return LOSSES[getattr(self, "loss", "perceptron")]
-
     def epoch(
         self,
         corpus: Corpus,
@@ -157,11 +146,11 @@ class Learner(Checked, ABC):
         points: how many parts the statistics are divided into, with one entry of the result for each; pairs: which
         candidates are compared (``PairSource.rule``), the oracle and its rival by default.
         """
-        data, space = view(corpus, oracle, pairs), scratch(corpus, self.loss_id)
         lazy, q = self.begin(corpus, order, state), self.settings(state, any_ties)
+        data, space = view(corpus, oracle, pairs), scratch(corpus, q.loss)
         stats = []
         for part in parts(order, points):
-            tally, room = np.zeros(6), log_room(corpus, part, self.loss_id, 0 if log is None else self.violators)
+            tally, room = np.zeros(6), log_room(corpus, part, q.loss, 0 if log is None else q.top)
             kernel_of(type(self).passes, type(self))(data, part, state, lazy, space, room, tally, q)
             if log is not None:
                 log.add_room(room, self.alive(state))
@@ -194,7 +183,7 @@ class Learner(Checked, ABC):
         """All predictors from the first, by repeating the updates of ``log`` on the corpus that they were made on."""
         state = self.init(corpus.width, corpus.candidate_count)
         lazy, q = self.begin(corpus, np.zeros(0, np.int64), state), self.settings(state)
-        replay = Replay(log, corpus, self.base, self.loss_id, **self.vote_room(corpus))
+        replay = Replay(log, corpus, self.base, q.loss, **self.vote_room(corpus))
         repeat = kernel_of(type(self).replays, type(self))
         repeat(replay.data, replay.updates, state, lazy, replay.space, replay.room, q)
         return replay.votes()
