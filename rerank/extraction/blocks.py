@@ -23,7 +23,7 @@ from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.readers.base import SkipCount
+from rerank.readers.base import SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.sides import Beside
@@ -192,10 +192,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions = CollisionCount(0)
-    for raw in block.lists:
-        pair = content.pair(raw, count)
-        if pair is None:
-            continue
+    for pair in usable(block.lists, content.pair, count, before=block.number * BLOCK_LISTS):
         nbest = pair.nbest
         reference, stats = content.stats(nbest, pair.content, pair.gold)
         gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))

@@ -19,9 +19,9 @@ from rerank.features.table import FeatureTable
 from rerank.learn.scoring import add_scores
 from rerank.models.model import Model, recipe_of
 from rerank.models.predictions import vote_model
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import in_step
+from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
@@ -130,16 +130,20 @@ class Reranker:
         hold theirs.
         """
         sides = [] if sources is None else [source_lines(sources)]
-        for nbest, found, _ in in_step(reader.knowing(self.content.columns), path, sides):
-            if found and isinstance(nbest, TextList):
-                nbest = replace(nbest, source=found[0])
-            opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
-            if isinstance(opened, BadList):
-                count.bad(opened)
-            else:
-                count.good(opened.nbest)
-                count.scores.unknown.update(self.content.unknown(opened.nbest))
-            yield opened
+        return usable(in_step(reader.knowing(self.content.columns), path, sides), self._counted, count)
+
+    def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
+        """See ``read``."""
+        nbest, found, _ = raw
+        if found and isinstance(nbest, TextList):
+            nbest = replace(nbest, source=found[0])
+        opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
+        if isinstance(opened, BadList):
+            count.bad(opened)
+        else:
+            count.good(opened.nbest)
+            count.scores.unknown.update(self.content.unknown(opened.nbest))
+        return opened
 
     def open(self, nbest: NBestList) -> Opened | BadList:
         """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""

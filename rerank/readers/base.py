@@ -59,136 +59,26 @@ an error. Where lists are written, a list without candidates takes the place of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import replace
+from typing import ClassVar, Self
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
-from rerank.base.escaping import plain
+from rerank.base.errors import DataError
 from rerank.base.registry import Registry
+from rerank.readers.detection import advice_on
 from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
 from rerank.readers.nbest import TRACE, Candidate, NBestList
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.score_count import ScoreCount
+from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable
-from rerank.readers.trees.words import changes
 
 __all__ = [
     "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader", "SkipCount",
-    "check_choice", "excerpt", "nameless", "read_lists", "readers",
+    "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
-
-
-OnBadList = Literal["error", "skip"]
-
-
-@dataclass
-class SkipCount:
-    """The policy for bad lists and candidates, and counts of those that were found.
-
-    ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
-    ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
-    ``scores`` counts oddities of scores; ``normalized`` the words of good lists and of their gold trees that have been
-    brought to another form, by side, where this was asked for.
-    """
-
-    on_bad_list: OnBadList = "error"
-    lists: int = 0
-    candidates: int = 0
-    duplicates: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-    candidate_reasons: Counter[str] = field(default_factory=Counter)
-    first_candidates: dict[str, str] = field(default_factory=dict)
-    scores: ScoreCount = field(default_factory=ScoreCount)
-    normalized: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
-        self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
-        self.normalized = Counter(self.normalized)
-
-    @property
-    def skipped(self) -> int:
-        """Number of bad lists."""
-        return self.reasons.total()
-
-    @property
-    def skipped_candidates(self) -> int:
-        """Number of candidates that were left out of good lists."""
-        return self.candidate_reasons.total()
-
-    def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
-        """Count a usable list, the candidates that were left out of it, and words that have been ``changed``, by side.
-
-        Raises
-        ------
-        DataError: there are such candidates, and the policy is "error".
-        """
-        for bad in nbest.bad:
-            self._skip(bad, self.candidate_reasons, self.first_candidates)
-        self.lists += 1
-        self.candidates += len(nbest)
-        self.duplicates += nbest.duplicates
-        self.normalized.update(changed or {})
-        if len(nbest):
-            self.scores.look(nbest.base, getattr(nbest, "absent", {}))
-
-    def bad(self, bad: BadList) -> None:
-        """Count a bad list.
-
-        Raises
-        ------
-        DataError: the policy is "error".
-        """
-        self._skip(bad, self.reasons, self.first)
-
-    def _skip(self, bad: Bad, reasons: Counter[str], first: dict[str, str]) -> None:
-        if self.on_bad_list == "error":
-            raise bad.error()
-        reasons[bad.reason] += 1
-        if bad.reason not in first:
-            first[bad.reason] = str(bad)
-
-    def add(self, more: SkipCount) -> None:
-        """Add the counts of the lists that follow."""
-        self.lists += more.lists
-        self.candidates += more.candidates
-        self.duplicates += more.duplicates
-        self.reasons += more.reasons
-        self.first = more.first | self.first
-        self.candidate_reasons += more.candidate_reasons
-        self.first_candidates = more.first_candidates | self.first_candidates
-        self.scores.add(more.scores)
-        self.normalized.update(more.normalized)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The counts for reports and provenance."""
-        return {
-            "lists": self.lists,
-            "candidates": self.candidates,
-            "duplicates": self.duplicates,
-            "skipped": dict(sorted(self.reasons.items())),
-            "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
-            **self.scores.as_dict(),
-            **({"normalized": dict(self.normalized)} if self.normalized else {}),
-        }
-
-    def __str__(self) -> str:
-        lines = [f"{self.lists:,} lists, {self.candidates:,} candidates, {self.duplicates:,} of them duplicates"]
-        for reasons, first, what in (
-            (self.reasons, self.first, "list"),
-            (self.candidate_reasons, self.first_candidates, "candidate"),
-        ):
-            for reason, count in reasons.most_common():
-                lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
-        if self.normalized:
-            lines.append(changes(self.normalized))
-        return "\n".join(map(plain, [*lines, *self.scores.lines()]))
 
 
 class Reader(ABC):
@@ -271,6 +161,26 @@ class Reader(ABC):
 readers: Registry[type[Reader]] = Registry("reader", Reader)
 
 
+def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:
+    """``reader.read``, where a file that starts with a list that is bad, or an error, is looked into: the message says
+    what the file seems to be.
+    """
+    lists, asked = reader.read(path), False
+    try:
+        for nbest in lists:
+            if isinstance(nbest, BadList) and not asked:
+                nbest, asked = replace(nbest, other=advice_on(reader, readers, nbest.path)), True
+            yield nbest
+            if isinstance(nbest, NBestList) and len(nbest):
+                break
+    except DataError as error:
+        if not asked and error.path and (other := advice_on(reader, readers, error.path)):
+            message = f"{error.message}; {other}"
+            raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
+        raise
+    yield from lists
+
+
 def read_lists(
     reader: Reader, path: PathLike, on_bad_list: OnBadList = "error", count: SkipCount | None = None
 ) -> Iterator[NBestList]:
@@ -283,23 +193,15 @@ def read_lists(
     DataError: a bad list under the policy "error", or an unreadable file.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    for nbest in reader.read(path):
-        if isinstance(nbest, BadList):
-            count.bad(nbest)
-        else:
-            count.good(nbest)
-            yield nbest
+    yield from usable(lists_of(reader, path), _counted, count)
 
 
-def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
-    """Refuse an option that is not one of ``choices``.
-
-    Raises
-    ------
-    RecipeError: names the key, the value and the choices.
-    """
-    if value not in choices:
-        raise RecipeError(f"found {value!r}; expected {' or '.join(map(repr, choices))}", key=key)
+def _counted(nbest: NBestList | BadList, count: SkipCount) -> NBestList | None:
+    if isinstance(nbest, BadList):
+        count.bad(nbest)
+        return None
+    count.good(nbest)
+    return nbest
 
 
 def excerpt(text: bytes, length: int = 40) -> str:

@@ -42,14 +42,24 @@ class Bad:
 
     what: ClassVar[str] = "list"
 
-    def error(self) -> DataError:
-        """It as an error that also says how to continue without it."""
-        advice = f"leave out such {self.what}s with --on-bad-list skip (in a recipe: data.on_bad_list: skip)"
-        message = f"{self.message}; fix or remove the {self.what}, or {advice}"
-        return DataError(message, path=self.path, line=self.line, list_id=self.id)
+    def error(self, advice: str | None = None) -> UnusableError:
+        """It as an error, with advice: what the file seems to be or else, by default, how to continue without it."""
+        advice = getattr(self, "other", "") or advice
+        if advice is None:
+            advice = f"fix or remove the {self.what}, or leave out such {self.what}s with --on-bad-list skip "
+            advice += "(in a recipe: data.on_bad_list: skip)"
+        error = UnusableError(f"{self.message}; {advice}", path=self.path, line=self.line, list_id=self.id)
+        error.bad = self
+        return error
 
     def __str__(self) -> str:
         return str(DataError(self.message, path=self.path, line=self.line, list_id=self.id))
+
+
+class UnusableError(DataError):
+    """A list or a candidate cannot be used; ``bad`` is it."""
+
+    bad: Bad
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,13 @@ class BadCandidate(Bad):
 
 @dataclass(frozen=True)
 class BadList(Bad):
-    """Takes the place of a list that cannot be used; ``size`` is the number of its candidates, if known."""
+    """Takes the place of a list that cannot be used.
+
+    size: the number of its candidates, if known. other: what the whole file seems to be, and what to do about it.
+    """
 
     size: int | None = None
+    other: str = ""
 
     @staticmethod
     def of(fault: Fault, name: str, path: str, line: int) -> BadList:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, Reader
+from rerank.readers.base import BadList, Fault, NBestList, Reader, lists_of
 from rerank.readers.streams import PathLike, single_stdin, stream_name
 
 
@@ -135,7 +135,7 @@ def in_step(
     """
     single_stdin(path, *[name for side in sides for name in side.paths])
     lists = Progress(reader, path)
-    for nbest in reader.read(path):
+    for nbest in lists_of(reader, path):
         lists.add(nbest)
         yield Beside(nbest, tuple(side.take_for(nbest, lists) for side in sides))
     if missing is None:

@@ -206,7 +206,7 @@ def test_empty_lists_give_empty_lines(rerank, model):
 
 def test_bad_lists_keep_their_places(rerank, model):
     data = b"1\ta\nbad\n(S1 (NN x))\n\n1\tb\n-1\n(S1 (NN [/y]))\n\n1\tc\n-1\n(S1 (NN z)\n\n"
-    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "--on-bad-list skip")
+    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 3 lists cannot be used: check that")
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "\n(S1 (NN [/y]))\n\n")
     assert "skipped 1 lists (score)" in result.err
@@ -217,7 +217,7 @@ def test_bad_lists_keep_their_places(rerank, model):
 
 def test_bad_candidates_leave_their_lists(rerank, model):
     data = b"3\ta\nnan\n(S1 (NN x))\n-1\n(S1 (NN x))\n-2\n(S1 (NN x)\n\n1\tb\n-1\n(S1 (NN y))\n\n"
-    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "such candidates with --on-bad-list skip")
+    failed(rerank("rerank", model, stdin=data), 2, "<stdin>:2: list a", "2 of 4 candidates cannot be used: check that")
     result = rerank("rerank", model, "-", "--on-bad-list", "skip", stdin=data)
     assert (result.code, result.out) == (0, "(S1 (NN x))\n(S1 (NN y))\n")
     assert "skipped 1 candidates (infinite score); the first: <stdin>:2: list a" in result.err
@@ -236,6 +236,16 @@ def test_rerank_with_another_reader_and_predictor(rerank, model, tmp_path):
         result = rerank("rerank", model, tmp_path / "lists", "--reader", "berkeley", "--predictor", predictor)
         assert (result.code, len(result.out.splitlines())) == (0, 2)
     failed(rerank("rerank", model, tmp_path / "lists", "--reader", "berkley"), 2, "did you mean berkeley")
+    failed(rerank("rerank", model, tmp_path / "lists"), 2, "this looks like berkeley: use --reader berkeley (in a")
+
+
+def test_the_reader_of_a_file_is_named(rerank, tmp_path):
+    (tmp_path / "lists").write_text("-1\t((S (NN x)))\n-2\t((S (VB x)))\n\n-1\t((S (NN y)))\n\n")
+    (tmp_path / "gold").write_text("(S (NN x))\n(S (NN y))\n")
+    failed(
+        rerank("oracle", tmp_path / "lists", tmp_path / "gold"), 2, "this looks like berkeley: use --reader berkeley"
+    )
+    assert rerank("oracle", tmp_path / "lists", tmp_path / "gold", "--reader", "berkeley").code == 0
 
 
 def test_failed_output_leaves_nothing(rerank, model, small_data, tmp_path):

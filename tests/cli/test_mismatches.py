@@ -116,7 +116,7 @@ def test_a_model_of_texts_on_lists_of_trees(
     for reader in ("charniak", "berkeley"):
         lists = small_data / "test.nbest.gz"
         result = rerank("rerank", texts_run / "model", lists, "--reader", reader, *options)
-        refused(result, "test.nbest.gz:1: list", "the reader gives lists of trees", "moses")
+        refused(result, "test.nbest.gz:1: list", "the reader gives lists of trees; name one of")
 
 
 @pytest.mark.parametrize("reader", ["moses", "fairseq", "sockeye", "jsonl", "joined", "merged"])

@@ -74,7 +74,7 @@ def test_what_is_shared_works(tmp_path: Path) -> None:
         make_reader({**TABLE, "duplicates": "x"})
     lm = ScoreColumns(("score", "lm", "tm"), "score")
     with pytest.raises(
-        DataError, match="candidate 1 does not have the number 'tm', as all of the training lists do; fix"
+        DataError, match="candidate 1 does not have the number 'tm', as all of the training lists do; 2 of 3"
     ):
         list(read_lists(make_reader(TABLE).knowing(lm), lists))
 

@@ -18,7 +18,7 @@ from rerank.features.sink import TooLargeError
 from rerank.features.template import Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside
 from rerank.recipes.sections import SplitSettings, TemplateSettings
@@ -66,10 +66,7 @@ class Content(ABC, Generic[T]):
         ------
         DataError: see the readers.
         """
-        for raw in self.read(data, split):
-            pair = self.pair(raw, count)
-            if pair is not None:
-                yield pair
+        return usable(self.read(data, split), self.pair, count)
 
     @abstractmethod
     def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:

@@ -10,9 +10,9 @@ from typing import Literal
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import TRACE, BadList, NBestList, Reader, SkipCount
+from rerank.readers.base import TRACE, BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.jackknife.manifest import GOLD, SENTENCES, Manifest
-from rerank.readers.sides import in_step
+from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import single_stdin
 from rerank.readers.trees.pairs import difference, open_list, same_yield, yield_words
 from rerank.readers.trees.treebank import TreebankSide, read_treebank
@@ -72,14 +72,18 @@ class Joining:
 
     def _fold(self, fold: int) -> Iterator[NBestList | BadList]:
         """The lists of a fold, each of them with the words of its sentence."""
-        side = TreebankSide([str(self.places[fold] / GOLD)])
-        for number, (nbest, (gold,), _) in enumerate(in_step(self._reader, self._files[fold], [side])):
+
+        def take(item: tuple[int, Beside], count: SkipCount) -> NBestList | BadList:
+            number, (nbest, (gold,), _) = item
             found = nbest if isinstance(nbest, BadList) else self._compared(fold, number, nbest, gold.text)
             if isinstance(found, BadList):
-                self._count.bad(found)
+                count.bad(found)
             else:
-                self._count.good(found)
-            yield found
+                count.good(found)
+            return found
+
+        side = TreebankSide([str(self.places[fold] / GOLD)])
+        return usable(enumerate(in_step(self._reader, self._files[fold], [side])), take, self._count)
 
     def _compared(self, fold: int, number: int, nbest: NBestList, gold: bytes) -> NBestList | BadList:
         """A list without its bad candidates; a bad list if there are no others.

@@ -144,13 +144,15 @@ class FairseqReader(TextReader):
 def _blocks(lines: LineReader) -> Iterator[_Block]:
     """The records of one list after the other; a stray line counts only if records follow it."""
     block: _Block | None = None
-    stray: tuple[int, bytes] | None = None
-    typed = False
+    stray: tuple[int, bytes] | None = None  # the first line that is neither a record nor like the log
+    typed, logged = False, False
     for line, text in lines:
         record = _RECORD.match(text)
         if record is None:
             typed = typed or _PROMPT in text
-            if block is not None and stray is None and not _LOG.match(text):
+            log = _LOG.match(text) is not None
+            logged = logged or (log and bool(text.strip()))
+            if stray is None and not log:
                 stray = line, text
             continue
         kind, number = record[1], int(record[2])
@@ -165,6 +167,8 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
         block.add(kind, text, line)
     if block is not None:
         yield block
+    elif stray is not None and not logged:  # nothing of fairseq's
+        yield _Block(0, stray[0], stray=stray)
 
 
 def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBestList | BadList]:

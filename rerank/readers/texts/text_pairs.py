@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, Reader, SkipCount
+from rerank.readers.base import BadList, Fault, NBestList, Reader, SkipCount, usable
 from rerank.readers.sides import Beside, Progress, Side, in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.references import read_lines, read_references
@@ -54,11 +54,13 @@ def read_text_pairs(
     RecipeError: see ``read_references``.
     """
     count = count if count is not None else SkipCount()
-    for raw in texts_beside(reader, nbest_path, references=references, sources=sources, form=form):
+
+    def take(raw: Beside, count: SkipCount) -> TextPair | None:
         nbest = settle(raw, complete(raw, needs_references=needs_references, needs_source=needs_source), count)
-        if nbest is not None:
-            source, found = raw.found
-            yield TextPair(nbest, source or b"", found)
+        return None if nbest is None else TextPair(nbest, raw.found[0] or b"", raw.found[1])
+
+    lists = texts_beside(reader, nbest_path, references=references, sources=sources, form=form)
+    yield from usable(lists, take, count)
 
 
 def complete(raw: Beside, *, needs_references: bool = True, needs_source: bool = False) -> TextList | BadList:
@@ -143,5 +145,5 @@ def text_list(nbest: NBestList) -> TextList:
     """
     if isinstance(nbest, TextList):
         return nbest
-    message = "the reader gives lists of trees; texts need one of the readers moses, fairseq, sockeye, jsonl"
+    message = "the reader gives lists of trees; name one of lists of texts: --reader (in a recipe: data.reader)"
     raise DataError(message, path=nbest.path, line=nbest.line, list_id=nbest.id)

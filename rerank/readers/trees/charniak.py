@@ -59,10 +59,9 @@ class CharniakReader(ParseReader):
             message = f"found {excerpt(head)} where a list starts; expected its header: number of candidates, list id"
             return _bad(lines, None, Fault("header", message, first))
         count, *rest = head.split(None, 1)
-        if rest and _is_tree(rest[0]):
-            message = (
-                f"found {excerpt(head)} where a list starts: a tree is not an id; is this a file of another parser?"
-            )
+        if rest and (_is_tree(rest[0]) or rest[0].startswith(b"|||")):
+            what = "a tree" if _is_tree(rest[0]) else "'|||'"
+            message = f"found {excerpt(head)} where a list starts: {what} is not an id; is this of another program?"
             return _bad(lines, None, Fault("header", message, first))
         name = decoded(rest[0].strip()) if rest else None
         size = 2 * int(count)

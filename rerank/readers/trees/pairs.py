@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
-from rerank.readers.base import TRACE, BadList, Fault, NBestList, OnBadList, Reader, SkipCount
-from rerank.readers.sides import in_step
+from rerank.readers.base import TRACE, BadList, Fault, NBestList, OnBadList, Reader, SkipCount, usable
+from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
@@ -105,14 +105,17 @@ def read_pairs(
     DataError: a bad list under the policy "error"; more or fewer gold trees than lists; unreadable files.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    for nbest, (gold,), _ in in_step(reader, nbest_path, [TreebankSide(treebank_files(gold_path))]):
+
+    def take(raw: Beside, count: SkipCount) -> tuple[NBestList, Trees, Trees] | None:
         changed = unchanged() if normalize else None
-        pair = parse_pair(nbest, gold, symbols, changed)
+        pair = parse_pair(raw.nbest, raw.found[0], symbols, changed)
         if isinstance(pair, BadList):
             count.bad(pair)
-        else:
-            count.good(pair[0], changed)
-            yield pair
+            return None
+        count.good(pair[0], changed)
+        return pair
+
+    yield from usable(in_step(reader, nbest_path, [TreebankSide(treebank_files(gold_path))]), take, count)
 
 
 def parse_pair(

@@ -1,0 +1,180 @@
+"""What becomes of lists and candidates that cannot be used: they are counted, or an error that says how to go on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any, Literal, TypeVar
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.escaping import plain
+from rerank.readers.faults import Bad, BadList, UnusableError
+from rerank.readers.nbest import NBestList
+from rerank.readers.score_count import ScoreCount
+from rerank.readers.trees.words import changes
+
+OnBadList = Literal["error", "skip"]
+T = TypeVar("T")
+U = TypeVar("U")
+
+AHEAD = 100  # lists that are looked at after the first bad one
+
+
+@dataclass
+class SkipCount:
+    """The policy for bad lists and candidates, and counts of those that were found.
+
+    ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
+    ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
+    ``scores`` counts oddities of scores; ``normalized`` the words of good lists and of their gold trees that have been
+    brought to another form, by side, where this was asked for.
+    """
+
+    on_bad_list: OnBadList = "error"
+    lists: int = 0
+    candidates: int = 0
+    duplicates: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    candidate_reasons: Counter[str] = field(default_factory=Counter)
+    first_candidates: dict[str, str] = field(default_factory=dict)
+    scores: ScoreCount = field(default_factory=ScoreCount)
+    normalized: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
+        self.reasons, self.candidate_reasons = Counter(self.reasons), Counter(self.candidate_reasons)
+        self.normalized = Counter(self.normalized)
+
+    @property
+    def skipped(self) -> int:
+        """Number of bad lists."""
+        return self.reasons.total()
+
+    @property
+    def skipped_candidates(self) -> int:
+        """Number of candidates that were left out of good lists."""
+        return self.candidate_reasons.total()
+
+    def good(self, nbest: NBestList, changed: Mapping[str, int] | None = None) -> None:
+        """Count a usable list, the candidates that were left out of it, and words that have been ``changed``, by side.
+
+        Raises
+        ------
+        DataError: there are such candidates, and the policy is "error".
+        """
+        for bad in nbest.bad:
+            self._skip(bad, self.candidate_reasons, self.first_candidates)
+        self.lists += 1
+        self.candidates += len(nbest)
+        self.duplicates += nbest.duplicates
+        self.normalized.update(changed or {})
+        if len(nbest):
+            self.scores.look(nbest.base, getattr(nbest, "absent", {}))
+
+    def bad(self, bad: BadList) -> None:
+        """Count a bad list.
+
+        Raises
+        ------
+        DataError: the policy is "error".
+        """
+        self._skip(bad, self.reasons, self.first)
+
+    def _skip(self, bad: Bad, reasons: Counter[str], first: dict[str, str]) -> None:
+        if self.on_bad_list == "error":
+            raise bad.error()
+        reasons[bad.reason] += 1
+        if bad.reason not in first:
+            first[bad.reason] = str(bad)
+
+    def add(self, more: SkipCount) -> None:
+        """Add the counts of the lists that follow."""
+        self.lists += more.lists
+        self.candidates += more.candidates
+        self.duplicates += more.duplicates
+        self.reasons += more.reasons
+        self.first = more.first | self.first
+        self.candidate_reasons += more.candidate_reasons
+        self.first_candidates = more.first_candidates | self.first_candidates
+        self.scores.add(more.scores)
+        self.normalized.update(more.normalized)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts for reports and provenance."""
+        return {
+            "lists": self.lists,
+            "candidates": self.candidates,
+            "duplicates": self.duplicates,
+            "skipped": dict(sorted(self.reasons.items())),
+            "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
+            **self.scores.as_dict(),
+            **({"normalized": dict(self.normalized)} if self.normalized else {}),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.lists:,} lists, {self.candidates:,} candidates, {self.duplicates:,} of them duplicates"]
+        for reasons, first, what in (
+            (self.reasons, self.first, "list"),
+            (self.candidate_reasons, self.first_candidates, "candidate"),
+        ):
+            for reason, count in reasons.most_common():
+                lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
+        if self.normalized:
+            lines.append(changes(self.normalized))
+        return "\n".join(map(plain, [*lines, *self.scores.lines()]))
+
+
+def usable(
+    items: Iterable[T], take: Callable[[T, SkipCount], U | None], count: SkipCount, before: int = 0
+) -> Iterator[U]:
+    """What ``take`` makes of lists (or of lists and what goes with them), where it makes something of them.
+
+    Parameters
+    ----------
+    take: counts a list as good or bad.
+    before: at least so many good lists came before these.
+
+    Raises
+    ------
+    DataError: a bad list or candidate where the policy of ``count`` is "error". That they can be left out is only said
+        if most of those that were looked at, up to ``AHEAD`` lists more, are good.
+    """
+    lists = iter(items)
+    for item in lists:
+        try:
+            found = take(item, count)
+        except UnusableError as error:
+            ahead = SkipCount("skip")
+            with suppress(DataError):
+                for other in chain([item], islice(lists, AHEAD)):
+                    take(other, ahead)
+            raise _advised(error.bad, ahead, before + count.lists, count.candidates) from None
+        if found is not None:
+            yield found
+
+
+def _advised(bad: Bad, ahead: SkipCount, lists: int, candidates: int) -> DataError:
+    """The error of a bad list or candidate, with the counts from it on and the numbers of good ones before it."""
+    for what, good, skipped in (
+        ("lists", lists + ahead.lists, ahead.skipped),
+        ("candidates", candidates + ahead.candidates, ahead.skipped_candidates),
+    ):
+        if good <= skipped:
+            alike = f"{skipped} of {good + skipped} {what} cannot be used: check that the file is the one you mean, "
+            return bad.error(f"{alike}and its format" if skipped > 1 else f"fix or remove the {bad.what}")
+    return bad.error()
+
+
+def check_choice(key: str, value: object, choices: tuple[str, ...]) -> None:
+    """Refuse an option that is not one of ``choices``.
+
+    Raises
+    ------
+    RecipeError: names the key, the value and the choices.
+    """
+    if value not in choices:
+        raise RecipeError(f"found {value!r}; expected {' or '.join(map(repr, choices))}", key=key)

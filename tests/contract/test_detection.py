@@ -1,0 +1,118 @@
+"""What the error for a file says that cannot be used: whose format it is, and whether its lists can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from formats import CANDIDATES, FORMATS, LISTS
+
+import rerank.readers
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import SkipCount, read_lists, readers
+from rerank.readers.trees.pairs import read_pairs
+
+assert rerank.readers  # importing it registers the formats
+
+SKIP = "--on-bad-list skip"
+
+
+def lists_in(name: str, lists: int = LISTS, ruined: tuple[int, ...] = ()) -> bytes:
+    """A file of a format; its lists ``ruined`` are bad."""
+    form = FORMATS[name]
+    whole = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(lists)]
+    return b"".join(form.ruin(text) if i in ruined else text for i, text in enumerate(whole))
+
+
+def error_of(name: str, path: Path, data: bytes | None = None) -> str:
+    """The error of reading a file."""
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        list(read_lists(make_reader(name), str(path)))
+    return str(caught.value)
+
+
+def tried(name: str) -> bool:
+    """Whether a reader is tried: it reads single files, and needs no options."""
+    try:
+        return make_reader(name).files == 1
+    except RecipeError:
+        return False
+
+
+def others() -> Iterator[tuple[str, str]]:
+    """Every format with every reader of single files that is not its own."""
+    names = [name for name, _ in readers if tried(name)]
+    return ((form, name) for form in FORMATS for name in names if form.split()[0] in {*names} - {name})
+
+
+@pytest.mark.parametrize(("form", "name"), list(others()))
+def test_the_error_for_a_file_of_another_format_names_its_reader(tmp_path: Path, form: str, name: str) -> None:
+    data = lists_in(form)
+    (tmp_path / "lists").write_bytes(data)
+    count = SkipCount("skip")
+    try:
+        found = list(read_lists(make_reader(name), str(tmp_path / "lists"), count=count))
+    except DataError:
+        found = []
+    if found and not count.skipped:
+        assert [len(one) for one in found] == [CANDIDATES] * LISTS
+        pytest.skip("it reads the format too")
+    error = error_of(name, tmp_path / "lists")
+    assert f"; this looks like {form.split()[0]}: use --reader {form.split()[0]} (in a recipe: data." in error
+    assert SKIP not in error
+
+
+def test_a_reader_that_reads_through_another_is_told_of_its_option(tmp_path: Path) -> None:
+    (tmp_path / "scores").write_bytes(b"1\n" * LISTS * CANDIDATES)
+    (tmp_path / "lists").write_bytes(lists_in("jsonl"))
+    with pytest.raises(DataError, match="this looks like jsonl: use the option of: jsonl"):
+        list(read_lists(make_reader({"name": "joined", "of": "fairseq"}), f"{tmp_path}/lists,{tmp_path}/scores"))
+
+
+def test_a_file_whose_reader_asks_for_what_is_not_there_is_of_its_format(tmp_path: Path) -> None:
+    error = error_of("{name: charniak, score: 5}", tmp_path / "lists", lists_in("charniak"))
+    assert "option score: 5 needs at least one more" in error
+    assert "looks like" not in error
+
+
+def test_what_no_reader_reads_is_left_as_it_is(tmp_path: Path) -> None:
+    error = error_of("charniak", tmp_path / "lists", b"once upon a time\n")
+    assert error.endswith("expected its header: number of candidates, list id; fix or remove the list")
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if tried(form.split()[0])])
+@pytest.mark.parametrize(
+    ("ruined", "said"),
+    [((1,), True), ((0,), True), ((3,), True), ((0, 1, 2), False), ((1, 2, 3), False), ((0, 1, 2, 3), False)],
+)
+def test_leaving_lists_out_is_suggested_where_most_are_good(
+    tmp_path: Path, form: str, ruined: tuple[int, ...], said: bool
+) -> None:
+    error = error_of(form.split()[0], tmp_path / "lists", lists_in(form, ruined=ruined))
+    assert (SKIP in error) == said
+    assert said or f"{len(ruined)} of 4 lists cannot be used: check that the file is the one you mean" in error
+
+
+def test_leaving_candidates_out_is_suggested_where_most_are_good(tmp_path: Path) -> None:
+    good = b"0 ||| a ||| F= 1 ||| -1\n"
+    bad = good.replace(b"-1", b"nan")
+    path = tmp_path / "lists"
+    assert f"or leave out such candidates with {SKIP}" in error_of("moses", path, good * 3 + bad * 2)
+    assert "3 of 5 candidates cannot be used: check that" in error_of("moses", path, good * 2 + bad * 3)
+
+
+def test_gold_trees_of_another_file_are_no_reason_to_leave_lists_out(tmp_path: Path) -> None:
+    """The lists are good; nothing fits."""
+    (tmp_path / "lists").write_bytes(lists_in("charniak"))
+    for golds, said in (((1, 2, 3, 9), True), ((1, 2, 8, 9), False)):
+        trees = [FORMATS["charniak"].candidate(i - 1, 0).split(b"\n")[1] for i in golds]
+        (tmp_path / "gold").write_bytes(b"\n".join(trees) + b"\n")
+        with pytest.raises(DataError, match=r"the gold tree at .* has other words") as caught:
+            list(read_pairs(make_reader("charniak"), tmp_path / "lists", tmp_path / "gold", SymbolTable()))
+        assert (SKIP in str(caught.value)) == said
+        assert "looks like" not in str(caught.value)
