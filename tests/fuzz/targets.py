@@ -224,6 +224,7 @@ TARGETS: dict[str, Target] = {
     "oracle": _command("oracle", parses, 0.5),
     "oracle texts": _command("oracle-texts", moses, 0.5),
     "evaluate": _command("evaluate", _tests_and_golds, 0.7),
+    "folds of trees": _command("folds", parses, 0.5),
     "evaluate texts": _command("evaluate-texts", _references, 0.7),
     "crossed": Target(crossed, crossing.check_crossed, weight=4.0, large=False, whole=0.8),
     "compared": Target(compared, crossing.check_compared, weight=1.0, large=False, whole=0.8),

@@ -59,7 +59,8 @@ def recipe_for(kind: str, directory: Path, rng: Rng) -> ListRecipe:
     if kind == "parses":
         sets = ({"templates": small.TEMPLATES}, {"set": "extended", "templates": []}, {"hash_bits": 10})
         features = {"min_lists": 1, **choice(rng, sets)}
-        return small.recipe(directory, data={**data, "gold": "{root}/gold"}, features=features, **changes)
+        data |= {"gold": "{root}/gold", "normalize": bool(rng.integers(2))}
+        return small.recipe(directory, data=data, features=features, **changes)
     sets = ({"set": "dptm"}, {"set": "translation"}, {"set": "text"}, {"set": "speech", "hash_bits": 10})
     data["reader"] = options("jsonl" if kind == "jsonl" else "moses", rng)
     if kind == "jsonl":
@@ -239,7 +240,7 @@ def command(*arguments: object, stdin: bytes = b"") -> tuple[int, bytes, str]:
 def check_command(kind: str, directory: Path, rng: Rng) -> int:
     """A command: exit code 0, or 2 with one message that names a file and shows no traceback."""
     lists, policy = directory / "lists", ("--on-bad-list", choice(rng, POLICIES))
-    output = ("--output", directory / "out")
+    output, normalize = ("--output", directory / "out"), ("--normalize",) if rng.integers(2) else ()
     match kind:
         case "rerank":
             best = ("--n-best", 2) if rng.integers(2) else ()
@@ -248,11 +249,15 @@ def check_command(kind: str, directory: Path, rng: Rng) -> int:
         case "rerank-texts":
             line = ("rerank", directory / "model", lists, *output, "--sources", directory / "sources", *policy)
         case "oracle":
-            line = ("oracle", lists, directory / "gold", *policy)
+            line = ("oracle", lists, directory / "gold", *policy, *normalize)
         case "oracle-texts":
             line = ("oracle", lists, directory / "references", "--metric", choice(rng, TEXT_METRICS), *policy)
         case "evaluate":
             line = ("evaluate", directory / "test", directory / "gold", "--prm", directory / "prm", "--sentences")
+            line += normalize
+        case "folds":
+            line = ("folds", "split", directory / "gold", "--folds", 2, "--by", choice(rng, ("sentences", "files")))
+            line += output
         case _:
             line = ("evaluate", directory / "one", directory / "two", "--metric", choice(rng, TEXT_METRICS))
             line += ("--form", choice(rng, ("lines", "lines", "tab", "id")))

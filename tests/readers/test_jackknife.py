@@ -5,8 +5,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import pages
 import pytest
 from commands import Command, failed, refused
 
@@ -19,7 +22,7 @@ from rerank.readers.jackknife.splitting import split
 from rerank.readers.trees.berkeley import BerkeleyReader
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs
-from rerank.readers.trees.treebank import read_treebank, treebank_files
+from rerank.readers.trees.treebank import treebank_files
 
 FILES = {"00/a.mrg": 3, "00/b.mrg": 1, "01/c.mrg.gz": 4, "02/d.mrg": 0, "02/e.mrg": 2}  # and their sentences
 TOTAL = sum(FILES.values())
@@ -89,7 +92,7 @@ def test_every_sentence_is_held_out_once(treebank: Path, tmp_path: Path, folds: 
         assert trained == sorted(trained)
         assert len(held) == manifest.size(fold)
         owner |= dict.fromkeys(held, fold)
-        assert [each.text.decode() for each in read_treebank([place / "gold.mrg"])] == [tree(i) for i in held]
+        assert (place / "gold.mrg").read_text() == "".join(f"{' '.join(tree(i).split())}\n" for i in held)
         assert (place / "sentences.txt").read_text() == "".join(f"{sentence(i)}\n" for i in held)
     assert list(manifest.members()) == [owner[i] for i in range(TOTAL)]
     sizes = [manifest.size(fold) for fold in range(folds)]
@@ -315,6 +318,29 @@ def test_an_interrupted_split_says_how_to_go_on(
     monkeypatch.setattr(splitting, "_write", stop)
     words = "folds", "split", str(treebank), "--folds", "2", "-o", str(tmp_path / "folds")
     failed(rerank(*words), 130, "what is complete is kept. Continue with:", " ".join(words))
+
+
+def test_the_page_from_the_treebank_to_the_lists(
+    rerank: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = dict(pages.files("docs/making-lists/parses.md"))
+    Path("parse_with_nltk.py").write_text(shown["parse_with_nltk.py"], encoding="utf-8")
+    flat = "(S1 (S (NP (PRP I))\n  (VP (VBD saw) (NP (DT a) (NN man)) (PP (IN with) (NP (NNS dogs))))))"
+    nested = "(S1 (S (NP (PRP I))\n  (VP (VBD saw) (NP (NP (DT a) (NN boat)) (PP (IN with) (NP (NNS dogs)))))))"
+    plain = "(S1 (S (NP (PRP I))\n  (VP (VBD saw) (NP (DT a) (NN boat)))))"
+    Path("treebank.mrg").write_text("\n".join([flat, plain, nested, plain.replace("boat", "man")]))
+    split(["treebank.mrg"], 2, Path("folds"))
+    (loop,) = (body for body in pages.fences("docs/jackknifing.md", "sh") if "for fold in" in body)
+    done = subprocess.run(
+        ["sh", "-c", loop.replace("python ", f"{sys.executable} ")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    result = rerank("folds", "join", "folds", "folds/00/lists", "folds/01/lists", "--output", "train.nbest.gz")
+    assert "4 lists, 4 candidates" in result.out
+    pairs = list(read_pairs(CharniakReader(), "train.nbest.gz", "treebank.mrg", SymbolTable()))
+    assert [nbest.texts[0].count(b"(PP") for nbest, *_ in pairs] == [1, 0, 1, 0]
+    assert [nbest.texts[0].count(b"(NP (NP") for nbest, *_ in pairs] == [1, 0, 0, 0]  # what the other fold has taught
 
 
 def test_inputs_are_not_overwritten(rerank: Command, target: Path) -> None:

@@ -152,11 +152,8 @@ def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Co
     forms = {forms[0]: forms[2] for forms in WRITTEN.values()}
     normal = re.sub(r"(?<=\(\w\w) (1\\/2|``|\()\)", lambda match: f" {forms[match[1]]})", best)
     assert normal == rerank("rerank", str(tmp_path / "b/run/model"), f"{plain}.nbest.gz").out
-    (tmp_path / "best").write_text(best)
+    (tmp_path / "best").write_text(best.replace(" ()", " -LRB-)"))  # in a file of trees brackets must balance
     scored = rerank("evaluate", str(tmp_path / "best"), f"{mixed}.gold.gz", "--normalize").out
-    assert (
-        f"best: words normalised: {golds['the'] + golds['a'] + golds['of']:,} of candidates, {golds['a']:,} of"
-        in scored
-    )
+    assert f"best: words normalised: {golds['the'] + golds['a']:,} of candidates, {golds['a']:,} of gold" in scored
     refused(rerank("evaluate", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")
     refused(rerank("oracle", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")

@@ -1,7 +1,7 @@
 """What a treebank was split into: ``folds.json``, and a directory for every fold.
 
 A fold has the files ``train.mrg``, the trees of all other folds, ``gold.mrg``, its own, and ``sentences.txt``, their
-sentences, one per line. Its directory appears as a whole, with checksums.
+sentences; each has a line. Its directory appears as a whole, with checksums.
 """
 
 from __future__ import annotations

@@ -152,12 +152,12 @@ def _claim(directory: Path, manifest: Manifest) -> None:
 
 
 def _write(manifest: Manifest, fold: int, place: Path) -> None:
-    """Write the files of a fold."""
+    """Write the files of a fold, one tree or sentence per line."""
     trees = read_treebank(source.path for source in manifest.treebank)
     lines = repeat(None) if manifest.words is None else read_lines(manifest.words.path)
     with ExitStack() as stack:
         train, gold, sentences = (stack.enter_context((place / name).open("wb")) for name in (TRAIN, GOLD, SENTENCES))
         for tree, own, line in zip(trees, manifest.members(), lines, strict=manifest.words is not None):
-            (gold if own == fold else train).write(tree.text + b"\n")
+            (gold if own == fold else train).write(b" ".join(tree.text.split()) + b"\n")
             if own == fold:
                 sentences.write((_words(tree) if line is None else line) + b"\n")
