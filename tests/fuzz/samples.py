@@ -157,7 +157,7 @@ def moses() -> list[Files]:
             )
             found.append(files)
     for text in MOSES:
-        lists = int(text.splitlines()[-1].split()[0]) + 1
+        lists = int(text.splitlines()[-1].split(b"|||")[0]) + 1
         found.append({"lists": text, "sources": b"das haus .\n" * lists, "references": b"the house .\n" * lists})
     real = SHARED / "translation/multi30k"
     if real.exists():
