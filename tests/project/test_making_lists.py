@@ -250,10 +250,17 @@ def address() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("script", "port"), [("sample_from_server.py", "8000"), ("sample_from_tgi.py", "8080")], ids=["vllm", "tgi"]
 )
-def test_samples_from_a_server(script: str, port: str, follow: Any, address: str) -> None:
+def test_samples_from_a_server(script: str, port: str, follow: Any, address: str, rerank: Command) -> None:
     write("dev.tsv", "What is 2 plus 2?\t4", "What is 1 plus 1?\t2")
     follow(script, **{f"http://localhost:{port}": address})
     first, last = lists("dev.jsonl", {"name": "jsonl", "base": "logprob"})
     assert [one.text for one in first.candidates] == ["4", "it is 4 .", "5", "4", "it is 4 .", "5", "4", "it is 4 ."]
     assert [first.source.decode(), last.source.decode()] == list(SAMPLES)
     assert first.base.tolist()[:3] == [-0.5, -2.0, -0.5]
+    for split in ("train", "test"):
+        Path(f"{split}.jsonl").write_bytes(Path("dev.jsonl").read_bytes())
+    write("samples.yaml", SHOWN["samples.yaml"])
+    done = rerank("run", "samples.yaml", "--set", "training.epochs=2", "-o", "run")
+    assert done.code == 0, done
+    found = json.loads(Path("run/metrics.json").read_text(encoding="utf-8"))["splits"]["test"]
+    assert found["average"]["gain"] > found["base"]["gain"] == 0.5
