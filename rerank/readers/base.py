@@ -5,8 +5,8 @@ what a file holds                                   outcome
 ==================================================  ==========================================================
 a list with no or one candidate                     valid
 the same candidate twice in a list                  valid and counted; ``duplicates: drop`` keeps the first
-a line that is not a header where one is expected   bad list "header"
-fewer candidates than the header says               bad list "too few"
+a line that is not a header where one is expected   bad list "header"; the same for a list without its first parse
+fewer candidates than the header says               bad list "too few"; the same for lines at the end (opennmt)
 more candidates than the header says                bad list "too many"
 lines between the fairseq records of a list         bad list "record"
 records of a candidate that do not fit together     bad candidate "record"
@@ -41,6 +41,7 @@ unbalanced brackets or text outside gold trees      error: the trees that follow
 more or fewer gold trees than lists                 error, with both counts
 fewer sources or references than lists              error, with both counts
 joined scores after a list of unknown length        error: nothing tells whose they are
+keys of an archive that are not those of another    error: both need the same keys in the same order
 a truncated or damaged archive, UTF-16              error
 a line or tree of more than 16 MiB                  error
 an empty file                                       no lists; whatever needs some says so
@@ -58,6 +59,7 @@ an error. Where lists are written, a list without candidates takes the place of 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
@@ -73,7 +75,7 @@ from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
 from rerank.readers.nbest import TRACE, Candidate, NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
-from rerank.readers.streams import PathLike, Writable
+from rerank.readers.streams import PathLike, Writable, split_paths
 
 __all__ = [
     "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader", "SkipCount",
@@ -98,6 +100,15 @@ class Reader(ABC):
         """How many files a path names, separated by commas; None: any number."""
         return 1
 
+    def paths(self, path: PathLike) -> list[str]:
+        """The files that a path names, all of which are read.
+
+        Raises
+        ------
+        DataError: a name is empty, or there is no such folder.
+        """
+        return [os.fspath(path)] if self.files == 1 else split_paths(path)
+
     @property
     def first_id(self) -> int:
         """The number of the first list."""
@@ -112,6 +123,11 @@ class Reader(ABC):
     def order(self) -> str:
         """The order of lists: by "id", that of the inputs, or one of the "file"."""
         return "file" if any(reader.order == "file" for reader in self.within) else "id"
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the lists of a file have no more than a certain number of candidates each."""
+        return any(reader.bounded for reader in self.within)
 
     def offers(self, option: str) -> bool:
         """Whether this reader, or one that it reads through, has an option."""

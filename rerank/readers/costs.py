@@ -32,6 +32,10 @@ class CostReader(Reader):
         """See ``Reader``."""
         return self.inner.files
 
+    def paths(self, path: PathLike) -> list[str]:
+        """See ``Reader``."""
+        return self.inner.paths(path)
+
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""
         for nbest in self.inner.knowing(self.known).read(path):

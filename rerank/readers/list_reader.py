@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -38,18 +38,22 @@ class ListReader(Checked, Reader):
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""
         with open_stream(path) as stream:
-            lines, seen = LineReader(stream), dict[str, int]()
-            make = self.maker(lines)
-            for ordinal, record in enumerate(self.records(lines)):
-                name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
-                try:
-                    if isinstance(record.content, Fault):
-                        raise record.content
-                    found = make(name, record)
-                except Fault as fault:
-                    found = BadList.of(fault, name, stream.path, record.line)
-                found = self._unlike(found, seen)
-                yield found if isinstance(found, BadList) else found.repeated(self.duplicates)
+            lines = LineReader(stream)
+            yield from self.lists(lines, self.records(lines))
+
+    def lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[NBestList | BadList]:
+        """The lists that records of a file (or of several, ``lines`` being those of the first) describe."""
+        make, seen = self.maker(lines), dict[str, int]()
+        for ordinal, record in enumerate(records):
+            name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
+            try:
+                if isinstance(record.content, Fault):
+                    raise record.content
+                found = make(name, record)
+            except Fault as fault:
+                found = BadList.of(fault, name, lines.path, record.line)
+            found = self._unlike(found, seen)
+            yield found if isinstance(found, BadList) else found.repeated(self.duplicates)
 
     @abstractmethod
     def records(self, lines: LineReader) -> Iterator[Record]:

@@ -1,15 +1,14 @@
-"""Readers as recipes describe them, and paths that name several files, separated by commas."""
+"""Readers as recipes describe them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.readers.base import Reader, check_choice, readers
 from rerank.readers.costs import CostReader
-from rerank.readers.streams import PathLike, single_stdin, stream_name
 from rerank.storage.bounded_yaml import read_yaml
 
 
@@ -40,20 +39,6 @@ def make_reader(spec: Any, key: str) -> Reader:
         return build(readers, settings | {"scores": sign}, key)
     check_choice(f"{key}.scores", sign, ("score", "cost"))
     return CostReader(reader) if sign == "cost" else reader
-
-
-def split_paths(path: PathLike) -> list[str]:
-    """The files of a path that names several, separated by commas.
-
-    Raises
-    ------
-    DataError: a name is empty, or more than one of them is "-".
-    """
-    names = str(path).split(",")
-    if not all(names):
-        raise DataError("a file name is empty; expected names, separated by commas", path=stream_name(path))
-    single_stdin(*names)
-    return names
 
 
 def drops_duplicates(reader: Reader) -> bool:

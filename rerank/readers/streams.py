@@ -159,6 +159,20 @@ def single_stdin(*paths: PathLike) -> None:
         raise DataError("only one input can be '-' (standard input); name files for the others", path=stream_name("-"))
 
 
+def split_paths(path: PathLike) -> list[str]:
+    """The files of a path that names several, separated by commas.
+
+    Raises
+    ------
+    DataError: a name is empty, or more than one of them is "-".
+    """
+    names = str(path).split(",")
+    if not all(names):
+        raise DataError("a file name is empty; expected names, separated by commas", path=stream_name(path))
+    single_stdin(*names)
+    return names
+
+
 class _Prefixed:
     """``raw`` with ``head`` put back in front; works for pipes, which cannot seek."""
 

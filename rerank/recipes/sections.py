@@ -47,6 +47,10 @@ class SplitSettings(Section):
         """All splits, the training split first; a split named twice counts once."""
         return tuple(dict.fromkeys([self.train, *([self.dev] if self.dev else []), *self.tests]))
 
+    def lists(self, split: str) -> str:
+        """The path of a split's lists as its reader takes it, which may name several files."""
+        return self.fill("nbest", self.nbest, split)
+
     @abstractmethod
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""

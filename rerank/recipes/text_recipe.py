@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rerank.readers.several import make_reader, split_paths
+from rerank.readers.several import make_reader
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
@@ -31,9 +31,7 @@ class TextDataSettings(SplitSettings):
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""
-        lists = self.fill("nbest", self.nbest, split)
-        several = make_reader(self.reader, "data.reader").files != 1
-        found = {"nbest": split_paths(lists) if several else [lists]}
+        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(split))}
         if self.sources is not None:
             found["sources"] = [self.fill("sources", self.sources, split)]
         if self.references is not None:

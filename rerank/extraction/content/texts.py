@@ -73,7 +73,7 @@ class TextContent(Content[TextView]):
         sources = files.get("sources")
         for raw in texts_beside(
             make_reader(data.reader).knowing(self._shown),
-            ",".join(files["nbest"]),
+            data.lists(split),
             references=files.get("references"),
             sources=sources[0] if sources else None,
             form=cast(TextDataSettings, data).form,

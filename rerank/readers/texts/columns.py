@@ -24,9 +24,9 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import BadList, Fault, NBestList, Reader, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.numerals import scores_of
-from rerank.readers.several import drops_duplicates, make_reader, split_paths
+from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
-from rerank.readers.streams import PathLike, Writable, open_stream, stream_name
+from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
 from rerank.readers.texts.drafts import each
 from rerank.readers.texts.text_list import TextList
 
@@ -70,6 +70,11 @@ class JoinedReader(Reader):
     def files(self) -> int | None:
         """See ``Reader``."""
         return None if self.inner.files is None else self.inner.files + 1
+
+    def paths(self, path: PathLike) -> list[str]:
+        """See ``Reader``."""
+        *lists, scores = split_paths(path)
+        return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``; after a list of unknown length nothing tells which scores belong to which candidates.

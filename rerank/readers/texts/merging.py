@@ -23,8 +23,8 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import BadList, NBestList, Reader, readers
-from rerank.readers.several import format_of, make_reader, split_paths
-from rerank.readers.streams import PathLike, Writable, stream_name
+from rerank.readers.several import format_of, make_reader
+from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.systems import System, next_lists, other_columns, system_name
@@ -66,6 +66,10 @@ class MergedReader(Checked, Reader):
         """See ``Reader``."""
         return sum(reader.files or 1 for reader in self.within) if isinstance(self.of, list | tuple) else None
 
+    def paths(self, path: PathLike) -> list[str]:
+        """See ``Reader``."""
+        return [file for reader, own in self.systems(path) for file in reader.paths(own)]
+
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``; a list that is bad in one system is bad."""
         systems = [System(k, reader, own) for k, (reader, own) in enumerate(self.systems(path), start=1)]
@@ -104,7 +108,7 @@ class MergedReader(Checked, Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; writes the format of the systems, or JSON lines if they have several formats."""
+        """See ``Reader.write``; writes the format of the systems, or JSON lines if that cannot be."""
         assert isinstance(nbest, TextList), "lists that were merged"
         inner = self._format
         if inner is None:
@@ -134,8 +138,9 @@ class MergedReader(Checked, Reader):
 
     @property
     def _format(self) -> Reader | None:
-        """The reader that writes the lists; None if the systems have several formats."""
-        return self.within[0] if len({type(format_of(reader)) for reader in self.within}) == 1 else None
+        """The reader that writes the lists; None if the systems have several formats, or one that cannot hold them."""
+        formats = {type(format_of(reader)) for reader in self.within}
+        return self.within[0] if len(formats) == 1 and not self.bounded else None
 
 
 def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:

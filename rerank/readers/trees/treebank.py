@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
 from rerank.readers.compression import compression_of_name
-from rerank.readers.several import split_paths
 from rerank.readers.sides import Side
-from rerank.readers.streams import PathLike, stream_name
+from rerank.readers.streams import PathLike, split_paths, stream_name
 from rerank.readers.trees.brackets import read_trees
 
 ENDINGS = (".mrg", ".prd", ".psd")
