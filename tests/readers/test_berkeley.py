@@ -11,7 +11,7 @@ from outcomes import fault_of, outcome
 
 from rerank.base.errors import DataError
 from rerank.readers.base import BadList, NBestList, read_lists
-from rerank.readers.trees import berkeley
+from rerank.readers.trees import parses
 from rerank.readers.trees.berkeley import BerkeleyReader
 
 GROUPS = b"""-81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
@@ -110,7 +110,7 @@ def test_the_first_line_tells_the_variant(tmp_path: Path) -> None:
 
 
 def test_large_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(berkeley, "_LOOK", 4)
+    monkeypatch.setattr(parses, "_LOOK", 4)
     for size in (1, 3, 4, 5, 8, 9, 100):
         group = b"".join(b"-%d\t(NN x%d)\n" % (i, i) for i in range(size))
         assert outline(read(tmp_path, group + b"\n" + group)) == [("0", size), ("1", size)]

@@ -28,9 +28,8 @@ from rerank.readers.list_reader import Record
 from rerank.readers.numerals import numbers
 from rerank.readers.streams import Writable
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.parses import NextList, Parts, score_text
+from rerank.readers.trees.parses import NextList, Parts, blank, block, failed, score_text
 
-_LOOK = 1 << 8
 _GROUPS = "groups"  # the variant without headers
 
 
@@ -59,17 +58,11 @@ class BerkeleyReader(CharniakReader):
 
     def _next_group(self, lines: LineReader) -> Record:
         """The lines up to the next blank one."""
-        first, size = lines.number + 1, 0
-        looked = _LOOK
-        while size == 0:
-            look = lines.ahead(looked)
-            size = next((i for i, line in enumerate(look) if not line.strip()), len(look) if len(look) < looked else 0)
-            looked *= 2
-        lines.take(size)
+        first = lines.number + 1
         scores, texts, places = [], [], []
-        for place, line in enumerate(look[:size], first):
+        for place, line in enumerate(block(lines, blank), first):
             before, bracket, tree = line.partition(b"(")
-            if bracket and not tree.strip(b"() \t"):
+            if bracket and failed(tree):
                 continue
             scores.append(before)
             texts.append(bracket + tree if bracket else line)

@@ -31,6 +31,8 @@ class Parts(NamedTuple):
 
 NextList = Callable[[LineReader], Record]  # of Parts
 
+_LOOK = 1 << 8  # lines looked at first
+
 
 @dataclass(frozen=True)
 class ParseReader(ListReader):
@@ -70,6 +72,27 @@ class ParseReader(ListReader):
             return every.without(_tree_faults(texts, lines.nul) | faults)
 
         return make
+
+
+def block(lines: LineReader, ends: Callable[[bytes], bool]) -> list[bytes]:
+    """Take the next line and those after it, up to the first that ``ends`` them."""
+    size, looked = 0, _LOOK
+    while size == 0:
+        look = lines.ahead(looked)
+        size = next((i for i, line in enumerate(look) if i and ends(line)), len(look) if len(look) < looked else 0)
+        looked *= 2
+    lines.take(size)
+    return look[:size]
+
+
+def blank(line: bytes) -> bool:
+    """Is the line empty, or white space?"""
+    return not line or line.isspace()
+
+
+def failed(tree: bytes) -> bool:
+    """Is it what parsers write where they found no tree, ``(())``?"""
+    return not tree.strip(b"() \t")
 
 
 def _tree_faults(texts: list[bytes], nul: bool) -> dict[int, Fault]:

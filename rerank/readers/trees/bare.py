@@ -1,0 +1,110 @@
+"""Lists of trees without scores: trees alone with a blank line after every list, or a count before its trees.
+
+Three lines of each variant this reads; the first line of a file tells which one it is::
+
+    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+    (S1 (S (NP (PRP It))
+       (VP (VBN rained)) (. .)))
+
+    2	wsj_0001-1
+    (S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+    (S1 (S (NP (PRP It)) (VP (VBN rained)) (. .)))
+
+A line that begins with white space continues the tree before it. The id is what follows the count, or else the ordinal
+of the list in the file, from 0. A failed parse, ``(())``, is not a candidate.
+
+All base scores are 0, unless the trees of the file have scores before them, as in lists that were reranked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from rerank.base.encoding import decoded
+from rerank.readers.base import Fault, NBestList, excerpt, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import numbers
+from rerank.readers.streams import Writable
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, failed, score_text
+
+_COUNTED, _GROUPS = "counted", "groups"
+_LOOK = 1 << 8  # lines that show whether trees have scores
+_SCORED = " with scores"  # follows the variant
+_HEADER = re.compile(rb"\s*(\d{1,9})(?:\s+([^\s(].*))?\s*$")
+
+
+@readers.add("trees")
+@dataclass(frozen=True)
+class BareReader(ParseReader):
+    """Lists of trees without scores; the options are those of ``ParseReader``."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new scores come before the trees, with old ones where there are any."""
+        chosen = range(len(nbest)) if order is None else order
+        scored, parts = nbest.form.endswith(_SCORED), list[bytes]()
+        if nbest.form.startswith(_COUNTED):
+            parts.append(f"{len(chosen)}\t{nbest.id}\n".encode("utf-8", "surrogateescape"))
+        for i in chosen:
+            if scored or scores is not None:
+                parts += [score_text(nbest, i, scores) if scored else _number(scores, i), b"\t"]
+            parts += [nbest.texts[i], b"\n"]
+        out.write(b"".join(parts or [b"(())\n"]) + b"\n")
+
+    def _grammar(self, lines: LineReader) -> NextList:
+        scored = any(numbers(line.partition(b"(")[0]) for line in lines.ahead(_LOOK) if b"(" in line)
+        return partial(_next_counted if _HEADER.match(lines.ahead(1)[0]) else _next_group, scored=scored)
+
+
+def _next_group(lines: LineReader, scored: bool) -> Record:
+    """The trees up to the next blank line."""
+    first = lines.number + 1
+    return Record(None, first, _parts(b"", _pieces(block(lines, blank), first), _GROUPS, scored))
+
+
+def _next_counted(lines: LineReader, scored: bool) -> Record:
+    """A header and its trees, up to a blank line or the next header."""
+    first = lines.number + 1
+    head, *rest = block(lines, lambda line: blank(line) or _HEADER.match(line) is not None)
+    found, pieces = _HEADER.match(head), _pieces(rest, first + 1)
+    if found is None:
+        message = f"found {excerpt(head)} where a list starts; expected its header: number of trees, list id"
+        return Record(None, first, Fault("header", message, first))
+    name, count = None if found[2] is None else decoded(found[2].strip()), int(found[1])
+    if len(pieces) != count:
+        message = f"the header says {count} trees; found {len(pieces)} before the next blank line or header"
+        return Record(name, first, Fault("too few" if len(pieces) < count else "too many", message, first))
+    return Record(name, first, _parts(head, pieces, _COUNTED, scored))
+
+
+def _pieces(lines: Sequence[bytes], first: int) -> list[tuple[int, bytes]]:
+    """The candidates, each with its line, in lines the first of which has the number ``first``."""
+    found = list[tuple[int, list[bytes]]]()
+    for place, line in enumerate(lines, first):
+        if found and line[:1].isspace():
+            found[-1][1].append(line.strip())
+        else:
+            found.append((place, [line.strip()]))
+    return [(place, b" ".join(parts)) for place, parts in found]
+
+
+def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: bool) -> Parts:
+    """The list of these candidates, without those that are failed parses."""
+    kept = [(place, *line.partition(b"(")) for place, line in pieces]
+    kept = [one for one in kept if not one[2] or not failed(one[3])]
+    places = [place for place, *_ in kept]
+    if scored:
+        texts = [bracket + tree or before for _, before, bracket, tree in kept]
+        return Parts(head, [before for _, before, *_ in kept], texts, places, places, form + _SCORED)
+    return Parts(head, [b"0"] * len(kept), [b"".join(one[1:]) for one in kept], places, places, form)
+
+
+def _number(scores: np.ndarray | None, i: int) -> bytes:
+    return b"" if scores is None else repr(float(scores[i])).encode()

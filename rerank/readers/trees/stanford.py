@@ -1,0 +1,82 @@
+"""The k-best lists of the Stanford parser (``-printPCFGkBest``): a line with number and score, then the tree.
+
+Three lines this reads::
+
+    # Parse 1 with score -38.31
+    (ROOT
+      (S (NP (PRP It)) (VP (VBD rained)) (. .)))
+
+The tree is on one line (``-outputFormat oneline``) or on several (``penn``), from the first line that begins with a
+bracket to a blank line; what else the parser prints for a candidate, such as tagged words or dependencies, is not read.
+A list starts at parse 1; its id is its ordinal in the file, from 0. A sentence without a parse,
+``SENTENCE_SKIPPED_OR_UNPARSABLE``, is a list without candidates.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from rerank.readers.base import Fault, NBestList, excerpt, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.streams import Writable
+from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
+
+_FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
+_MARK = re.compile(rb"(# Parse |%s(?: Parse #)?)(\d{0,9})(?: with score(.*))?$" % _FAILED)
+
+
+@readers.add("stanford")
+@dataclass(frozen=True)
+class StanfordReader(ParseReader):
+    """Lists of the Stanford parser; the options are those of ``ParseReader``, but there are no ids in the file."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; a tree to a line, numbered anew; old scores follow the new one after a tab."""
+        chosen = range(len(nbest)) if order is None else order
+        parts = [
+            b"# Parse %d with score %s\n%s\n" % (number, score_text(nbest, i, scores), nbest.texts[i])
+            for number, i in enumerate(chosen, start=1)
+        ]
+        out.write(b"".join(parts or [_FAILED + b"\n"]))
+
+    def _grammar(self, lines: LineReader) -> NextList:  # noqa: ARG002 - there is only one
+        return self._next_list
+
+    def _next_list(self, lines: LineReader) -> Record:
+        """The parses up to one that is not the next of a list."""
+        first, last = lines.number + 1, 0
+        scores, texts, places, score_places = list[bytes](), list[bytes](), list[int](), list[int]()
+        fault: Fault | None = None
+        while lines.skip_blank():
+            line = lines.ahead(1)[0]
+            found = _MARK.match(line)
+            number = int(found[2] or b"1") if found else 0
+            if last and (number <= 1 or (number != last + 1 and fault is None)):
+                break
+            place = lines.number + 1
+            rest = block(lines, lambda line: line.startswith((b"# Parse ", _FAILED)))
+            if number != last + 1 and fault is None:
+                message = f"found {excerpt(line)} where a list starts; expected '# Parse 1 with score ...'"
+                fault = Fault("header", message, place)
+            last = max(number, 1)
+            if found is not None and found[1][:1] == b"#":
+                start, text = _tree(rest)
+                texts.append(text)
+                places.append(place + start)
+                scores.append((found[3] or b"").strip())
+                score_places.append(place)
+        return Record(None, first, fault or Parts(b"", scores, texts, places, score_places, "stanford"))
+
+
+def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:
+    """Where the tree starts among the lines of a candidate, and the tree on one line; what there is if it is none."""
+    start = next((k for k, line in enumerate(lines) if line[:1] == b"("), min(1, len(lines) - 1))
+    return start, b" ".join(line.strip() for line in takewhile(lambda line: not blank(line), lines[start:]))
