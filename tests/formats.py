@@ -1,12 +1,14 @@
 """Small files in every format of lists: four lists of three candidates, whole or damaged.
 
 A format makes candidates (of the number of their list, their own, and their text), and lists of these. ``damages`` turn
-a candidate into one that cannot be used; ``ruin`` turns a list into one that is bad as a whole.
+a candidate into one that cannot be used; ``ruin`` turns a list into one that is bad as a whole. ``put`` writes lists to
+more than one file, ``written`` names the reader of what is written where that is another.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +34,10 @@ class Format(NamedTuple):
     damages: dict[str, tuple[str, Damage]]  # by what they are: the reason, what they do to a candidate
     ruin: Damage
     trees: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    put: Callable[[Path, bytes], None] = Path.write_bytes  # type: ignore[assignment]
+    written: str = ""
+    blank: bool = True  # whether blank lines between lists mean nothing
 
 
 def _tree(i: int, k: int) -> bytes:
@@ -40,6 +46,11 @@ def _tree(i: int, k: int) -> bytes:
 
 def _headed(i: int, candidates: list[bytes]) -> bytes:
     return b"%d\tid%d\n" % (len(candidates), i) + b"".join(candidates) + b"\n"
+
+
+def _renumbered(_: int, candidates: list[bytes]) -> bytes:
+    marks = [re.sub(rb"# Parse \d+", b"# Parse %d" % k, text) for k, text in enumerate(candidates, start=1)]
+    return b"".join(marks)
 
 
 def _moses(i: int, k: int) -> bytes:
@@ -64,6 +75,57 @@ def _bare_jsonl(_: int, candidates: list[bytes]) -> bytes:
     return b'{"candidates": [%s]}\n' % b", ".join(candidates)
 
 
+def _kaldi(i: int, k: int) -> bytes:
+    return b"utt%d-%d a%d b%d\n" % (i, k + 1, i, k)
+
+
+def _espnet(i: int, k: int) -> bytes:
+    return b"%d utt%d a%d b%d\ttensor(-%d.5)\n" % (k + 1, i, i, k, k)
+
+
+def _ranked(_: int, candidates: list[bytes]) -> bytes:
+    return b"".join(b"%d %s" % (k, text.partition(b" ")[2]) for k, text in enumerate(candidates, start=1))
+
+
+def _put_espnet(place: Path, text: bytes) -> None:
+    """The lines of ``_espnet`` in their folders."""
+    for line in text.splitlines(keepends=True):
+        rank, _, rest = line.partition(b" ")
+        folder = place / f"{rank.decode()}best_recog"
+        folder.mkdir(parents=True, exist_ok=True)
+        words, _, score = rest.partition(b"\t")
+        with (folder / "text").open("ab") as texts, (folder / "score").open("ab") as scores:
+            texts.write(words + b"\n")
+            scores.write(rest.split(b" ")[0] + b" " + score)
+
+
+def _openai(i: int, candidates: list[bytes]) -> bytes:
+    return b'{"id": "l%d", "choices": [%s]}\n' % (i, b", ".join(candidates))
+
+
+def _choice(i: int, k: int) -> bytes:
+    return b'{"message": {"content": "a%d b%d"}, "score": -%d.5, "logprobs": {"content": [{"logprob": -%d}]}}' % (
+        i, k, k, k,
+    )  # fmt: skip
+
+
+def _preferences(i: int, candidates: list[bytes]) -> bytes:
+    pairs = [candidate.split(b"\t") for candidate in candidates]
+    texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
+    return b'{"id": "l%d", "chosen": [%s], "rejected": [], "scores": [%s], "none": []}\n' % (i, texts, scores)
+
+
+def _answer(i: int, k: int) -> bytes:
+    return b'"a%d b%d"\t-%d.5' % (i, k, k)
+
+
+def _parallel(i: int, candidates: list[bytes]) -> bytes:
+    pairs = [candidate.split(b"\t") for candidate in candidates]
+    texts, scores = (b", ".join(column) for column in zip(*pairs, strict=True))
+    return b'{"id": "l%d", "responses": [%s], "scores": [%s]}\n' % (i, texts, scores)
+
+
+LISTS, CANDIDATES = 4, 3
 _SCORES = {
     "NaN": ("infinite score", replaced(b"-1.5", b"nan")),
     "a word for a score": ("score", replaced(b"-1.5", b"high")),
@@ -77,6 +139,16 @@ _JSON = {
 _OBJECTS = Format(
     lambda i, k: json.dumps({"text": f"a{i} b{k}", "score": -k - 0.5, "lm": k}).encode(), _jsonl,
     {**_JSON, "no number": ("columns", replaced(b', "lm": 1', b""))}, replaced(b"candidates", b"candidate"),
+)  # fmt: skip
+
+_TREES = Format(
+    lambda i, k: _tree(i, k).replace(b" (V", b"\n  (V", 1) + b"\n", lambda _, candidates: b"".join(candidates) + b"\n",
+    {
+        "a tree cut short": ("brackets", replaced(b")))", b")")),
+        "no tree": ("tree", replaced(b"(S", b"S")),
+        "NUL": ("nul", replaced(b"NN", b"N\0")),
+    },
+    lambda text: text.replace(b"(S", b"S"), trees=True,
 )  # fmt: skip
 
 FORMATS: dict[str, Format] = {
@@ -100,6 +172,29 @@ FORMATS: dict[str, Format] = {
             "a line cut short": ("tree", lambda text: text[: text.index(b"\t")] + b"\n"),
         },
         lambda text: text.replace(b"-", b"x"), trees=True,
+    ),
+    "trees": _TREES,
+    "trees with counts": _TREES._replace(whole=_headed, ruin=replaced(b"3\t", b"4\t")),
+    "trees with scores": _TREES._replace(
+        candidate=lambda i, k: b"-%d.5\t%s\n" % (k, _tree(i, k)), ruin=lambda text: text.replace(b"-", b"x"),
+        damages={
+            **_SCORES,
+            "no score": ("score", replaced(b"-1.5\t", b"")),
+            "a tree cut short": ("brackets", replaced(b")))", b")")),
+            "a line cut short": ("tree", lambda text: text[: text.index(b"\t")] + b"\n"),
+        },
+    ),
+    "stanford": Format(
+        lambda i, k: b"# Parse %d with score -%d.5\n%s\n" % (k + 1, k, _tree(i, k).replace(b" (V", b"\n  (V", 1)),
+        _renumbered,
+        {
+            **_SCORES,
+            "no score": ("score", replaced(b" -1.5", b"")),
+            "a tree cut short": ("brackets", replaced(b")))", b")")),
+            "no tree": ("tree", replaced(b"(S", b"S")),
+            "NUL": ("nul", replaced(b"NN", b"N\0")),
+        },
+        lambda text: text.replace(b"\n(S", b"\nS"), trees=True,
     ),
     "moses": Format(
         _moses, lambda _, candidates: b"".join(candidates),
@@ -132,10 +227,44 @@ FORMATS: dict[str, Format] = {
          "a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])},
         replaced(b"scores", b"score"),
     ),
+    "opennmt": Format(
+        lambda i, k: b"-%d.5 ||| a%d b%d\n" % (k, i, k), lambda _, candidates: b"".join(candidates),
+        {**_SCORES, "NUL": ("nul", replaced(b" b", b" \0"))},
+        lambda text: text.replace(b"-", b"x"), options=(("n", CANDIDATES),), blank=False,
+    ),
+    "kaldi": Format(
+        _kaldi, lambda _, candidates: b"".join(candidates),
+        {"NUL": ("nul", replaced(b" b", b" \0")), "a key without a number": ("id", replaced(b"-2 ", b" "))},
+        lambda text: re.sub(rb"-\d", b"", text), written="jsonl",
+    ),
+    "espnet": Format(
+        _espnet, _ranked, {**_SCORES, "NUL": ("nul", replaced(b" b", b" \0"))},
+        lambda text: text.replace(b"-", b"x"), put=_put_espnet, written="jsonl",
+    ),
+    "openai": Format(
+        _choice, _openai,
+        {
+            **{what: damage for what, damage in _JSON.items() if what != "a number for a text"},
+            "a number for a text": ("text", replaced(b'"a1 b1"', b"7")),
+            "no log probabilities": ("columns", replaced(b'{"content": [{"logprob": -1}]}', b"null")),
+        },
+        replaced(b"choices", b"choice"),
+    ),
+    "preferences": Format(
+        _answer, _preferences,
+        {what: damage for what, damage in _JSON.items() if "score" in damage[0]}
+        | {"NUL": ("nul", replaced(b'"\t', b'\\u0000"\t'))},
+        replaced(b"chosen", b"choosen"), options=(("numbers", {"score": ["scores", "none"]}),), written="jsonl",
+    ),
+    "parallel": Format(
+        _answer, _parallel,
+        {what: damage for what, damage in _JSON.items() if what != "a number for a text"}
+        | {"a number for a text": ("text", lambda text: b"7" + text[text.index(b"\t"):])},
+        replaced(b"responses", b"response"),
+    ),
     "jsonl": _OBJECTS,
     "jsonl without ids": _OBJECTS._replace(whole=_bare_jsonl),
 }  # fmt: skip
-LISTS, CANDIDATES = 4, 3
 SCORE_LINES = [b"%d.25 %d\n" % (n, -n) for n in range(LISTS * CANDIDATES)]  # to be joined
 
 
@@ -154,10 +283,19 @@ class Case(NamedTuple):
     @property
     def spec(self) -> dict[str, Any]:
         """The reader as a recipe names it."""
-        inner = {"name": self.form.split()[0], **dict(self.options)}
+        inner = {"name": self.form.split()[0], **dict(FORMATS[self.form].options), **dict(self.options)}
         if self.name not in ("joined", "merged"):
             return inner
         return {"name": self.name, "of": inner, **({"duplicates": "keep"} if self.name == "merged" else {})}
+
+    @property
+    def again(self) -> dict[str, Any]:
+        """The reader of what this one writes."""
+        inner = Case(self.form.split()[0], self.form, self.options).spec
+        written = FORMATS[self.form].written
+        if self.name == "merged" and self.form != "opennmt" and not written:
+            return self.spec
+        return {"name": written or "jsonl"} if written or self.name == "merged" else inner
 
     def write(self, place: Path, damage: Callable[[int, int, bytes], bytes], ruined: tuple[int, ...] = ()) -> str:
         """Write the files to the directory ``place``; the path that names them.
@@ -177,13 +315,13 @@ class Case(NamedTuple):
             whole = form.whole(i, candidates)
             text += form.ruin(whole) if i in ruined and self.name != "joined" else whole
         place.mkdir(parents=True, exist_ok=True)
-        (place / "lists").write_bytes(text)
+        form.put(place / "lists", text)
         if self.name == "joined":
             (place / "scores").write_bytes(b"".join(SCORE_LINES))
             return f"{place / 'lists'},{place / 'scores'}"
         if self.name == "merged":
             other = [form.whole(i, [form.candidate(i, k) for k in range(CANDIDATES)]) for i in range(LISTS)]
-            (place / "other").write_bytes(b"".join(other))
+            form.put(place / "other", b"".join(other))
             return f"{place / 'lists'},{place / 'other'}"
         return str(place / "lists")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rerank.readers.base import Fault, excerpt
 
@@ -29,3 +30,16 @@ def scores_of(text: bytes, expected: str, line: int | None = None, path: str | N
     if not all(map(math.isfinite, found)):
         raise Fault("infinite score", f"found {excerpt(text)}; expected finite scores", line, path=path)
     return found
+
+
+def word_scores(scores: Sequence[float]) -> list[float]:
+    """The sum of the scores of a candidate's words, their mean, the least of them, and their number.
+
+    Raises
+    ------
+    Fault: the sum is not finite ("infinite score").
+    """
+    total, count = sum(scores), len(scores)
+    if not math.isfinite(total):
+        raise Fault("infinite score", "the scores of the candidate's words have no finite sum")
+    return [total, total / count, min(scores), float(count)] if count else [0.0, 0.0, 0.0, 0.0]

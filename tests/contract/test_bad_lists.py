@@ -54,8 +54,7 @@ def test_bad_lists_are_written_and_read_again_as_empty_ones(
     items = [one if isinstance(one, BadList) else Ranked(one, np.arange(len(one))[::-1], one.base) for one in found]
     write_ranked(out, make_reader(case.spec), items)
     (tmp_path / "lists").write_bytes(out.getvalue())
-    again = Case(case.form.split()[0], case.form, case.options) if case.name == "joined" else case
-    read = list(read_lists(make_reader(again.spec), str(tmp_path / "lists")))  # a bad one would be an error
+    read = list(read_lists(make_reader(case.again), str(tmp_path / "lists")))  # a bad one would be an error
     assert [one.texts for one in read] == [[] if isinstance(one, BadList) else one.texts[::-1] for one in found]
     ids = [one.id for one in found]
     assert [one.id for i, one in enumerate(read) if i not in ruined] == [
@@ -93,7 +92,8 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
     for one in found:
         count.bad(one) if isinstance(one, BadList) else count.good(one)
     assert (dict(count.reasons), dict(count.candidate_reasons)) == ({}, {reason: 1})
-    assert count.first_candidates[reason].startswith(f"{tmp_path / 'wrong' / 'lists'}:{bad.line}: list {damaged.id}: ")
+    assert bad.path.startswith(str(tmp_path / "wrong" / "lists"))
+    assert count.first_candidates[reason].startswith(f"{bad.path}:{bad.line}: list {damaged.id}: ")
     with pytest.raises(DataError, match="leave out such candidates with --on-bad-list skip"):
         SkipCount("error").good(damaged)
 

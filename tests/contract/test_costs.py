@@ -22,7 +22,10 @@ from rerank.readers.texts.text_list import TextList
 from rerank.runs.report import sections
 
 INTEROP = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared") / "data" / "interop"
-TREES = {"charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"}}
+TREES = {
+    "charniak": {"name": "charniak"}, "berkeley": {"name": "berkeley"}, "groups": {"name": "berkeley"},
+    "trees": {"name": "trees"}, "stanford": {"name": "stanford"},
+}  # fmt: skip
 every_reader = pytest.mark.parametrize("name", [*FORMATS, *TREES])
 
 
@@ -36,9 +39,11 @@ def write(name: str, root: Path, sign: float) -> str:
         return FORMATS[name].write(root, found)
     lines = []
     for i, candidates in enumerate(found):
-        lines += [f"{len(candidates)}\t{i}"] * (name != "groups")
-        between = "\t" if name == "groups" else "\n"
-        lines += [f"{one['score']}{between}(S1 (X{one['text'][-1]} x))" for one in candidates]
+        lines += [f"{len(candidates)}\t{i}"] * (name in ("charniak", "berkeley"))
+        between = "\t" if name in ("groups", "trees") else "\n"
+        for k, one in enumerate(candidates, start=1):
+            start = f"# Parse {k} with score " if name == "stanford" else ""
+            lines.append(f"{start}{one['score']}{between}(S1 (X{one['text'][-1]} x))")
         lines.append("")
     (root / name).write_text("\n".join(lines) + "\n")
     return str(root / name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rerank.base.errors import DataError
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import NBestList, SkipCount, read_lists
 
-every_format = pytest.mark.parametrize("name", FORMATS)
+every_format = pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if name != "espnet"])
 PLAIN = [case for case in CASES if case.name not in ("joined", "merged")]
 
 
@@ -25,10 +26,15 @@ def lists_in(name: str, blank: bytes = b"") -> bytes:
     return blank + blank.join(whole) + blank
 
 
+def spec_of(name: str) -> dict[str, Any]:
+    """The reader of a format."""
+    return Case(name.split()[0], name).spec
+
+
 def read(name: str, path: Path, data: bytes) -> list[tuple[str, list[bytes], list[list[float]]]]:
     """What is in the lists of a file."""
     path.write_bytes(data)
-    found = read_lists(make_reader({"name": name.split()[0]}), str(path))
+    found = read_lists(make_reader(spec_of(name)), str(path))
     return [(nbest.id if "ids" not in name else "", nbest.texts, nbest.scores.tolist()) for nbest in found]
 
 
@@ -40,6 +46,7 @@ def read(name: str, path: Path, data: bytes) -> list[tuple[str, list[bytes], lis
 def test_line_ends_byte_order_marks_and_blank_lines_are_free(
     tmp_path: Path, name: str, end: bytes, mark: bytes, blank: bytes, last: bool
 ) -> None:
+    blank = blank if FORMATS[name].blank else b""
     expected = read(name, tmp_path / "plain", lists_in(name))
     assert [len(texts) for _, texts, _ in expected] == [CANDIDATES] * LISTS
     text = (mark + lists_in(name, blank)).replace(b"\n", end)
@@ -48,7 +55,7 @@ def test_line_ends_byte_order_marks_and_blank_lines_are_free(
 
 @every_format
 def test_files_of_nothing_have_no_lists(tmp_path: Path, name: str) -> None:
-    for data in (b"", b"\n\r\n  \n"):
+    for data in (b"", b"\n\r\n  \n")[: 1 + FORMATS[name].blank]:
         assert read(name, tmp_path / "lists", data) == []
 
 
@@ -60,12 +67,14 @@ def test_archives_are_read_and_cut_ones_are_an_error_under_both_policies(tmp_pat
         path.write_bytes(data[:size])
         for policy in ("error", "skip"):
             with pytest.raises(DataError, match="again"):
-                list(read_lists(make_reader({"name": name.split()[0]}), str(path), policy))
+                list(read_lists(make_reader(spec_of(name)), str(path), policy))
 
 
 @pytest.mark.parametrize("case", PLAIN, ids=str)
 def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Path, case: Case) -> None:
     """The last candidate of a list has the text of the first; what is written of a list without it can be read."""
+    if case.name == "preferences":
+        pytest.skip("its candidates are in the order of their texts")
 
     def twice(i: int, k: int, text: bytes) -> bytes:
         return text.replace(b"b2", b"b0").replace(b"VP2", b"VP0") if (i, k) == (1, 2) else text
@@ -78,8 +87,8 @@ def test_candidates_that_come_twice_are_counted_and_kept_or_dropped(tmp_path: Pa
     kept, dropped = found["keep"], found["drop"]
     assert kept.texts == [*dropped.texts, dropped.texts[0]]
     assert (dropped.scores.tolist(), list(dropped.lines)) == (kept.scores[:2].tolist(), list(kept.lines)[:2])
-    out, reader = io.BytesIO(), make_reader(case.spec)
-    reader.write(out, dropped, [1, 0], np.array([0.25, 4.5]))
+    out, reader = io.BytesIO(), make_reader(case.again)
+    make_reader(case.spec).write(out, dropped, [1, 0], np.array([0.25, 4.5]))
     (tmp_path / "written").write_bytes(out.getvalue())
     again = [nbest for nbest in reader.read(str(tmp_path / "written")) if isinstance(nbest, NBestList) and len(nbest)]
     assert [(nbest.texts, nbest.base.tolist()) for nbest in again] == [(dropped.texts[::-1], [4.5, 0.25])]

@@ -8,10 +8,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import formats
 import numpy as np
 import pytest
 import small_lists
-from small_lists import FORMATS, LISTS, Candidate, Format, recipe
+from small_lists import LISTS, Candidate, Format, recipe
 
 from rerank.base.errors import DataError, RerankError
 from rerank.extraction.content.base import make_reader
@@ -20,12 +21,13 @@ from rerank.learn.base import Weights
 from rerank.models.inspection import provenance_rows
 from rerank.models.model import Model
 from rerank.models.reranker import Ranked, Reranker
-from rerank.readers.base import BadList, Reader, SkipCount, readers
+from rerank.readers.base import BadList, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.parses import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]
+FORMATS = {name: form for name, form in small_lists.FORMATS.items() if form.columns}
 every_format = pytest.mark.parametrize("name", FORMATS)
 
 
@@ -69,7 +71,7 @@ def drop(lists: list[list[Candidate]], which: slice, candidates: slice = slice(N
 
 def test_every_reader_of_texts_is_here() -> None:
     texts = {name for name, cls in readers if not issubclass(cls, ParseReader)}
-    assert texts <= {form.reader["name"] for form in FORMATS.values()}
+    assert texts <= {form.reader["name"] for form in small_lists.FORMATS.values()}
 
 
 @every_format
@@ -112,7 +114,7 @@ def test_a_file_that_lacks_a_column_has_no_usable_list(name: str, models: dict[s
     if name == "joined":  # the file of scores has another header
         text = (tmp_path / "joined.scores").read_text().split("\n", 1)[0] + "\n" + "1.5\n" * 3 * LISTS
         (tmp_path / "joined.scores").write_text(text)
-    with pytest.raises(DataError, match=r"'tm'|'sum'|'factor2'|P-"):
+    with pytest.raises(DataError, match=r"'tm'|'sum'|'mean'|'factor2'|P-"):
         rank(model, form, path)
     found, count = rank(model, form, path, "skip")
     assert all(isinstance(each, BadList) for each in found)
@@ -241,9 +243,9 @@ def test_a_system_that_lacks_a_column_is_not_made_up_for_by_another(tmp_path: Pa
 
 
 def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_path: Path) -> None:
-    (tmp_path / "trees").write_text("1\ta\n-1\n(S1 (NN x))\n\n")
     for name, cls in readers:
         if issubclass(cls, ParseReader):
-            reader: Reader = make_reader({"name": name})
+            form, reader = formats.FORMATS[name], make_reader({"name": name})
+            (tmp_path / "trees").write_bytes(form.whole(0, [form.candidate(0, 0)]))
             with pytest.raises(RerankError, match="lists of trees"):
                 list(Reranker(models["moses"]).read(reader, str(tmp_path / "trees"), SkipCount()))

@@ -20,7 +20,8 @@ from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import read_prm
 from rerank.readers.base import BadList, Fault, NBestList, Reader
 from rerank.readers.examples.svmlight import read_folds, read_svmlight, write_svmlight
-from rerank.readers.several import make_reader
+from rerank.readers.several import format_of, make_reader
+from rerank.readers.texts.as_jsonl import WrittenAsJsonl
 from rerank.readers.texts.references import read_lines, read_references
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.brackets import read_trees
@@ -39,6 +40,14 @@ OPTIONS: dict[str, dict[str, list[Any]]] = {
     "fairseq": {"text": ["H", "D"], "order": ["file", "id"], "duplicates": ["keep", "drop"]},
     "sockeye": SAME | {"scores": ["cost", "score", "logprob"]},
     "jsonl": SAME,
+    "trees": SAME | {"score": [0, 1]} | SIGNS,
+    "stanford": SAME | {"score": [0, 1]} | SIGNS,
+    "opennmt": {"n": [2], "duplicates": ["keep", "drop"]} | SIGNS,
+    "kaldi": {"duplicates": ["keep", "drop"], "costs": [[], ["score"], ["lm"]]} | SIGNS,
+    "espnet": {"duplicates": ["keep", "drop"]} | SIGNS,
+    "openai": SAME | {"id": ["id", "custom_id"]} | SIGNS,
+    "preferences": SAME | {"numbers": [None, {"lm": ["a", "b"]}, {"gain": ["a", "b"]}], "prompt": ["prompt", "a"]},
+    "parallel": SAME | {"numbers": [None, {"score": "scores"}], "prompt": ["prompt", "id"]} | SIGNS,
     "joined": {"of": ["moses"]},
     "merged": {"of": ["moses"], "duplicates": ["drop", "keep"]},
 }
@@ -64,14 +73,15 @@ def check_lists(name: str, directory: Path, rng: Rng) -> int:
     spec = options(name, rng)
     reader, symbols = make_reader(spec, "reader"), SymbolTable()
     path = str(directory / "lists")
-    if name in ("joined", "merged"):
+    if name in ("joined", "merged") or spec.get("costs"):
         path += f",{directory / 'other'}"
     good: list[NBestList] = []
     ids, count, bad = set[str](), 0, 0
     for found in reader.read(path):
         count += 1
         holds(
-            found.id and found.path and found.path in path and found.line >= 1, f"a place: {found.id!r} {found.path!r}"
+            found.id and (found.path in path or found.path.startswith(path)) and found.line >= 1,
+            f"a place: {found.id!r} {found.path!r}",
         )
         if isinstance(found, BadList):
             bad += 1
@@ -145,6 +155,8 @@ def check_writing(reader: Reader, lists: list[NBestList], spec: dict[str, Any], 
         return
     where = directory / "written"
     where.write_bytes(plain.getvalue())
+    if isinstance(format_of(reader), WrittenAsJsonl):
+        reader = make_reader({"name": "jsonl"}, "reader")
     again = list(reader.read(str(where)))
     holds(_texts(again) == _texts(lists), "texts, written and read again")
 

@@ -52,6 +52,56 @@ JSONL = b"""\
 {"id": "b", "candidates": [{"text": "Yes .", "score": -1.5, "features": {"lm": -2.0, "rare": 1}}]}
 {"id": "c", "reference": "4", "candidates": [{"text": "4", "logprob": -0.7, "gain": 1.0}, {"text": "5", "gain": 0}]}
 """
+BARE = (
+    b"(S1 (S (NP (PRP It))\n  (VP (VBD rained))))\n(S1 (S (NP (PRP It)) (VP (VBN rained))))\n\n(S1 (NN Art))\n\n(())\n",
+    b"2\twsj-1\n(S1 (S (NP (PRP It)) (VP (VBD rained))))\n(())\n1 wsj-2\n(S1 (NP (NN Art)))\n\n0 wsj-3\n",
+    b"-1.5\t(S1 (NP (NN a) (NN b)))\n-2\t(S1 (NN a) (NN b))\n\n-3\t(S1 (NP (NN Art)))\n",
+)
+STANFORD = b"""\
+# Parse 1 with score -38.3126
+(ROOT
+  (S (NP (PRP It))
+    (VP (VBD rained))))
+
+# Parse 2 with score -41.5E-1
+(ROOT (S (NP (PRP It)) (VP (VBN rained))))
+nsubj(rained-2, It-1)
+
+SENTENCE_SKIPPED_OR_UNPARSABLE
+# Parse 1 with score -7.25
+(ROOT (NP (NN Art)))
+"""
+OPENNMT = (
+    b"it rains .\nit rain .\n\nyes\n", b"it rains .\t-0.35\nit rain . ||| 0-0 1-1\t-0.5\n\nyes\t-1\n",
+    b"-0.35 ||| it rains .\n-0.5 ||| it rain . ||| 0-0 1-1\n-0.75 |||\n-1 ||| yes\n",
+)  # fmt: skip
+KALDI = {
+    "lists": b"u-1-1 it rained .\nu-1-2 it rains .\nu-2-1 \nu-2-2\tyes\n",
+    "other": b"u-1-1 35.25\nu-1-2 36.5\nu-2-1 4.75\nu-2-2 -5\n",
+}
+ESPNET = {
+    "lists/1best_recog/text": b"u1 IT RAINED\nu2 YES\nu3  \n",
+    "lists/1best_recog/score": b"u1 -3\nu2 tensor(-0.2)\nu3 0\n",
+    "lists/2best_recog/text": b"u1 IT RAINS\nu3 \n",
+    "lists/2best_recog/score": b"u1 tensor(-4., device='x')\nu3 0\n",
+}  # fmt: skip
+OPENAI = b"""\
+{"id": "cmpl-1", "choices": [{"index": 0, "text": " Yes.", "logprobs": {"token_logprobs": [null, -0.25, -0.5]}}]}
+{"id": "chat-1", "choices": [{"message": {"content": "4"}, "logprobs": {"content": [{"token": "4", "logprob": -0.1}]}}]}
+{"id": "b1", "custom_id": "a", "response": {"body": {"choices": [{"message": {"content": "5"}, "score": -1}]}}}
+{"id": "b2", "custom_id": "b", "response": null, "error": {"message": "late"}}
+"""
+PREFERENCES = b"""\
+{"id": 1, "prompt": "2+2?", "chosen": "4", "rejected": "5", "a": 1.5, "b": -1}
+{"id": 2, "chosen": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}], "rejected": \
+[{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "5"}], "a": 1, "b": 0}
+{"id": 3, "prompt": [{"role": "user", "content": "2+2?"}], "chosen": "4", "rejected": ["5", "22"], "a": 2, "b": [1, 0]}
+"""
+PARALLEL = b"""\
+{"id": 1, "prompt": "2+2?", "responses": ["4", "5"], "scores": [-0.5, -0.75]}
+{"id": 2, "prompt": "2+2?", "responses": ["4", "5", "22"], "scores": [-0.5, -0.75, -3], "models": ["a", "b", "c"]}
+{"id": 7, "responses": ["6"], "reference": ["6", "six"], "scores": [1], "base_scores": [2], "gains": [1]}
+"""
 GROUPS = b"""\
 -81.52\t( (S (NP (PRP It)) (VP (VBD rained))) )
 -85.01\t( (S (NP (PRP It)) (VP (VBN rained))) )
@@ -206,5 +256,6 @@ def all_texts() -> list[bytes]:
     """One text of each format: what a user might name by mistake, and what two files glued together are made of."""
     return [
         parses()[0]["lists"], parses()[0]["gold"], GROUPS, moses()[0]["lists"], moses()[0]["references"], FAIRSEQ,
-        SOCKEYE, JSONL, SVMLIGHT[0], PRM, FOLDS, DOCUMENTS, SCORES, recipes()[0],
+        SOCKEYE, JSONL, BARE[0], STANFORD, OPENNMT[2], KALDI["lists"], OPENAI, PREFERENCES, PARALLEL, SVMLIGHT[0],
+        PRM, FOLDS, DOCUMENTS, SCORES, recipes()[0],
     ]  # fmt: skip

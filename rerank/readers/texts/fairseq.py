@@ -19,7 +19,6 @@ with P, the sum, mean and minimum of the words' scores and their number.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
 from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
-from rerank.readers.numerals import scores_of
+from rerank.readers.numerals import scores_of, word_scores
 from rerank.readers.streams import PathLike, Writable, stream_name
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.named_columns import OF_WORDS
@@ -222,9 +221,5 @@ def _scores(fields: dict[bytes, bytes]) -> list[float]:
     if len(values) != 1:
         raise Fault("score", f"found {excerpt(total)}; expected the candidate's score")
     if b"P" in fields:
-        words = scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else []
-        count = len(words)
-        values += [sum(words), sum(words) / count, min(words), float(count)] if count else [0.0, 0.0, 0.0, 0.0]
-    if not all(map(math.isfinite, values)):
-        raise Fault("infinite score", "the scores of the candidate's words have no finite sum")
+        values += word_scores(scores_of(fields[b"P"], "the scores of words") if fields[b"P"].strip() else [])
     return values

@@ -67,7 +67,7 @@ class JsonlReader(JsonReader):
             pieces = _described(nbest)
         chosen = range(len(nbest)) if order is None else order
         candidates = [
-            pieces.candidates[i] if scores is None else _rescored(pieces.candidates[i], float(nbest.base[i]), scores[i])
+            pieces.candidates[i] if scores is None else rescored(pieces.candidates[i], float(nbest.base[i]), scores[i])
             for i in chosen
         ]
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
@@ -148,8 +148,8 @@ def _references(item: Mapping[str, Any]) -> tuple[bytes, ...]:
     return () if many is None else texts_of(many, "the references")
 
 
-def _rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
-    """A candidate with a new score; ``base`` is its old one."""
+def rescored(candidate: Any, base: float, score: float) -> dict[str, Any]:
+    """A candidate, an object or a text, with a new score; ``base`` is its old one."""
     entry: dict[str, Any] = dict(candidate) if isinstance(candidate, dict) else {"text": candidate}
     old = entry.get(SCORE, base)
     return {**entry, SCORE: float(score), **({} if BASE_SCORE in entry else {BASE_SCORE: old})}

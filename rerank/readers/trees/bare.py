@@ -65,8 +65,11 @@ class BareReader(ParseReader):
 
 def _next_group(lines: LineReader, scored: bool) -> Record:
     """The trees up to the next blank line."""
-    first = lines.number + 1
-    return Record(None, first, _parts(b"", _pieces(block(lines, blank), first), _GROUPS, scored))
+    first, found = lines.number + 1, block(lines, blank)
+    if not scored and b"(" not in found[0]:
+        message = f"found {excerpt(found[0])} where a list starts; expected its first tree, '(...)'"
+        return Record(None, first, Fault("header", message, first))
+    return Record(None, first, _parts(b"", _pieces(found, first), _GROUPS, scored))
 
 
 def _next_counted(lines: LineReader, scored: bool) -> Record:

@@ -1,0 +1,25 @@
+"""Formats that cannot hold new scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rerank.readers.base import BadList, NBestList, Reader
+from rerank.readers.streams import Writable
+from rerank.readers.texts.jsonl import JsonlReader
+
+
+class WrittenAsJsonl(Reader):
+    """A reader whose lists are written in the format ``jsonl``, which holds whatever a list of texts has."""
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``."""
+        JsonlReader().write(out, nbest, order, scores)
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+        """See ``Reader.write_bad``."""
+        JsonlReader().write_bad(out, bad, None)

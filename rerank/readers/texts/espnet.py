@@ -1,0 +1,137 @@
+"""The n-best output of ESPnet: a folder for the first candidates of all utterances, one for the second, and so on.
+
+Three lines of ``1best_recog/text``, and of the ``1best_recog/score`` that goes with it::
+
+    utt-0001 IT RAINED                utt-0001 -3.5211
+    utt-0002 YES                      utt-0002 tensor(-0.25)
+    utt-0003                          utt-0003 tensor(-7.5, device='cuda:0')
+
+The path is that of the folder around ``1best_recog``, ``2best_recog`` and so on, or of one with the ``output.1``,
+``output.2``... of several jobs, or a ``logdir`` with these. Lists are in the order of ``1best_recog/text``; the other
+folders may lack utterances. Where there are no files ``score``, all base scores are 0.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count, takewhile
+from typing import ClassVar, NamedTuple
+
+from rerank.base.errors import DataError
+from rerank.readers.base import BadList, NBestList, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.streams import PathLike, open_stream, stream_name
+from rerank.readers.texts.archives import Archive, Keyed, score_of, text_of
+from rerank.readers.texts.as_jsonl import WrittenAsJsonl
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.named_columns import SCORE
+from rerank.readers.texts.text_reader import TextReader
+
+_FIRST = "1best_recog"
+_JOB = re.compile(r"output\.(\d{1,9})$")
+_TENSOR = re.compile(rb"tensor\(([^,()]*)(?:,.*)?\)$")
+
+
+class _Folder(NamedTuple):
+    """The archives of candidates of one rank; ``scores`` is None if there are none."""
+
+    texts: Archive
+    scores: Archive | None
+
+    def beside(self, text: Keyed) -> tuple[Keyed, Keyed | None]:
+        """A candidate: its text, which was taken, and its score."""
+        return text, None if self.scores is None else self.scores.beside(text)
+
+    def finish(self, like: str) -> None:
+        """See ``Archive.finish``."""
+        self.texts.finish(like)
+        if self.scores is not None:
+            self.scores.finish(self.texts.lines.path)
+
+
+@readers.add("espnet")
+@dataclass(frozen=True)
+class EspnetReader(WrittenAsJsonl, TextReader):
+    """Lists of ESPnet; the options are those of ``TextReader``."""
+
+    form: ClassVar[str] = "espnet"
+
+    def paths(self, path: PathLike) -> list[str]:
+        """See ``Reader``: the files in the folder that ``path`` names."""
+        return [file for job in _jobs(path) for folder in job for file in _files(folder)]
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``.
+
+        Raises
+        ------
+        DataError: there is no such folder, or its files have different keys, or keys in different orders.
+        """
+        for job in _jobs(path):
+            with ExitStack() as stack:
+                first, *others = [_opened(folder, stack) for folder in job]
+                yield from self.lists(first.texts.lines, _together(first, others))
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """See ``ListReader.records``; those of the first candidates alone, without scores."""
+        return _together(_Folder(Archive(lines), None), [])
+
+    def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
+
+
+def _jobs(path: PathLike) -> list[list[str]]:
+    """The folders of every job's first, second... candidates.
+
+    Raises
+    ------
+    DataError: there are none.
+    """
+    top = os.fspath(path)
+    places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
+    found = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
+    outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in found if job)
+    one = os.path.isdir(os.path.join(top, _FIRST))
+    jobs = [top] if one else [job for _, job in outputs if os.path.isdir(os.path.join(job, _FIRST))]
+    if not jobs:
+        message = "expected a folder with 1best_recog, 2best_recog and so on, or with output.1, output.2... of several "
+        raise DataError(f"{message}jobs that have these", path=stream_name(path))
+    return [list(takewhile(os.path.isdir, (os.path.join(job, f"{k}best_recog") for k in count(1)))) for job in jobs]
+
+
+def _files(folder: str) -> list[str]:
+    """The file of texts and, if there is one, that of scores."""
+    score = os.path.join(folder, "score")
+    return [os.path.join(folder, "text"), *([score] if os.path.exists(score) else [])]
+
+
+def _opened(folder: str, stack: ExitStack) -> _Folder:
+    texts, *scores = [Archive(LineReader(stack.enter_context(open_stream(file)))) for file in _files(folder)]
+    return _Folder(texts, scores[0] if scores else None)
+
+
+def _together(first: _Folder, others: Sequence[_Folder]) -> Iterator[Record]:
+    """The candidates of every utterance: the first, and those of the other folders that have it."""
+    for text in first.texts:
+        content = [first.beside(text)]
+        for folder in others:
+            if folder.texts.head is not None and folder.texts.head.key == text.key:
+                content.append(folder.beside(folder.texts.take()))
+        yield Record(text.name, text.number, content)
+    for folder in (first, *others):
+        folder.finish(first.texts.lines.path)
+
+
+def _candidate(lines: tuple[Keyed, Keyed | None], _: int) -> Entry:
+    """What the lines of a candidate say. Raises Fault."""
+    text, score = lines
+    if score is None:
+        return Entry(text_of(text), {})
+    found = _TENSOR.match(score.value)
+    return Entry(text_of(text), {SCORE: score_of(score, found[1] if found else score.value)})

@@ -1,0 +1,116 @@
+"""The n-best lists of Kaldi: text archives with a line for every candidate, as ``nbest-to-linear`` writes them.
+
+Three lines of an archive of words (with ``int2sym.pl -f 2-``), and of one of costs that may go with it::
+
+    utt-0001-1 it rained .            utt-0001-1 35.2512
+    utt-0001-2 it rains .             utt-0001-2 36.0123
+    utt-0002-1                        utt-0002-1 4.75
+
+The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance. The path
+names the words and, separated by commas, the costs. These become columns as they are, called as the option says; a
+column called ``score`` is the base score, which is 0 where there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
+from rerank.readers.texts.archives import Archive, Keyed, score_of, text_of
+from rerank.readers.texts.as_jsonl import WrittenAsJsonl
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.text_reader import TextReader
+
+_KEY = re.compile(rb"(.+)-([1-9]\d*)$", re.DOTALL)
+
+
+@readers.add("kaldi")
+@dataclass(frozen=True)
+class KaldiReader(WrittenAsJsonl, TextReader):
+    """Lists of Kaldi.
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    costs: the names of the columns in the archives that follow the words.
+    """
+
+    form: ClassVar[str] = "kaldi"
+
+    costs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = self.costs
+        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+            raise RecipeError(f"found {names!r}; expected a list of names", key="costs")
+        if len(set(names)) < len(names):
+            raise RecipeError("a name comes twice; every column needs a name of its own", key="costs")
+
+    @property
+    def files(self) -> int | None:
+        """See ``Reader``."""
+        return 1 + len(self.costs)
+
+    def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
+        """See ``Reader.read``.
+
+        Raises
+        ------
+        DataError: the path does not name the files that the option ``costs`` asks for, or their keys differ.
+        """
+        names = [str(path)] if not self.costs else split_paths(path)
+        if len(names) != self.files:
+            message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"
+            raise DataError(message, path=stream_name(path))
+        with ExitStack() as stack:
+            lines, *costs = [LineReader(stack.enter_context(open_stream(name))) for name in names]
+            yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """See ``ListReader.records``."""
+        for name, found in groupby(Archive(lines), key=_utterance):
+            content = [[line] for line in found]
+            yield Record(name, content[0][0].number, content)
+
+    def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        first = _KEY.match(content[0][0].key)
+        if first and first[2] != b"1":
+            message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
+            raise Fault("id", f"{message}{excerpt(first[1] + b'-1')}")
+        return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
+
+    def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
+        """What the lines of a candidate say. Raises Fault."""
+        words, *costs = lines
+        text = text_of(words)
+        if not _KEY.match(words.key):
+            message = (
+                f"found the key {excerpt(words.key)}; expected an utterance and the number of a candidate, 'utt-1'"
+            )
+            raise Fault("id", message)
+        return Entry(text, {name: score_of(line, line.value) for name, line in zip(self.costs, costs, strict=True)})
+
+
+def _with_costs(records: Iterator[Record], costs: Sequence[Archive], path: str) -> Iterator[Record]:
+    """The lists of ``path`` with the costs of every candidate beside its words."""
+    for record in records:
+        content = [[words, *[one.beside(words) for one in costs]] for [words] in record.content]
+        yield record._replace(content=content)
+    for one in costs:
+        one.finish(path)
+
+
+def _utterance(words: Keyed) -> str:
+    """The key without the number of the candidate."""
+    return words._replace(key=found[1]).name if (found := _KEY.match(words.key)) else words.name

@@ -1,0 +1,129 @@
+"""Responses of servers that speak the OpenAI API, one JSON object per line: completions and chats with ``n`` choices.
+
+Three lines this reads (the last one is of the output of a batch)::
+
+    {"id": "cmpl-1", "choices": [{"index": 0, "text": " Yes.", "logprobs": {"token_logprobs": [-0.25, -0.5]}}]}
+    {"id": "chatcmpl-1", "choices": [{"message": {"role": "assistant", "content": "4"}, "logprobs": {"content":
+        [{"token": "4", "logprob": -0.125}]}}, {"message": {"role": "assistant", "content": "5"}, "logprobs": null}]}
+    {"id": "batch_req_1", "custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}, "error": null}
+
+Where choices have the log probabilities of their tokens, the base score is their sum, and their mean, minimum and
+number are columns; elsewhere all base scores are 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
+which no server writes, count as in ``jsonl``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.numerals import word_scores
+from rerank.readers.streams import Writable
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of
+from rerank.readers.texts.jsonl import rescored
+from rerank.readers.texts.named_columns import NUMBERS, OF_WORDS, SCORE
+from rerank.readers.texts.text_list import TextList
+
+
+@readers.add("openai")
+@dataclass(frozen=True)
+class OpenAiReader(JsonReader):
+    """Lists of the choices in responses.
+
+    Parameters
+    ----------
+    duplicates, ids: see ``JsonReader``.
+    id: the key of the list's id, as ``custom_id`` in the output of a batch.
+    """
+
+    form: ClassVar[str] = "openai"
+
+    id: str = "id"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.id:
+            raise RecipeError("found an empty text; expected the key of the id", key="id")
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; a new score is "score" in its choice, the old one "base_score"."""
+        assert isinstance(nbest, TextList), "lists of responses"
+        found, item = nbest.raw.candidates, nbest.raw.head
+        chosen = range(len(nbest)) if order is None else order
+        choices = [found[i] if scores is None else rescored(found[i], float(nbest.base[i]), scores[i]) for i in chosen]
+        if "choices" in item:
+            item = {**item, "choices": choices}
+        else:
+            response = item["response"]
+            item = {**item, "response": {**response, "body": {**response["body"], "choices": choices}}}
+        out.write(json_line(item, nbest))
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        out.write(json_line({**self.empty_item(bad, like), "choices": []}, bad))
+
+    @property
+    def id_key(self) -> str:
+        """See ``JsonReader.id_key``."""
+        return self.id
+
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        choices = _choices(content)
+        return Draft(each(choices, _candidate), choices, content)
+
+
+def _choices(item: dict[str, Any]) -> list[Any]:
+    """The choices of a response, or of the one in the output of a batch. Raises Fault."""
+    body: Any = item
+    if "choices" not in item and "response" in item:
+        response = item["response"]
+        body = response.get("body") if isinstance(response, dict) else None
+        if not isinstance(body, dict) or "choices" not in body:
+            error = item.get("error") or (body.get("error") if isinstance(body, dict) else None)
+            said = error.get("message") if isinstance(error, dict) else error
+            raise Fault("text", f"the request has no response: {shown(said)}; send it again")
+    choices = body.get("choices")
+    if not isinstance(choices, list):
+        raise Fault("text", f"found {shown(choices)} under 'choices'; expected the choices of a response, a list")
+    return choices
+
+
+def _candidate(choice: Any, k: int) -> Entry:
+    """Choice ``k``. Raises Fault."""
+    if not isinstance(choice, dict):
+        raise Fault("text", f"found {shown(choice)}; expected choice {k}, an object")
+    message = choice.get("message")
+    if "text" not in choice and isinstance(message, dict):
+        text = text_of(message.get("content"), f"the content of the message of choice {k}")
+    else:
+        text = text_of(choice.get("text"), f"the text of choice {k}")
+    found = _log_probabilities(choice.get("logprobs"), k)
+    for name in NUMBERS:
+        if choice.get(name) is not None:
+            found[name] = number_of(choice[name], f"{name!r} of choice {k}")
+    return Entry(text, found)
+
+
+def _log_probabilities(given: Any, k: int) -> dict[str, float]:
+    """The columns of choice ``k``: what is known of the log probabilities of its tokens. Raises Fault."""
+    if given is None:
+        return {}
+    chat = isinstance(given, dict) and "content" in given
+    values = given.get("content" if chat else "token_logprobs") if isinstance(given, dict) else given
+    if values is None:
+        return {}
+    if not isinstance(values, list) or (chat and not all(isinstance(one, dict) for one in values)):
+        raise Fault("columns", f"found {shown(values)} as 'logprobs' of choice {k}; expected those of its tokens")
+    values = [one.get("logprob") if chat else one for one in values]
+    # The first token of an echoed prompt has none.
+    numbers = [number_of(one, f"a log probability of choice {k}") for one in values if one is not None]
+    return dict(zip((SCORE, *OF_WORDS[1:]), word_scores(numbers), strict=True))

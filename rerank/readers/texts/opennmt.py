@@ -1,0 +1,137 @@
+"""The n-best output of OpenNMT and CTranslate2: n lines for every source, one after the other.
+
+Three lines of each variant this reads::
+
+    it rains .
+    it rains . ||| 0-0 1-1 2-2
+    it rains .	-0.35
+
+    -0.350000 ||| it rains .
+    -0.350000 ||| it rains . ||| 0-0 1-1 2-2
+    -0.350000 |||
+
+Those of OpenNMT-py are a text, and with ``-with_score`` a tab and its score; those of OpenNMT-tf and CTranslate2 with
+``with_scores`` are a score and a text. Either may have a word alignment behind it. A line without anything is not a
+candidate, but fills a list up to n lines. The ids are the ordinals of the lists, from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
+from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
+from rerank.readers.faults import NUL
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import numbers, scores_of
+from rerank.readers.streams import Writable
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.named_columns import SCORE
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_reader import TextReader
+
+_BARS = b" |||"
+_ALIGNMENT = re.compile(rb"\s*(?:\d+-\d+(?:\s+|$))*$")
+
+
+@readers.add("opennmt")
+@dataclass(frozen=True)
+class OpenNmtReader(TextReader):
+    """Lists of OpenNMT.
+
+    Parameters
+    ----------
+    duplicates: see ``ListReader``.
+    n: how many lines there are for every source: the ``n_best`` of the translation.
+    """
+
+    form: ClassVar[str] = "opennmt"
+
+    n: Annotated[int, Range(1)] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n is None:
+            raise RecipeError("the reader opennmt needs to know how many lines a source has; set its n", key="n")
+
+    @property
+    def bounded(self) -> bool:
+        """See ``Reader``."""
+        return True
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new scores replace the old ones; texts without scores are written as by OpenNMT-tf."""
+        assert isinstance(nbest, TextList), "lists of OpenNMT"
+        chosen = range(len(nbest)) if order is None else order
+        rows: list[bytes] = [nbest.raw.candidates[i] for i in chosen]
+        if scores is not None:
+            rows = [_rescored(row, float(scores[i])) for row, i in zip(rows, chosen, strict=True)]
+        out.write(b"\n".join([*rows, *[b""] * ((self.n or 0) - len(rows))]) + b"\n")
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
+        """See ``Reader.write_bad``; writes n empty lines."""
+        out.write(b"\n" * (self.n or 0))
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        """See ``ListReader.records``."""
+        rest = iter(lines)
+        while found := list(islice(rest, self.n)):
+            content: object = [(number, row) for number, row in found if row.strip()]
+            if len(found) < (self.n or 0):
+                message = f"the file ends after {len(found)} of the list's lines; every source has {self.n}: is that n?"
+                content = Fault("too few", message)
+            yield Record(None, found[0][0], content)
+
+    def draft(self, content: list[tuple[int, bytes]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        rows = [row for _, row in content]
+        return Draft(each(rows, _candidate), rows, None, [number for number, _ in content])
+
+
+class _Parts(NamedTuple):
+    """A line taken apart: ``score`` is None if there is none, ``first`` tells whether it comes before the text."""
+
+    score: bytes | None
+    first: bool
+    text: bytes
+    alignment: bytes | None
+
+
+def _parts(row: bytes) -> _Parts:
+    """The parts of a line, not checked yet."""
+    body, tab, after = row.rpartition(b"\t")
+    before, bars, rest = body.partition(_BARS) if tab else row.partition(_BARS)
+    first = bool(bars) and not tab and (numbers(before) is not None or not _ALIGNMENT.match(rest))
+    text, bars, rest = rest.partition(_BARS) if first else (before, bars, rest)
+    return _Parts(before if first else after if tab else None, first, text.strip(), rest.strip() if bars else None)
+
+
+def _candidate(row: bytes, _: int) -> Entry:
+    """What a line says. Raises Fault."""
+    if b"\0" in row:
+        raise Fault("nul", NUL)
+    parts, found = _parts(row), dict[str, float]()
+    if parts.score is not None:
+        values = scores_of(parts.score, "the candidate's score")
+        if len(values) != 1:
+            raise Fault("score", f"found {excerpt(parts.score)}; expected the candidate's score")
+        found[SCORE] = values[0]
+    return Entry(parts.text, found, alignment=parts.alignment)
+
+
+def _rescored(row: bytes, score: float) -> bytes:
+    """A line with another score."""
+    parts, new = _parts(row), repr(score).encode()
+    if parts.score is None:
+        return new + _BARS + b" " + row
+    return new + row[len(parts.score) :] if parts.first else row[: len(row) - len(parts.score)] + new

@@ -1,0 +1,123 @@
+"""Data sets with a list of answers to every prompt and lists of their numbers, one JSON object per line.
+
+Three lines this reads::
+
+    {"prompt": "2+2?", "responses": ["4", "5"], "scores": [-0.5, -0.75]}
+    {"prompt": "2+2?", "responses": ["4", "5", "22"], "scores": [-0.5, -0.75, -3], "gains": [1, 0, 0]}
+    {"id": 7, "prompt": "3+3?", "responses": ["6"], "reference": "6", "models": ["a"]}
+
+A text may be a conversation, of which the last message counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.streams import Writable
+from rerank.readers.texts.conversations import is_conversation, said, whole
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown
+from rerank.readers.texts.named_columns import BASE_SCORE, SCORE
+from rerank.readers.texts.text_list import TextList
+
+USUAL = {SCORE: "scores", BASE_SCORE: "base_scores", "gain": "gains"}  # the keys of numbers, where there are any
+
+
+@readers.add("parallel")
+@dataclass(frozen=True)
+class ParallelReader(JsonReader):
+    """Lists of texts with parallel lists of numbers.
+
+    Parameters
+    ----------
+    duplicates, ids: see ``JsonReader``.
+    prompt, texts, reference, id: the keys of these; all but ``texts`` may be missing from the file. A reference is a
+        text, or a list of several.
+    numbers: the keys of lists of numbers by the name of their column, ``{score: logprobs, gain: ratings}``; by default
+        ``scores``, ``base_scores`` and ``gains`` are ``score``, ``base_score`` and ``gain``, if they are there.
+    """
+
+    form: ClassVar[str] = "parallel"
+
+    prompt: str = "prompt"
+    texts: str = "responses"
+    reference: str = "reference"
+    id: str = "id"
+    numbers: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        found = self.numbers
+        if found is not None and not (
+            isinstance(found, Mapping)
+            and all(isinstance(name, str) and name for pair in found.items() for name in pair)
+        ):
+            message = "expected the names of columns with the keys of their numbers: {score: logprobs, gain: ratings}"
+            raise RecipeError(f"found {found!r}; {message}", key="numbers")
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        """See ``Reader.write``; new scores replace the old ones, which are ``base_scores`` unless these are there.
+
+        Lists of one entry for each text are put into the new order too.
+        """
+        assert isinstance(nbest, TextList), "lists of texts with parallel numbers"
+        chosen = list(range(len(nbest)) if order is None else order)
+        rows: list[dict[str, Any]] = [nbest.raw.candidates[i] for i in chosen]
+        if scores is not None:
+            old, new = USUAL[BASE_SCORE], (USUAL if self.numbers is None else self.numbers).get(SCORE, USUAL[SCORE])
+            pairs = zip(rows, chosen, strict=True)
+            rows = [{old: float(nbest.base[i]), **row, new: float(scores[i])} for row, i in pairs]
+        keys = dict.fromkeys(key for row in rows for key in row) or {self.texts: None}
+        item = {**nbest.raw.head, **{key: [row.get(key) for row in rows] for key in keys}}
+        out.write(json_line(item, nbest))
+
+    def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
+        """See ``Reader.write_bad``."""
+        out.write(json_line({**self.empty_item(bad, like), self.texts: []}, bad))
+
+    @property
+    def id_key(self) -> str:
+        """See ``JsonReader.id_key``."""
+        return self.id
+
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        texts = content.get(self.texts)
+        if not isinstance(texts, list):
+            message = f"found {shown(texts)} under {self.texts!r}; expected a list of texts"
+            raise Fault("text", f"{message}; the reader's option texts names the key")
+        usual = {name: key for name, key in USUAL.items() if key in content}
+        keys = usual if self.numbers is None else self.numbers
+        for name, key in keys.items():
+            values = content.get(key)
+            if not isinstance(values, list) or len(values) != len(texts):
+                found = f"{len(values)} entries" if isinstance(values, list) else shown(values)
+                message = f"found {found} under {key!r} for the column {name!r}; expected one for each of "
+                raise Fault("columns", f"{message}{len(texts)} texts")
+        named, once = (self.texts, *keys.values()), (self.prompt, self.reference, self.id)
+        lists = [key for key, value in content.items() if isinstance(value, list) and len(value) == len(texts)]
+        along = [key for key in lists if key in named or key not in once]
+        rows = [{key: content[key][k] for key in along} for k in range(len(texts))]
+        source, reference = content.get(self.prompt), content.get(self.reference)
+        given: list[Any] = reference if isinstance(reference, list) and not is_conversation(reference) else [reference]
+        return Draft(
+            each(rows, lambda row, k: self._candidate(row, k, keys)),
+            rows,
+            content,
+            source=None if source is None else whole(source, f"{self.prompt!r}"),
+            references=tuple(whole(one, f"{self.reference!r}") for one in given if one is not None),
+        )
+
+    def _candidate(self, row: dict[str, Any], k: int, keys: Mapping[str, str]) -> Entry:
+        """Candidate ``k``. Raises Fault."""
+        text = said(row[self.texts], f"text {k}").text
+        given = {name: (row[key], key) for name, key in keys.items() if row[key] is not None}
+        return Entry(text, {name: number_of(value, f"entry {k} of {key!r}") for name, (value, key) in given.items()})

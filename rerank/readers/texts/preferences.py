@@ -1,0 +1,114 @@
+"""Data sets of preferences, one JSON object per line: a prompt, an answer that was chosen, one that was rejected.
+
+Three lines this reads::
+
+    {"prompt": "2+2?", "chosen": "4", "rejected": "5"}
+    {"prompt": "2+2?", "chosen": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}],
+        "rejected": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "5"}]}
+    {"prompt": "2+2?", "chosen": "4", "rejected": ["5", "22"]}
+
+A text may be a conversation: the candidate is its last message, and what comes before is the source where there is no
+prompt. Candidates are in the order of their texts, so that their places do not tell which of them was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from rerank.base.errors import RecipeError
+from rerank.readers.base import Fault, readers
+from rerank.readers.texts.as_jsonl import WrittenAsJsonl
+from rerank.readers.texts.conversations import is_conversation, said, whole
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.json_lines import JsonReader, number_of
+
+GAIN = "gain"
+
+
+class _Answer(NamedTuple):
+    """An answer, not checked yet."""
+
+    text: Any
+    gain: float
+    numbers: dict[str, Any]
+
+
+@readers.add("preferences")
+@dataclass(frozen=True)
+class PreferencesReader(WrittenAsJsonl, JsonReader):
+    """Lists of what was chosen, with the gain 1, and of what was rejected, with the gain 0.
+
+    Parameters
+    ----------
+    duplicates, ids: see ``JsonReader``.
+    prompt, chosen, rejected, id: the keys of these; prompt and id may be missing from the file.
+    numbers: the keys of numbers by the name of their column, that of what was chosen first:
+        ``{gain: [score_chosen, score_rejected]}``.
+    """
+
+    form: ClassVar[str] = "preferences"
+
+    prompt: str = "prompt"
+    chosen: str = "chosen"
+    rejected: str = "rejected"
+    id: str = "id"
+    numbers: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.numbers is not None and not _are_numbers(self.numbers):
+            message = "expected the names of columns, each with two keys: {gain: [score_chosen, score_rejected]}"
+            raise RecipeError(f"found {self.numbers!r}; {message}", key="numbers")
+
+    @property
+    def id_key(self) -> str:
+        """See ``JsonReader.id_key``."""
+        return self.id
+
+    def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
+        """See ``TextReader.draft``."""
+        answers = [*self._answers(content, 0), *self._answers(content, 1)]
+        found = each(answers, self._candidate)
+        order = sorted(range(len(found)), key=lambda k: str(answers[k].text))
+        candidates = [one if isinstance(one, Fault) else one[0] for one in (found[k] for k in order)]
+        before = [one[1] for one in found if not isinstance(one, Fault)]
+        source = None if (given := content.get(self.prompt)) is None else whole(given, f"{self.prompt!r}")
+        return Draft(candidates, [answers[k] for k in order], None, source=source or next(filter(None, before), source))
+
+    def _candidate(self, answer: _Answer, _: int) -> tuple[Entry, bytes | None]:
+        """The candidate that an answer is, and what was said before it. Raises Fault."""
+        text, before = said(answer.text, f"{self.chosen!r} or {self.rejected!r}")
+        given = {name: value for name, value in answer.numbers.items() if value is not None}
+        numbers = {name: number_of(value, f"the number {name!r} of an answer") for name, value in given.items()}
+        return Entry(text, {GAIN: answer.gain} | numbers), before
+
+    def _answers(self, content: dict[str, Any], side: int) -> list[_Answer]:
+        """What was chosen (0) or rejected (1). Raises Fault."""
+        key = (self.chosen, self.rejected)[side]
+        if key not in content:
+            raise Fault("text", f"there is no {key!r}; the reader's options chosen and rejected name the keys")
+        several = isinstance(content[key], list) and not is_conversation(content[key])
+        texts = content[key] if several else [content[key]]
+        columns: dict[str, list[Any]] = {}
+        for name, keys in (self.numbers or {}).items():
+            if keys[side] not in content:
+                raise Fault("columns", f"there is no {keys[side]!r} for the column {name!r}")
+            values = content[keys[side]]
+            columns[name] = values if several and isinstance(values, list) else [values]
+            if len(columns[name]) != len(texts):
+                message = f"found {len(columns[name])} numbers under {keys[side]!r}; expected one for each text"
+                raise Fault("columns", f"{message} under {key!r}")
+        return [
+            _Answer(text, 1.0 - side, {name: values[k] for name, values in columns.items()})
+            for k, text in enumerate(texts)
+        ]
+
+
+def _are_numbers(found: Any) -> bool:
+    """Is it what the option ``numbers`` takes?"""
+    if not isinstance(found, Mapping) or not all(isinstance(keys, list | tuple) for keys in found.values()):
+        return False
+    texts = [text for name, keys in found.items() for text in (name, *keys)]
+    return all(isinstance(text, str) and text for text in texts) and len(texts) == 3 * len(found)

@@ -1,0 +1,146 @@
+"""Data sets with pairs of what was chosen and rejected, and with parallel lists."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rerank.base.errors import RecipeError
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import BadList
+from rerank.readers.texts.text_list import TextList
+
+USER, FOUR, FIVE = (
+    {"role": role, "content": text} for role, text in (("user", "2+2?"), ("assistant", "4"), ("assistant", "5"))
+)
+PARALLEL = {
+    "id": 7, "prompt": "2+2?", "responses": ["4", "5", "22"], "scores": [-0.5, -0.75, -3], "gains": [1, 0, 0],
+    "models": ["a", "b", "c"], "tags": ["x", "y"], "reference": ["4", "four"],
+}  # fmt: skip
+
+
+def read(root: Path, name: str, *items: dict[str, Any], **options: Any) -> list[TextList | BadList]:
+    (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
+    found = list(make_reader({"name": name, **options}).read(root / "lists"))
+    return [one for one in found if isinstance(one, TextList | BadList)]
+
+
+def good(found: TextList | BadList) -> TextList:
+    assert isinstance(found, TextList), found
+    return found
+
+
+def column(nbest: TextList, name: str) -> list[float]:
+    return [float(value) for value in nbest.scores[:, nbest.names.index(name)]]
+
+
+@pytest.mark.parametrize(
+    ("item", "source"),
+    [
+        ({"prompt": "2+2?", "chosen": "4", "rejected": "5"}, b"2+2?"),
+        ({"prompt": [USER], "chosen": [FOUR], "rejected": [FIVE]}, b"2+2?"),
+        ({"chosen": [USER, FOUR], "rejected": [USER, FIVE]}, b"2+2?"),
+        ({"prompt": "2+2?", "chosen": [USER, FOUR], "rejected": [USER, FIVE]}, b"2+2?"),
+        ({"prompt": [USER, FIVE, USER], "chosen": "4", "rejected": "5"}, b"2+2?\n5\n2+2?"),
+        ({"chosen": "4", "rejected": "5"}, None),
+    ],
+)
+def test_pairs(item: dict[str, Any], source: bytes | None, tmp_path: Path) -> None:
+    one = good(*read(tmp_path, "preferences", item))
+    assert (one.texts, column(one, "gain"), one.source) == ([b"4", b"5"], [1.0, 0.0], source)
+    assert one.base.tolist() == [0.0, 0.0]
+
+
+def test_the_place_of_a_candidate_does_not_tell_whether_it_was_chosen(tmp_path: Path) -> None:
+    """With equal base scores the first candidate is the base system's choice."""
+    items = [{"chosen": "4", "rejected": "5"}, {"chosen": "5", "rejected": "4"}]
+    one, two = map(good, read(tmp_path, "preferences", *items))
+    assert (one.texts, two.texts) == ([b"4", b"5"], [b"4", b"5"])
+    assert (column(one, "gain"), column(two, "gain")) == ([1.0, 0.0], [0.0, 1.0])
+
+
+def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
+    item = {"prompt_id": "p", "question": "2+2?", "winner": "4", "losers": ["5", "22"], "s": 4.5, "t": [1, 2.5]}
+    options = {"prompt": "question", "chosen": "winner", "rejected": "losers", "id": "prompt_id"}
+    one = good(*read(tmp_path, "preferences", item, **options, numbers={"gain": ["s", "t"], "lm": ["s", "t"]}))
+    assert (one.id, one.texts, one.source) == ("p", [b"22", b"4", b"5"], b"2+2?")
+    assert column(one, "gain") == column(one, "lm") == [2.5, 4.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "reason", "message"),
+    [
+        ("preferences", {"chosen": "4"}, "text", "there is no 'rejected'; the reader's options chosen and rejected"),
+        ("preferences", {"chosen": 4, "rejected": 5}, "text", "expected 'chosen' or 'rejected', a text"),
+        ("preferences", {"chosen": [{"a": 1}], "rejected": [{"a": 1}]}, "text", "expected messages with a role"),
+        ("parallel", {"response": []}, "text", "found null under 'responses'; expected a list of texts; the reader's"),
+        ("parallel", {"responses": ["a"], "scores": [1, 2]}, "columns", "found 2 entries under 'scores'"),
+        ("parallel", {"responses": [1]}, "text", "expected text 1, a text"),
+        ("parallel", {"responses": ["a"], "scores": ["b"]}, "score", "expected entry 1 of 'scores', a number"),
+    ],
+)
+def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:
+    (bad,) = read(tmp_path, name, item)
+    assert isinstance(bad, BadList)
+    assert (bad.reason, bad.line) == (reason, 1)
+    assert message in bad.message
+
+
+def test_numbers_that_are_asked_for_must_be_there(tmp_path: Path) -> None:
+    (bad,) = read(tmp_path, "parallel", {"responses": ["a"]}, numbers={"score": "logps"})
+    assert isinstance(bad, BadList)
+    assert "found null under 'logps' for the column 'score'" in bad.message
+    pair, options = {"chosen": "a", "rejected": ["b"], "s": 1, "t": [1, 2]}, {"numbers": {"lm": ["s", "t"]}}
+    (bad,) = read(tmp_path, "preferences", pair, **options)
+    assert isinstance(bad, BadList)
+    assert "found 2 numbers under 't'; expected one for each text under 'rejected'" in bad.message
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("preferences", "gain"), ("preferences", {"gain": ["a"]}), ("preferences", {"gain": ["a", 1]}),
+     ("preferences", {"gain": "ab"}), ("parallel", "gain"), ("parallel", {"gain": ["a"]}), ("parallel", {"": "a"})],
+)  # fmt: skip
+def test_other_options_are_refused(name: str, numbers: Any) -> None:
+    with pytest.raises(RecipeError, match=r"data\.reader\.numbers: found .*; expected the names of columns"):
+        make_reader({"name": name, "numbers": numbers})
+
+
+def test_parallel_lists(tmp_path: Path) -> None:
+    one = good(*read(tmp_path, "parallel", PARALLEL))
+    assert (one.id, one.source, one.references) == ("7", b"2+2?", (b"4", b"four"))
+    assert (one.texts, one.base.tolist()) == ([b"4", b"5", b"22"], [-0.5, -0.75, -3.0])
+    assert column(one, "gain") == [1.0, 0.0, 0.0]
+    chats = {"q": [USER], "answers": [[USER, FOUR], [USER, FIVE]], "r": [0.5, 1], "ref": "4"}
+    options = {"prompt": "q", "texts": "answers", "reference": "ref", "numbers": {"gain": "r"}}
+    one = good(*read(tmp_path, "parallel", chats, **options))
+    assert (one.texts, one.source, one.references) == ([b"4", b"5"], b"2+2?", (b"4",))
+    assert (column(one, "gain"), one.base.tolist()) == ([0.5, 1.0], [0.0, 0.0])
+
+
+def test_parallel_lists_are_written_in_their_order(tmp_path: Path) -> None:
+    reader, one, out = make_reader({"name": "parallel"}), good(*read(tmp_path, "parallel", PARALLEL)), io.BytesIO()
+    reader.write(out, one)
+    assert json.loads(out.getvalue()) == PARALLEL
+    out = io.BytesIO()
+    reader.write(out, one, [2, 0], np.array([0.5, 1.0, 1.5]))
+    expected = PARALLEL | {
+        "responses": ["22", "4"], "scores": [1.5, 0.5], "base_scores": [-3.0, -0.5], "gains": [0, 1],
+        "models": ["c", "a"],
+    }  # fmt: skip
+    assert json.loads(out.getvalue()) == expected
+    again = good(*read(tmp_path, "parallel", expected))
+    assert (again.base.tolist(), column(again, "base_score")) == ([1.5, 0.5], [-3.0, -0.5])
+
+
+def test_what_a_user_may_name_twice_is_no_traceback(tmp_path: Path) -> None:
+    one = good(*read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt", prompt="x"))
+    assert one.texts == [b"a", b"b"]
+    (bad,) = read(tmp_path, "parallel", {"prompt": ["a", "b"]}, texts="prompt")
+    assert isinstance(bad, BadList)
+    assert "expected 'prompt', a text" in bad.message

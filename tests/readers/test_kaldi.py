@@ -1,0 +1,166 @@
+"""Kaldi's archives of candidates, and ESPnet's folders of them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rerank.base.errors import DataError
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.texts.text_list import TextList
+
+WORDS = b"utt-0001-1 it rained .\nutt-0001-2 it rains .\nutt-0002-1 \nutt-0002-2\tyes\n"
+LM = b"utt-0001-1 35.25\nutt-0001-2 36.5\nutt-0002-1 4.75\nutt-0002-2 5\n"
+AC = b"utt-0001-1 -1250.5\nutt-0001-2 -1249\nutt-0002-1 -100\nutt-0002-2 -99.5\n"
+KALDI = {"name": "kaldi", "costs": ["lm", "ac"]}
+TOO_SHORT = b"utt-0003  \n"  # what ESPnet writes for an utterance that is too short
+ESPNET = {
+    "1best_recog/text": b"utt-0001 IT RAINED\nutt-0002 YES\n" + TOO_SHORT,
+    "1best_recog/score": b"utt-0001 -3.5\nutt-0002 tensor(-0.25)\nutt-0003 0.0\n",
+    "1best_recog/token": b"utt-0001 \xe2\x96\x81IT \xe2\x96\x81RAINED\nutt-0002 \xe2\x96\x81YES\nutt-0003 <space>\n",
+    "2best_recog/text": b"utt-0001 IT RAINS\n" + TOO_SHORT,
+    "2best_recog/score": b"utt-0001 tensor(-4.0, device='cuda:0')\nutt-0003 0.0\n",
+    "3best_recog/text": b"utt-0001 IT REIGNED\n",
+    "3best_recog/score": b"utt-0001 -5.25\n",
+}
+
+
+def write(root: Path, **files: bytes) -> str:
+    for name, data in files.items():
+        (root / name).write_bytes(data)
+    return ",".join(str(root / name) for name in files)
+
+
+def folder(root: Path, files: dict[str, bytes]) -> Path:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+def read(spec: dict[str, Any], path: object) -> list[TextList]:
+    found = list(read_lists(make_reader(spec), str(path)))
+    assert all(isinstance(one, TextList) for one in found)
+    return [one for one in found if isinstance(one, TextList)]
+
+
+def test_candidates_of_an_utterance_are_a_list(tmp_path: Path) -> None:
+    one, two = read({"name": "kaldi"}, write(tmp_path, words=WORDS))
+    assert (one.id, one.texts, list(one.lines)) == ("utt-0001", [b"it rained .", b"it rains ."], [1, 2])
+    assert (two.id, two.texts, two.base.tolist()) == ("utt-0002", [b"", b"yes"], [0.0, 0.0])
+
+
+def test_costs_are_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, words=WORDS, lm=gzip.compress(LM), ac=AC.replace(b"\n", b"\r\n"))
+    one, two = read(KALDI, path)
+    assert (one.names, one.names[one.column]) == (("score", "lm", "ac"), "score")
+    assert one.scores.tolist() == [[0.0, 35.25, -1250.5], [0.0, 36.5, -1249.0]]
+    assert two.scores[:, 1:].tolist() == [[4.75, -100.0], [5.0, -99.5]]
+    base = read({"name": "kaldi", "costs": ["score"], "scores": "cost"}, write(tmp_path, words=WORDS, lm=LM))
+    assert base[0].base.tolist() == [-35.25, -36.5]
+
+
+@pytest.mark.parametrize(
+    ("lm", "line", "message"),
+    [
+        (LM.replace(b"utt-0002-1", b"utt-0002-3"), 3, "found the key 'utt-0002-3' where"),
+        (LM[: LM.index(b"utt-0002-2")], 3, "the file ends where"),
+        (LM + b"utt-0003-1 7\n", 5, "found the key 'utt-0003-1', which"),
+    ],
+)
+def test_costs_of_other_candidates_are_an_error(lm: bytes, line: int, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path, words=WORDS, lm=lm, ac=AC)
+    for policy in ("error", "skip"):
+        with pytest.raises(DataError, match="both files need the same keys in the same order") as caught:
+            list(read_lists(make_reader(KALDI), path, policy))
+        assert (caught.value.path, caught.value.line) == (str(tmp_path / "lm"), line)
+        assert message in caught.value.message
+
+
+def test_a_cost_that_is_none_is_named_where_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path, words=WORDS, lm=LM.replace(b"36.5", b"high"), ac=AC)
+    (bad,) = next(iter(make_reader(KALDI).read(path))).bad  # type: ignore[union-attr]
+    assert (bad.path, bad.line, bad.reason, bad.place) == (str(tmp_path / "lm"), 2, "score", 1)
+    with pytest.raises(DataError, match=r"names 1 files; expected 3: the words and lm, ac"):
+        list(make_reader(KALDI).read(write(tmp_path, words=WORDS)))
+
+
+def test_keys_of_single_transcripts_are_refused(tmp_path: Path) -> None:
+    (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=b"utt_1 it rains\n"))
+    assert isinstance(bad, BadList)
+    assert (bad.reason, bad.line) == ("id", 1)
+    assert "found the key 'utt_1'; expected an utterance and the number of a candidate, 'utt-1'" in bad.message
+
+
+def test_folders_of_first_second_and_third_candidates(tmp_path: Path) -> None:
+    one, two, three = read({"name": "espnet"}, folder(tmp_path, ESPNET))
+    assert (one.id, one.texts) == ("utt-0001", [b"IT RAINED", b"IT RAINS", b"IT REIGNED"])
+    assert one.base.tolist() == [-3.5, -4.0, -5.25]
+    assert (two.texts, two.base.tolist()) == ([b"YES"], [-0.25])
+    assert (three.texts, three.base.tolist()) == ([b"", b""], [0.0, 0.0])
+    again = folder(tmp_path / "other", {name: gzip.compress(data) for name, data in ESPNET.items()})
+    assert [nbest.texts for nbest in read({"name": "espnet"}, again)] == [one.texts, two.texts, three.texts]
+
+
+def test_without_scores_all_are_0(tmp_path: Path) -> None:
+    path = folder(tmp_path, {name: data for name, data in ESPNET.items() if "score" not in name})
+    assert [nbest.base.tolist() for nbest in read({"name": "espnet"}, path)] == [[0.0] * 3, [0.0], [0.0] * 2]
+
+
+def test_several_jobs_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for job in (10, 2, 1):
+        files = {name: data.replace(b"utt-", b"utt-%d-" % job) for name, data in ESPNET.items()}
+        folder(tmp_path / "logdir" / f"output.{job}", files)
+    expected = [f"utt-{job}-000{k}" for job in (1, 2, 10) for k in (1, 2, 3)]
+    for path in (tmp_path, tmp_path / "logdir"):
+        assert [nbest.id for nbest in read({"name": "espnet"}, path)] == expected
+    names = make_reader({"name": "espnet"}).paths(tmp_path)
+    assert len(names) == 18
+    assert names[:2] == [str(tmp_path / "logdir/output.1/1best_recog" / name) for name in ("text", "score")]
+
+
+@pytest.mark.parametrize(
+    ("file", "data", "line", "message"),
+    [
+        ("1best_recog/score", b"utt-0002 -1\n", 1, "found the key 'utt-0002' where"),
+        ("2best_recog/text", b"utt-0003 X\nutt-0001 IT RAINS\n", 2, "found the key 'utt-0001', which"),
+        ("3best_recog/score", b"utt-0001 -1\nutt-0004 -1\n", 2, "found the key 'utt-0004', which"),
+    ],
+)
+def test_files_of_other_utterances_are_an_error(
+    file: str, data: bytes, line: int, message: str, tmp_path: Path
+) -> None:
+    scored = ESPNET | {file: data}
+    if file == "2best_recog/text":
+        del scored["2best_recog/score"]
+    with pytest.raises(DataError, match="same keys in the same order") as caught:
+        list(make_reader({"name": "espnet"}).read(folder(tmp_path, scored)))
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / file), line)
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize("name", ["nowhere", "", "x" * 300, "a\0b"])
+def test_a_path_that_is_no_such_folder_is_an_error(name: str, tmp_path: Path) -> None:
+    reader = make_reader({"name": "espnet"})
+    for path in (f"{tmp_path}/{name}", "-"):
+        with pytest.raises(DataError, match="expected a folder with 1best_recog, 2best_recog and so on"):
+            list(reader.read(path))
+
+
+@pytest.mark.parametrize("name", ["kaldi", "espnet"])
+def test_lists_are_written_as_jsonl(name: str, tmp_path: Path) -> None:
+    path: object = folder(tmp_path, ESPNET) if name == "espnet" else write(tmp_path, words=WORDS, lm=LM, ac=AC)
+    reader, out = make_reader({"name": name} if name == "espnet" else KALDI), io.BytesIO()
+    lists = [nbest for nbest in reader.read(str(path)) if isinstance(nbest, NBestList)]
+    reader.write(out, lists[0], [1, 0], np.array([0.5, 1.5]))
+    (tmp_path / "written").write_bytes(out.getvalue())
+    (again,) = read({"name": "jsonl"}, tmp_path / "written")
+    assert (again.id, again.texts) == (lists[0].id, lists[0].texts[1::-1])
+    assert again.base.tolist() == [1.5, 0.5]
+    assert again.scores[:, again.names.index("base_score")].tolist() == lists[0].base[1::-1].tolist()

@@ -1,0 +1,102 @@
+"""n lines per source, with and without scores and alignments."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rerank.base.errors import RecipeError
+from rerank.extraction.content.base import make_reader
+from rerank.readers.base import BadList, NBestList, read_lists
+from rerank.readers.texts.text_list import TextList
+
+BARE = b"it rains .\nit rain .\n\nyes\n"
+PY = b"it rains .\t-0.3500\nit rain .\t-0.5\n\nyes\t-1\n"
+TF = b"-0.350000 ||| it rains .\n-0.500000 ||| it rain .\n-0.75 |||\n-1.000000 ||| yes\n"
+
+
+def read(root: Path, data: bytes, n: int = 2) -> list[NBestList | BadList]:
+    (root / "lists").write_bytes(data)
+    return list(make_reader({"name": "opennmt", "n": n}).read(root / "lists"))
+
+
+def good(root: Path, data: bytes) -> list[TextList]:
+    found = read(root, data)
+    assert all(isinstance(one, TextList) for one in found), found
+    return [one for one in found if isinstance(one, TextList)]
+
+
+def test_lines_with_and_without_scores(tmp_path: Path) -> None:
+    for data, scores in ((BARE, [[0.0, 0.0], [0.0]]), (PY, [[-0.35, -0.5], [-1.0]])):
+        lists = good(tmp_path, data)
+        assert [one.texts for one in lists] == [[b"it rains .", b"it rain ."], [b"yes"]]
+        assert [one.base.tolist() for one in lists] == scores
+        assert ([one.id for one in lists], list(lists[1].lines)) == (["0", "1"], [4])
+    lists = good(tmp_path, TF)
+    assert lists[1].texts == [b"", b"yes"]
+    assert [one.base.tolist() for one in lists] == [[-0.35, -0.5], [-0.75, -1.0]]
+
+
+@pytest.mark.parametrize("text", [b"a b ||| 0-0 1-1", b"-1.5 ||| a b ||| 0-0 1-1", b"a b ||| 0-0 1-1\t-1.5"])
+def test_word_alignments(text: bytes, tmp_path: Path) -> None:
+    (only,) = good(tmp_path, text + b"\n\n")
+    assert (only.texts, only.alignment) == ([b"a b"], [b"0-0 1-1"])
+    assert only.base.tolist() == ([-1.5] if b"1.5" in text else [0.0])
+
+
+@pytest.mark.parametrize("data", [BARE, PY, TF])
+def test_what_is_written_is_what_was_read(data: bytes, tmp_path: Path) -> None:
+    reader, lists = make_reader({"name": "opennmt", "n": 2}), good(tmp_path, data)
+    out, scored = io.BytesIO(), io.BytesIO()
+    for one in lists:
+        reader.write(out, one)
+        reader.write(scored, one, list(range(len(one)))[::-1], np.arange(len(one)) + 0.25)
+    assert sorted(out.getvalue().split(b"\n")) == sorted(data.split(b"\n"))  # what fills a list up comes last
+    assert scored.getvalue().count(b"\n") == 4
+    assert [one.texts for one in good(tmp_path, scored.getvalue())] == [one.texts[::-1] for one in lists]
+    assert good(tmp_path, scored.getvalue())[0].base.tolist() == [1.25, 0.25]
+
+
+def test_a_file_that_n_does_not_fit_is_refused_at_its_end(tmp_path: Path) -> None:
+    *_, last = read(tmp_path, BARE, 3)
+    assert isinstance(last, BadList)
+    assert (last.reason, last.line) == ("too few", 4)
+    assert "the file ends after 1 of the list's lines; every source has 3: is that n?" in last.message
+    with pytest.raises(RecipeError, match="needs to know how many lines a source has; set its n"):
+        make_reader({"name": "opennmt"})
+    with pytest.raises(RecipeError, match="n: found 0"):
+        make_reader({"name": "opennmt", "n": 0})
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "message"),
+    [
+        (b"high ||| a b", "score", "found 'high'; expected the candidate's score"),
+        (b"a b\thigh", "score", "found 'high'; expected the candidate's score"),
+        (b"1 2 ||| a b", "score", "found '1 2'; expected the candidate's score"),
+        (b"nan ||| a b", "infinite score", "expected finite scores"),
+        (b"a b", "score", "no number 'score'"),
+    ],
+)
+def test_faults_of_lines(line: bytes, reason: str, message: str, tmp_path: Path) -> None:
+    (found,) = good(tmp_path, b"-1 ||| c d\n" + line + b"\n")
+    (bad,) = found.bad
+    assert (bad.reason, bad.line) == (reason, 2)
+    assert message in bad.message
+
+
+def test_lists_of_two_systems_are_written_as_jsonl(tmp_path: Path) -> None:
+    """The format cannot hold them: they have more than n candidates."""
+    for name, data in (("a", PY), ("b", PY.replace(b"rain", b"snow"))):
+        (tmp_path / name).write_bytes(data)
+    merged = make_reader({"name": "merged", "of": {"name": "opennmt", "n": 2}})
+    lists, out = list(read_lists(merged, f"{tmp_path / 'a'},{tmp_path / 'b'}")), io.BytesIO()
+    for nbest in lists:
+        merged.write(out, nbest)
+    (tmp_path / "written").write_bytes(out.getvalue())
+    again = list(read_lists(make_reader({"name": "jsonl"}), tmp_path / "written"))
+    assert [one.texts for one in again] == [one.texts for one in lists]
+    assert [len(one) for one in again] == [4, 1]
