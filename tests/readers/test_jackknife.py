@@ -247,6 +247,15 @@ def test_lists_of_sentences_that_the_parser_was_trained_on_are_refused(rerank: C
     refuse(rerank, target, [one, two, three], f"the list is that of line 2, where that of line 1 of {target}/02")
 
 
+def test_a_sentence_of_several_folds_is_told_by_its_place(rerank: Command, tmp_path: Path) -> None:
+    numbers_of = [0, 1, 2, 1, 3, 0]  # the first sentence of the second fold is the second of the first too
+    (tmp_path / "t.mrg").write_text("\n".join(map(tree, numbers_of)))
+    target = tmp_path / "folds"
+    split([str(tmp_path / "t.mrg")], 2, target)
+    one, two = (parsed(target, fold) for fold in range(2))
+    refuse(rerank, target, [two, one], "the parser of fold 0 was trained on: line 1 of", "/01/sentences.txt")
+
+
 def test_lists_with_other_words_are_refused(rerank: Command, target: Path) -> None:
     files = [parsed(target, fold) for fold in range(3)]
     text = Path(files[1]).read_text()

@@ -111,20 +111,23 @@ class Joining:
     def _refusal(self, fold: int, number: int, found: list[str], expected: list[str]) -> str:
         """What is wrong with list ``number`` of a fold, with the words ``found``: whose sentence is it?"""
         due = f"line {number + 1} of {self.places[fold] / SENTENCES}"
-        place, line = self._owner(fold, found)
-        if place < 0:
+        owners = self._owners(found)
+        if not owners:
             return f"the list is not of its sentence, {due}: {difference(found, expected)}"
+        # Short sentences come several times: where files were exchanged, the line is that of the other fold.
+        place, line = min(owners, key=lambda owner: (owner[1] != number + 1, owner[0] != fold))
         if place == fold:
             return f"the list is that of line {line}, where that of {due} is expected; keep the order of the sentences"
         message = f"the list is of a sentence that the parser of fold {fold} was trained on: line {line} of "
         return f"{message}{self.places[place] / SENTENCES}; expected the list of {due}"
 
-    def _owner(self, fold: int, words: list[str]) -> tuple[int, int]:
-        """The fold of a sentence, if possible ``fold``, and its line there; (-1, 0) if there is no such sentence."""
-        for own in sorted(range(len(self.places)), key=lambda each: each != fold):
-            for line, gold in enumerate(read_treebank([self.places[own] / GOLD]), start=1):
+    def _owners(self, words: list[str]) -> list[tuple[int, int]]:
+        """The fold and line of every sentence with the words ``words``."""
+        found = []
+        for fold, place in enumerate(self.places):
+            for line, gold in enumerate(read_treebank([place / GOLD]), start=1):
                 symbols = SymbolTable()
                 tree = parse_brackets([gold.text], symbols)
                 if list(map(normal_word, yield_words(tree, 0, symbols))) == words:
-                    return own, line
-        return -1, 0
+                    found.append((fold, line))
+        return found
