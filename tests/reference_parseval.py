@@ -98,15 +98,19 @@ def parseval(gold_tree: nltk.Tree, test_tree: nltk.Tree, settings: Settings | No
     gold_tree, test_tree = without_empties(gold_tree), without_empties(test_tree)
     gold_words = gold_tree.pos() if gold_tree is not None else []
     test_words = test_tree.pos() if test_tree is not None else []
-    assert len(gold_words) == len(test_words)
+    same_words = len(gold_words) == len(test_words) and all(
+        same(a, b, settings.equal_words) for (a, _), (b, _) in zip(gold_words, test_words, strict=True)
+    )
     keep_gold = [tag not in settings.delete for _, tag in gold_words]
     keep_test = [tag not in settings.delete for _, tag in test_words]
-    if settings.mode == "reference":
+    if settings.mode == "reference" and same_words:
         keep_test = keep_gold
-    if not any(keep_test) and (settings.mode == "evalb" or not any(keep_gold)):
+    if not test_words or (not any(keep_test) and (settings.mode == "evalb" or not any(keep_gold))):
         return Counts(skipped=True)
+    if settings.mode != "evalb" and not same_words:
+        return Counts(refused=True)
     if settings.mode == "evalb":
-        if sum(keep_gold) != sum(keep_test):
+        if sum(keep_gold) != sum(keep_test) and len(gold_words) == len(test_words):
             for k, ((word, tag), (other_word, other_tag)) in enumerate(zip(gold_words, test_words, strict=True)):
                 marks = word in "'\"/" and other_word in "'\"/"
                 if marks and tag in settings.quote_labels and other_tag in settings.quote_labels:

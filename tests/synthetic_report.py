@@ -8,7 +8,7 @@ from rerank.readers.trees.trees import parse_brackets
 from rerank.runs.report.data import Curve, Example, Report, ShownContribution
 
 SIGNATURE = (
-    "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:1"
+    "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:2"
 )
 
 RECIPE = """\

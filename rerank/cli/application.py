@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 from rich.logging import RichHandler
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from rerank import __version__
 from rerank.base.errors import RerankError, StoppedError
@@ -95,6 +95,14 @@ Predictor = Annotated[
     Literal["last", "average", "voted", "mert"],
     typer.Option("--predictor", help="Which of the model's predictors to use."),
 ]
+ListReader = Annotated[
+    str | None,
+    typer.Option(
+        "--reader",
+        help="Format of the lists, by name or with options, as moses or {name: moses, scores: cost}.",
+        show_default=False,
+    ),
+]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY.PATH=VALUE", help="Change a setting of the recipe; the value is YAML."),
@@ -113,6 +121,17 @@ def set_logging(level: str) -> None:
     handler.setLevel(level.upper())
     logger.setLevel(min(handler.level, logging.INFO))  # log.txt of a run says everything
     logger.propagate = False
+
+
+class PathsCommand(TyperCommand):
+    """A command with file names that may begin with standard input: ``-,scores`` is no option."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """See ``TyperCommand``; such names are parsed under a mark, which no argument can hold."""
+        rest = super().parse_args(ctx, [f"\0{arg}" if arg.startswith("-,") else arg for arg in args])
+        for name, value in ctx.params.items():
+            ctx.params[name] = value.removeprefix("\0") if isinstance(value, str) else value
+        return rest
 
 
 def _version(value: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +13,18 @@ from rich.table import Table as RichTable
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
-from rerank.cli.application import Predictor, app, out
+from rerank.cli.application import ListReader, PathsCommand, Predictor, app, out
+from rerank.extraction.content.base import make_reader
 from rerank.metrics.oracle import oracle as best_gain
 from rerank.models.inspection import ablate as ablation
 from rerank.models.inspection import find_features, part_sizes, provenance_rows, shares
 from rerank.models.model import Model
 from rerank.models.reranker import Opened, Reranker, rank
-from rerank.readers.base import BadList, SkipCount
+from rerank.readers.base import BadList, Reader, SkipCount
+from rerank.readers.streams import stream_name
 from rerank.runs.corpora import dev_corpus
 
+MANY = 10_000  # ids that are compared with an unknown one
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
 
@@ -93,7 +97,7 @@ def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablat
             out.print(f"  {weight:+9.4g}  {plain(name.partition('|')[2])}")
 
 
-@app.command()
+@app.command(cls=PathsCommand)
 def explain(
     model: ModelDirectory,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
@@ -104,12 +108,14 @@ def explain(
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.", show_default=False)
     ] = None,
+    reader: ListReader = None,
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
     predictor: Predictor = "average",
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
     reranker = Reranker(Model.load(model), predictor)
-    found, best = _find(reranker, nbest, gold, sources, list_id)
+    form = reranker.reader if reader is None else make_reader(reader)
+    found, best = _find(reranker, form, nbest, gold, sources, list_id)
     (ranked,) = list(reranker.rank([found]))
     if isinstance(ranked, BadList) or not len(found.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
@@ -138,18 +144,36 @@ def explain(
         out.print(table)
 
 
-def _find(reranker: Reranker, nbest: str, gold: str | None, sources: str | None, list_id: str) -> tuple[Opened, int]:
+def _find(
+    reranker: Reranker, reader: Reader, nbest: str, gold: str | None, sources: str | None, list_id: str
+) -> tuple[Opened, int]:
     """The list called ``list_id``, and its oracle (-1 without references)."""
-    count, content = SkipCount("skip"), reranker.content
+    content, ids = reranker.content, list[str]()
     if gold is None:
-        for item in reranker.read(reranker.reader, nbest, count, sources):
-            if not isinstance(item, BadList) and item.nbest.id == list_id:
+        for item in reranker.read(reader, nbest, SkipCount("skip"), sources):
+            ids.append(item.id if isinstance(item, BadList) else item.nbest.id)
+            if ids[-1] == list_id:
+                if isinstance(item, BadList):
+                    raise DataError(f"the list cannot be used: {item}")
                 return item, -1
-    else:
-        for opened, pair in reranker.pairs(reranker.recipe.data.of_files(nbest, gold, sources), "", count):
-            if pair.nbest.id == list_id:
-                own, stats = content.stats(*pair)
-                gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
-                best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-                return opened, best
-    raise DataError(f"no usable list {list_id!r} in the file", path=nbest)
+        raise _no_list(list_id, ids, nbest)
+    data = reranker.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
+    for raw in content.read(data, ""):
+        ids.append(raw.nbest.id)
+        if ids[-1] == list_id:
+            count = SkipCount("skip")
+            pair = content.pair(raw, count)
+            if pair is None:
+                raise DataError(f"the list cannot be used: {next(iter(count.first.values()))}")
+            own, stats = content.stats(*pair)
+            gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
+            best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
+            return reranker.opened(pair), best
+    raise _no_list(list_id, ids, nbest)
+
+
+def _no_list(list_id: str, ids: list[str], path: str) -> DataError:
+    """What to say where no list has an id."""
+    near = difflib.get_close_matches(list_id, ids[:MANY]) or [*ids[:3], *ids[3:][-1:]]
+    named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
+    return DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(path))

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rerank.base.progress import track
-from rerank.cli.application import OnBadList, Predictor, app
+from rerank.cli.application import ListReader, OnBadList, PathsCommand, Predictor, app
 from rerank.extraction.content.base import make_reader
 from rerank.models.model import Model, model_files
 from rerank.models.reranker import Ranked, Reranker, write_ranked
@@ -23,7 +23,7 @@ from rerank.storage.outputs import check_apart
 log = logging.getLogger("rerank")
 
 
-@app.command()
+@app.command(cls=PathsCommand)
 def rerank(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rerank; - for standard input.")] = "-",
@@ -35,13 +35,7 @@ def rerank(
         ),
     ] = None,
     predictor: Predictor = "average",
-    reader: Annotated[
-        str | None,
-        typer.Option(
-            help="Format of the lists, as moses or {name: moses, scores: cost}; the model's by default.",
-            show_default=False,
-        ),
-    ] = None,
+    reader: ListReader = None,
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None,
@@ -50,9 +44,10 @@ def rerank(
 ) -> None:
     """Rerank lists: one line per list, its best candidate, or with --n-best the first candidates of each list.
 
-    A list without candidates gives an empty line and a warning.
+    The lists are in the format of those that the model was trained on, unless --reader names another. A list without
+    candidates gives an empty line and a warning.
     """
-    single_stdin(nbest, *([sources] if sources is not None else []))
+    single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
     reranker = Reranker(Model.load(model), predictor)
     form = reranker.reader if reader is None else make_reader(reader)

@@ -195,6 +195,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     for pair in usable(block.lists, content.pair, count, before=block.number * BLOCK_LISTS):
         nbest = pair.nbest
         reference, stats = content.stats(nbest, pair.content, pair.gold)
+        count.refuse(content.refused(pair, stats))
         gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
         features = content.features(nbest, pair.content)
         numbers = counter.add(features)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import DataError, RecipeError, RerankError
+from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import track
 from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, ShardWriter, part_directory, parts
@@ -110,7 +110,8 @@ class Extraction:
         for line in str(self._count).splitlines()[1:]:
             log.warning("%s: %s", self._split, line)
         if not self._count.lists:
-            raise DataError("no usable list in the file", path=self._recipe.data.files(self._split)["nbest"][0])
+            raise self._count.nothing(self._recipe.data.files(self._split)["nbest"][0])
+        self._content.check(self._count)
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from rerank.metrics.parseval_kernel import (
     GOLD_SHIFT,
     LENGTH,
     MATCHED,
+    NO_CROSSING,
     REFUSED,
     SKIPPED,
     TAGS,
@@ -26,20 +27,25 @@ from rerank.metrics.parseval_kernel import (
     WORD_SHIFT,
     WORDS,
 )
-from rerank.readers.trees.trees import parse_brackets
+from rerank.metrics.refused import check_errors, refusal
+from rerank.readers.trees.sentences import SentenceText
+from rerank.readers.trees.trees import Trees, parse_brackets
 from rerank.readers.trees.words import CANDIDATES, bracket_words, normalized
 from rerank.readers.trees.words import GOLD as GOLD_TREES
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
-Text: TypeAlias = "bytes | str | nltk.Tree"
+Text: TypeAlias = "bytes | str | nltk.Tree | SentenceText"
 BLOCK = 4096  # sentences compared in one kernel call
 OK, SKIP, ERROR = 0, 2, 1
 
 
 class SentenceRow(NamedTuple):
-    """One line of EVALB's table; ``status`` is 0 (counted), 1 (refused: other words) or 2 (skipped: no words)."""
+    """One line of EVALB's table; ``status`` is 0 (valid), 1 (error: other words) or 2 (skipped: no words).
+
+    A sentence that is not valid has no brackets and tags, but the ``words`` of its reference.
+    """
 
     sentence: int
     length: int
@@ -57,11 +63,15 @@ class SentenceRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Statistics of L sentences under a metric: ``stats`` float64 [L, K], ``reference`` float64 [L, R]."""
+    """Statistics of L sentences under a metric: ``stats`` float64 [L, K], ``reference`` float64 [L, R].
+
+    ``first_error`` is what there is to say about the first sentence of status 1, with its place.
+    """
 
     metric: Parseval
     stats: np.ndarray
     reference: np.ndarray
+    first_error: str = ""
 
     def scores(self) -> dict[str, float]:
         """Corpus scores; the keys are those of ``Parseval.report``."""
@@ -74,11 +84,12 @@ class Evaluation:
     def sentences(self) -> Iterator[SentenceRow]:
         """One row per sentence, in order."""
         for number, (row, gold_row) in enumerate(zip(self.stats, self.reference, strict=True), start=1):
-            gold, words = gold_row[GOLD] + row[GOLD_SHIFT], gold_row[WORDS] + row[WORD_SHIFT]
+            status = ERROR if row[REFUSED] else SKIP if row[SKIPPED] else OK
+            gold, words = gold_row[GOLD] + row[GOLD_SHIFT], gold_row[WORDS] + (status == OK) * row[WORD_SHIFT]
             yield SentenceRow(
                 sentence=number,
                 length=int(gold_row[LENGTH]),
-                status=ERROR if row[REFUSED] else SKIP if row[SKIPPED] else OK,
+                status=status,
                 recall=float(row[MATCHED] / gold) if gold else 0.0,
                 precision=float(row[MATCHED] / row[TEST]) if row[TEST] else 0.0,
                 matched=int(row[MATCHED]),
@@ -91,7 +102,10 @@ class Evaluation:
             )
 
     def table(self) -> Iterator[str]:
-        """The lines of a report with the columns and units (per cent) of EVALB."""
+        """The lines of EVALB's report, F-measure added: a line a sentence, their sums, and a summary by length.
+
+        What EVALB sums up under crossing brackets is the number of sentences that have none.
+        """
         yield "  Sent.                        Matched  Bracket   Cross        Correct Tag"
         yield " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"
         yield "=" * 76
@@ -102,7 +116,14 @@ class Evaluation:
                 f"{100 * r.tagging_accuracy:6.2f}"
             )
         yield "=" * 76
-        for title, scores in self.sections().items():
+        sums, gold, scores = self.stats.sum(axis=0), self.reference.sum(axis=0), self.scores()
+        yield (
+            f"{'':16}{100 * scores['recall']:6.2f} {100 * scores['precision']:6.2f}{sums[MATCHED]:7.0f}"
+            f"{gold[GOLD] + sums[GOLD_SHIFT]:7.0f}{sums[TEST]:5.0f}{sums[NO_CROSSING]:7.0f}"
+            f"{gold[WORDS] + sums[WORD_SHIFT]:7.0f}{sums[TAGS]:6.0f}   {100 * scores['tagging_accuracy']:6.2f}"
+        )
+        yield "=== Summary ==="
+        for title, scores in zip(("All", f"len<={self.metric.cutoff}"), self.sections().values(), strict=True):
             yield from ("", f"-- {title} --")
             ordered = ((key, scores[key]) for key in _LINES)
             yield from (f"{_LINES[key][0]:25s} = {_LINES[key][1](value)}" for key, value in ordered)
@@ -120,6 +141,7 @@ _LINES = {
     "sentences": ("Number of sentence", _count),
     "refused": ("Number of Error sentence", _count),
     "skipped": ("Number of Skip  sentence", _count),
+    "valid": ("Number of Valid sentence", _count),
     "recall": ("Bracketing Recall", _per_cent),
     "precision": ("Bracketing Precision", _per_cent),
     "f1": ("Bracketing FMeasure", _per_cent),
@@ -142,59 +164,85 @@ def evaluate(
 ) -> Evaluation:
     """Compare bracketed trees with their references, one to one and in order.
 
+    A parse without words is skipped, one with other words than its reference is an error (see ``Parseval``). Empty
+    texts after the last sentence of the other side are ignored.
+
     Parameters
     ----------
-    gold, test: the trees, as bracketed text or ``nltk.Tree``; read as a stream.
+    gold, test: the trees, as bracketed text or ``nltk.Tree``, or as ``read_sentences`` gives them; read as a stream.
     metric: the settings; PARSEVAL's defaults if None.
-    gold_path, test_path: what errors call the two sides; the n-th tree counts as line n.
+    gold_path, test_path: what errors call the two sides; the n-th tree counts as line n unless it says its own.
     changed: counts the words that are changed, by side, as they are brought to one form (see
         ``rerank.readers.trees.words``); None: words stay.
 
     Raises
     ------
-    DataError: a tree cannot be read, a test tree has other words than its reference, the numbers of trees differ, or
-        more sentences are refused than the metric's ``max_error`` allows.
+    DataError: a tree cannot be read, the numbers of trees differ, or ``check_errors`` finds too many errors.
     """
     metric = metric or Parseval()
     symbols = SymbolTable()
     stats = [np.zeros((0, len(metric.columns)))]
     reference = [np.zeros((0, len(metric.reference_columns)))]
-    pairs = zip_longest(gold, test)
-    done, refused = 0, 0
-    while block := list(islice(pairs, BLOCK)):
-        golds = [_bytes(text) for text, _ in block if text is not None]
-        tests = [_bytes(text) for _, text in block if text is not None]
-        if changed is not None:
-            golds, tests = bracket_words(golds), bracket_words(tests)
-        if len(golds) != len(tests):
-            path, side, other = (
-                (gold_path, "reference", "test") if len(golds) < len(tests) else (test_path, "test", "reference")
-            )
-            ends = done + min(len(golds), len(tests))
-            raise DataError(f"the {side} trees end after {ends}, but there are more {other} trees", path=path)
-        lines = list(range(done + 1, done + len(block) + 1))
-        gold_trees = parse_brackets(golds, symbols, path=gold_path, lines=lines)
-        test_trees = parse_brackets(tests, symbols, path=test_path, lines=lines)
-        if changed is not None:
-            gold_trees = normalized(gold_trees, symbols, changed, GOLD_TREES)
-            test_trees = normalized(test_trees, symbols, changed, CANDIDATES)
-        lists = np.arange(len(block) + 1)
-        mismatch = metric.yield_mismatch(gold_trees, test_trees, symbols, lists)
-        if mismatch is not None:
-            raise DataError(str(mismatch), path=test_path, line=done + mismatch.candidate + 1)
-        gold_rows, rows = metric.rows(gold_trees, test_trees, lists, symbols)
+    sides = (_texts(gold), _texts(test))
+    done, errors, first = 0, 0, ""
+    while any(block := [list(islice(side, BLOCK)) for side in sides]):
+        golds, tests = _same_number(block, done, gold_path, test_path)
+        gold_trees = _parsed(golds, symbols, gold_path, changed, GOLD_TREES)
+        test_trees = _parsed(tests, symbols, test_path, changed, CANDIDATES)
+        gold_rows, rows = metric.rows(gold_trees, test_trees, np.arange(len(golds) + 1), symbols)
         stats.append(rows)
         reference.append(gold_rows)
-        done += len(block)
-        refused += int(rows[:, REFUSED].sum())
-        if metric.max_error is not None and refused > metric.max_error + 1:
-            raise DataError(
-                f"{refused} of the first {done} sentences are refused because deleting punctuation leaves other words "
-                f"than in the reference; MAX_ERROR is {metric.max_error}; use the reference's tags or raise it",
-                path=test_path,
+        refused = np.flatnonzero(rows[:, REFUSED])
+        if refused.size and not errors:
+            k = int(refused[0])
+            why = refusal(metric, _one(gold_trees, k), _one(test_trees, k), symbols)
+            first = str(DataError(why, path=test_path, line=tests[k].line))
+        done, errors = done + len(golds), errors + refused.size
+        if metric.max_error is not None:
+            check_errors(metric, errors, done, first)
+    check_errors(metric, errors, done, first)
+    return Evaluation(metric, np.concatenate(stats), np.concatenate(reference), first)
+
+
+def _same_number(
+    block: list[list[SentenceText]], done: int, gold_path: str | None, test_path: str | None
+) -> list[list[SentenceText]]:
+    """The next references and tests, as many of both; ``done``: how many there were before.
+
+    Raises
+    ------
+    DataError: one side has more than the other, and they are not empty.
+    """
+    number = min(map(len, block))
+    rest = [any(one.text for one in side[number:]) for side in block]
+    if any(rest):
+        path, side, other = (gold_path, "reference", "test") if rest[1] else (test_path, "test", "reference")
+        message = f"the {side} trees end after {done + number}, but there are more {other} trees; where no tree is "
+        raise DataError(f"{message}spread over lines, every line is a sentence, empty ones too", path=path)
+    return [side[:number] for side in block]
+
+
+def _parsed(
+    sentences: list[SentenceText], symbols: SymbolTable, path: str | None, changed: Counter[str] | None, side: str
+) -> Trees:
+    """The trees of one side; ``changed`` as in ``evaluate``."""
+    texts, lines = [one.text for one in sentences], [one.line for one in sentences]
+    if changed is None:
+        return parse_brackets(texts, symbols, path=path, lines=lines)
+    return normalized(parse_brackets(bracket_words(texts), symbols, path=path, lines=lines), symbols, changed, side)
+
+
+def _one(trees: Trees, k: int) -> Trees:
+    """Tree ``k`` alone."""
+    first, last = trees.first[k], trees.first[k + 1]
+    return Trees(np.array([0, last - first]), *(array[first:last] for array in trees[1:]))
+
+
+def _texts(texts: Iterable[Text]) -> Iterator[SentenceText]:
+    for number, text in enumerate(texts, start=1):
+        if isinstance(text, SentenceText):
+            yield text
+        else:
+            yield SentenceText(
+                text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape"), number
             )
-    return Evaluation(metric, np.concatenate(stats), np.concatenate(reference))
-
-
-def _bytes(text: Text) -> bytes:
-    return text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")

@@ -35,6 +35,7 @@ from rerank.metrics.parseval_kernel import (
     SKIPPED,
     TAGS,
     TEST,
+    UNPARSED,
     WORD_SHIFT,
     WORDS,
     BracketLabels,
@@ -50,14 +51,17 @@ Punctuation = Literal["reference", "own", "evalb"]
 MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
 ROOTS = ("", "TOP", "S1", "ROOT")
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
-VERSION = 1  # increases whenever a result can change
+VERSION = 2  # increases whenever a result can change
 
 
 _LABELS: WeakKeyDictionary[SymbolTable, dict[Parseval, Labels]] = WeakKeyDictionary()
 
 
 class Mismatch(NamedTuple):
-    """A candidate's words are not its reference's: where they differ; None if a sentence has ended there."""
+    """A candidate's words are not its reference's: where they differ; None if a sentence has ended there.
+
+    position: from 0.
+    """
 
     candidate: int
     position: int
@@ -77,8 +81,8 @@ class Parseval(Metric):
     Parameters
     ----------
     punctuation: who decides which words are deleted. ``reference``: the reference's tags, for both trees. ``own``:
-        each tree's own tags, so that the two may count different words. ``evalb``: each tree's own tags, and a
-        sentence whose trees are left with different words is refused: it is left out of all sums, and counted.
+        each tree's own tags, so that the two may count different words. ``evalb``: each tree's own tags, and the
+        words that are left must be the same; in the other two modes, all words must be.
     labeled: whether labels must be equal, or only spans.
     delete: labels that are not brackets, and tags whose words are not words.
     delete_for_length: tags whose words do not count towards the length of a sentence.
@@ -86,7 +90,12 @@ class Parseval(Metric):
     quote_labels: ``evalb`` only: tags of quote marks; if one tree deletes the mark and the other does not,
         both keep it.
     cutoff: sentences of at most this length make up the second section of a report.
-    max_error: ``evalb`` only: an evaluation with more than one error above this fails; None: never.
+    max_error: an evaluation with more than one error above this fails; None: see ``check_errors``.
+
+    A failed parse has one of EVALB's two statuses, and such a sentence is left out of all sums: its reference's
+    brackets lower recall as little as its own lower precision. *Skipped* (status 2) is a parse without words, as is
+    the choice from a list without candidates. *Refused* (status 1) is a parse whose words are not the reference's:
+    an error. All others are valid (status 0). A refused or skipped candidate gains 0.
 
     Differences from EVALB: empty nodes are removed even if ``delete`` does not list them; a label that starts with '-'
     or '=' (-LRB-) is not cut; equality is transitive; a single sentence without a bracket in either tree gains 1.
@@ -102,12 +111,18 @@ class Parseval(Metric):
         "exact",
         "no_crossing",
         "two_or_less_crossing",
-        "refused",  # 1: the two trees keep different words (evalb)
+        "refused",  # 1: the two trees have different words
         "skipped",  # 1: no words are left
-        "gold_shift",  # what choosing this candidate adds to the reference's brackets: minus all of them if refused
+        "gold_shift",  # what choosing this candidate adds to the reference's brackets: minus all if it is not valid
         "word_shift",  # the same for the reference's words
     )
-    reference_columns: ClassVar[tuple[str, ...]] = ("gold", "words", "length", "sentences")
+    reference_columns: ClassVar[tuple[str, ...]] = (
+        "gold",
+        "words",
+        "length",
+        "sentences",
+        "unparsed",  # 1: the list has no candidates; then gold and words are 0
+    )
 
     punctuation: Punctuation = "reference"
     labeled: bool = True
@@ -130,8 +145,11 @@ class Parseval(Metric):
             object.__setattr__(self, key, tuple(getattr(self, key)))
 
     @classmethod
-    def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "reference") -> Parseval:
-        """The settings of an EVALB parameter file, which replaces all defaults, including those on labels."""
+    def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "evalb") -> Parseval:
+        """The settings of an EVALB parameter file, which replaces all defaults, including those on labels.
+
+        Punctuation is EVALB's too, unless it is said otherwise.
+        """
         prm = read_prm(path)
         return replace(
             cls(punctuation=punctuation),
@@ -153,12 +171,7 @@ class Parseval(Metric):
         return known[self].table(symbols)
 
     def stats(self, gold: Trees, candidates: Trees, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
-        """Statistics of one list: its reference (one tree) and N candidates → float64 [R] and [N, K].
-
-        Raises
-        ------
-        DataError: a candidate's words are not those of the reference.
-        """
+        """Statistics of one list: its reference (one tree) and N candidates → float64 [R] and [N, K]."""
         reference, rows = self.rows(gold, candidates, np.array([0, candidates.first.size - 1]), symbols)
         return reference[0], rows
 
@@ -169,12 +182,9 @@ class Parseval(Metric):
 
         Raises
         ------
-        DataError: a candidate's words are not those of the reference (``yield_mismatch`` says so beforehand).
+        DataError: ``lists`` does not fit the trees.
         """
-        lists = np.array(lists, dtype=np.int64)  # a copy: read-only arrays would compile the kernels once more
-        mismatch = self.yield_mismatch(gold, candidates, symbols, lists)
-        if mismatch is not None:
-            raise DataError(f"candidate {mismatch.candidate + 1}: {mismatch}")
+        lists = _offsets(gold, candidates, lists)
         reference = np.zeros((lists.size - 1, len(self.reference_columns)))
         rows = np.zeros((int(lists[-1]), len(self.columns)))
         table, space = self.table(symbols), workspace(gold, candidates)
@@ -188,12 +198,7 @@ class Parseval(Metric):
 
         Without ``lists``, all candidates belong to the one tree of ``gold``.
         """
-        offsets = np.array([0, candidates.first.size - 1]) if lists is None else np.array(lists, dtype=np.int64)
-        if offsets.size != gold.first.size or offsets[-1] != candidates.first.size - 1:
-            raise DataError(
-                f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
-                f"{offsets.size - 1} lists of {offsets[-1]} candidates"
-            )
+        offsets = _offsets(gold, candidates, np.array([0, candidates.first.size - 1]) if lists is None else lists)
         y, position, g, t = first_mismatch(gold, candidates, offsets, self.table(symbols))
         if y < 0:
             return None
@@ -207,7 +212,7 @@ class Parseval(Metric):
         return np.asarray(2.0 * stats[..., MATCHED] / np.where(both > 0, both, 1.0))
 
     def gain(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
-        """Sentence F; 1 if neither tree has a bracket (they are equal), 0 if the sentence is refused."""
+        """Sentence F; 1 if neither tree has a bracket (they are equal), 0 if the parse is not ``valid``."""
         none = (reference[..., GOLD] == 0) & (stats[..., TEST] == 0) & self.valid(stats)
         return np.where(none, 1.0, self.scores(stats, reference))
 
@@ -216,16 +221,17 @@ class Parseval(Metric):
         return np.asarray(stats[..., EXACT] > 0)
 
     def valid(self, stats: np.ndarray) -> np.ndarray:
-        """Candidates that are not refused."""
-        return np.asarray(stats[..., REFUSED] == 0)
+        """Candidates that are neither refused nor skipped; the latter only if the reference has words."""
+        return np.asarray((stats[..., REFUSED] == 0) & ((stats[..., SKIPPED] == 0) | (stats[..., WORD_SHIFT] == 0)))
 
     def report(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, float]:
         """f1, precision, recall, exact_match and EVALB's other figures from sums; shares are fractions in [0, 1].
 
-        Shares of sentences refer to those neither refused nor skipped (no words left), as in EVALB.
+        Shares of sentences refer to the valid ones, those neither refused nor skipped, as in EVALB.
         """
         gold, words = reference[GOLD] + stats[GOLD_SHIFT], reference[WORDS] + stats[WORD_SHIFT]
-        counted = reference[SENTENCES] - stats[REFUSED] - stats[SKIPPED]
+        skipped = stats[SKIPPED] + reference[UNPARSED]
+        counted = reference[SENTENCES] - stats[REFUSED] - skipped
         return {
             "f1": float(self.scores(stats, reference)),
             "precision": _share(stats[MATCHED], stats[TEST]),
@@ -237,7 +243,8 @@ class Parseval(Metric):
             "tagging_accuracy": _share(stats[TAGS], words),
             "sentences": float(reference[SENTENCES]),
             "refused": float(stats[REFUSED]),
-            "skipped": float(stats[SKIPPED]),
+            "skipped": float(skipped),
+            "valid": float(counted),
         }
 
     def sections(self, stats: np.ndarray, reference: np.ndarray) -> dict[str, dict[str, float]]:
@@ -250,7 +257,7 @@ class Parseval(Metric):
 
     @property
     def signature(self) -> str:
-        """Every setting that changes F, e.g. ``parseval|punctuation:reference|labeled:yes|...|version:1``."""
+        """Every setting that changes F, e.g. ``parseval|punctuation:reference|labeled:yes|...|version:2``."""
         parts = {
             "punctuation": self.punctuation,
             "labeled": "yes" if self.labeled else "no",
@@ -261,6 +268,22 @@ class Parseval(Metric):
             "version": str(VERSION),
         }
         return "|".join([self.name, *(f"{key}:{value}" for key, value in parts.items() if value)])
+
+
+def _offsets(gold: Trees, candidates: Trees, lists: np.ndarray) -> np.ndarray:
+    """``lists`` as a writable copy, as read-only arrays would compile the kernels once more.
+
+    Raises
+    ------
+    DataError: there are not as many trees.
+    """
+    offsets = np.array(lists, dtype=np.int64)
+    if offsets.size != gold.first.size or offsets[-1] != candidates.first.size - 1:
+        raise DataError(
+            f"{gold.first.size - 1} references and {candidates.first.size - 1} candidates for "
+            f"{offsets.size - 1} lists of {offsets[-1]} candidates"
+        )
+    return offsets
 
 
 def _share(part: float, whole: float) -> float:

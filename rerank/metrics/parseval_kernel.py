@@ -20,7 +20,7 @@ EMPTY, DELETED_TAG, DELETED_BRACKET, NO_LENGTH, QUOTE_TAG, QUOTE_WORD = 1, 2, 4,
 REFERENCE, OWN, EVALB = 0, 1, 2
 # Columns of a candidate's row and of a reference's row.
 MATCHED, TEST, CROSSING, TAGS, EXACT, NO_CROSSING, FEW_CROSSING, REFUSED, SKIPPED, GOLD_SHIFT, WORD_SHIFT = range(11)
-GOLD, WORDS, LENGTH, SENTENCES = range(4)
+GOLD, WORDS, LENGTH, SENTENCES, UNPARSED = range(5)
 
 
 class BracketLabels(NamedTuple):
@@ -190,12 +190,23 @@ def _keep_quotes(
 
 
 @kernel
+def _same_words(
+    gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels
+) -> bool:
+    """Whether both trees have the same words in the same order, kept or not."""
+    k = 0 if words == test_words else words + 1
+    while k < words and table.word[gold_trees.word[gold.node[k]]] == table.word[trees.word[test.node[k]]]:
+        k += 1
+    return k == words
+
+
+@kernel
 def _same_kept_words(
-    gold_trees: Trees, gold: Sentence, trees: Trees, test: Sentence, words: int, table: BracketLabels
+    gold_trees: Trees, gold: Sentence, words: int, trees: Trees, test: Sentence, test_words: int, table: BracketLabels
 ) -> tuple[bool, int]:
     """Whether both trees keep the same words in the same order, and how many of these have equal tags."""
     k, tags = 0, 0
-    for j in range(words):
+    for j in range(test_words):
         if not test.keep[j]:
             continue
         while k < words and not gold.keep[k]:
@@ -279,32 +290,39 @@ def parseval_rows(
     reference: np.ndarray,
     rows: np.ndarray,
 ) -> None:
-    """Fill ``reference`` (float64 [L, 4], zeros) and ``rows`` (float64 [N, 11], zeros) for lists whose words agree."""
+    """Fill ``reference`` (float64 [L, 5], zeros) and ``rows`` (float64 [N, 11], zeros).
+
+    A candidate without words is skipped, one with other words than the reference is refused: EVALB's status 2 and 1.
+    Neither adds anything to the sums, nor does the reference of such a sentence.
+    """
     gold, test, index = space.gold, space.test, space.by_hash
     for i in range(lists.shape[0] - 1):
         words = read_words(gold_trees, i, table, gold)
         own_kept, own_brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
         reference[i, GOLD], reference[i, WORDS], reference[i, SENTENCES] = own_brackets, own_kept, 1
         reference[i, LENGTH] = _length(gold_trees, i, table)
+        if lists[i] == lists[i + 1]:  # nothing can be chosen: as if it were a parse without words
+            reference[i, GOLD], reference[i, WORDS], reference[i, UNPARSED] = 0, 0, 1
         for y in range(lists[i], lists[i + 1]):
             row, kept, brackets, requoted = rows[y], own_kept, own_brackets, False
-            read_words(trees, y, table, test)
-            if mode == REFERENCE:
+            test_words, tags = read_words(trees, y, table, test), 0
+            agree = mode != EVALB and _same_words(gold_trees, gold, words, trees, test, test_words, table)
+            if agree and mode == REFERENCE:
                 for k in range(words):
                     test.keep[k] = gold.keep[k]
             test_kept = count_kept(trees, y, table, test)
-            if test_kept == 0 and (mode == EVALB or kept == 0):
+            if test_words == 0 or (test_kept == 0 and (mode == EVALB or kept == 0)):
                 row[SKIPPED], row[GOLD_SHIFT], row[WORD_SHIFT] = 1, -brackets, -kept
                 continue
             if mode == EVALB:
-                if test_kept != kept:
+                if test_kept != kept and test_words == words:
                     requoted = _keep_quotes(gold_trees, gold, trees, test, words, table)
                     count_kept(trees, y, table, test)
                     if requoted:  # the reference was different for this candidate
                         kept, brackets, mask = _prepare_gold(gold_trees, i, table, words, gold, index)
-                agree, tags = _same_kept_words(gold_trees, gold, trees, test, words, table)
-            else:
-                agree, tags = True, _equal_tags(gold_trees, gold, trees, test, words, table)
+                agree, tags = _same_kept_words(gold_trees, gold, words, trees, test, test_words, table)
+            elif agree:
+                tags = _equal_tags(gold_trees, gold, trees, test, words, table)
             if agree:
                 test_brackets = read_brackets(trees, y, table, test)
                 matched, crossing = compare(test, test_brackets, gold, brackets, index, mask)

@@ -16,6 +16,7 @@ from rerank.metrics.parseval_kernel import (
     QUOTE_WORD,
     BracketLabels,
 )
+from rerank.readers.trees.trees import FOREST
 
 EMPTY_TAG = "-NONE-"
 QUOTE_WORDS = ("'", '"', "/")  # the words that EVALB takes to be quote marks or possessives
@@ -57,7 +58,7 @@ class Labels:
         self._labeled = labeled
         self._equal, self._equal_words = equivalents(equal_labels), equivalents(equal_words)
         self._delete = frozenset(delete)
-        self._delete_brackets = frozenset(self._equal.get(label, label) for label in self._delete)
+        self._delete_brackets = frozenset(self._equal.get(label, label) for label in self._delete) | {FOREST}
         self._no_length, self._quotes = frozenset(delete_for_length), frozenset(quote_labels)
         self._numbers: dict[str, int] = {}
         self._known = 0

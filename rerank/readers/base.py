@@ -34,8 +34,9 @@ such ids that do not increase, or leave out 10^6    error: sources and reference
 a list without references, where they are needed    bad list "no reference"
 a list without a source, where it is needed         bad list "no source"
 sources or references after the last list           bad list "missing" for each; if skipped, an empty list
-candidates with different words                     bad list "words" (not counting words of traces, ``-NONE-``)
-a gold tree with other words than the list          bad list "gold words"
+candidates with different words                     without gold trees bad list "words" (traces do not count)
+candidates with other words than the gold tree      used; counted as refused: see ``rerank.metrics.parseval``
+a failed parse, such as ``(())``                    a candidate, or gold tree, without words
 a balanced gold tree that is malformed              bad list "gold tree"
 unbalanced brackets or text outside gold trees      error: the trees that follow can no longer be told apart
 more or fewer gold trees than lists                 error, with both counts

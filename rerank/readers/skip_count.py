@@ -30,7 +30,8 @@ class SkipCount:
     ``reasons`` counts bad lists by reason; ``first`` has the first message for each reason, with its place.
     ``candidate_reasons`` and ``first_candidates`` are the same for candidates that were left out of good lists.
     ``scores`` counts oddities of scores; ``normalized`` the words of good lists and of their gold trees that have been
-    brought to another form, by side, where this was asked for.
+    brought to another form, by side, where this was asked for. ``refused`` counts usable lists without a candidate that
+    has the words of the gold tree; ``first_refused`` is what there is to say about the first of them.
     """
 
     on_bad_list: OnBadList = "error"
@@ -43,6 +44,8 @@ class SkipCount:
     first_candidates: dict[str, str] = field(default_factory=dict)
     scores: ScoreCount = field(default_factory=ScoreCount)
     normalized: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    first_refused: str = ""
 
     def __post_init__(self) -> None:
         check_choice("on_bad_list", self.on_bad_list, ("error", "skip"))
@@ -84,6 +87,15 @@ class SkipCount:
         """
         self._skip(bad, self.reasons, self.first)
 
+    def refuse(self, message: str) -> None:
+        """Count a usable list as refused, for a reason with its place; no reason counts nothing."""
+        self.refused, self.first_refused = self.refused + bool(message), self.first_refused or message
+
+    def nothing(self, path: str) -> DataError:
+        """What to say where a file has no usable list: the first bad ones, if there are any."""
+        first = "".join(f"; skipped for {reason!r}, first {message}" for reason, message in self.first.items())
+        return DataError(f"no usable list in the file{first or ': it holds none'}", path=path)
+
     def _skip(self, bad: Bad, reasons: Counter[str], first: dict[str, str]) -> None:
         if self.on_bad_list == "error":
             raise bad.error()
@@ -102,6 +114,7 @@ class SkipCount:
         self.first_candidates = more.first_candidates | self.first_candidates
         self.scores.add(more.scores)
         self.normalized.update(more.normalized)
+        self.refused, self.first_refused = self.refused + more.refused, self.first_refused or more.first_refused
 
     def as_dict(self) -> dict[str, Any]:
         """The counts for reports and provenance."""
@@ -111,6 +124,7 @@ class SkipCount:
             "duplicates": self.duplicates,
             "skipped": dict(sorted(self.reasons.items())),
             "skipped_candidates": dict(sorted(self.candidate_reasons.items())),
+            **({"refused": self.refused} if self.refused else {}),
             **self.scores.as_dict(),
             **({"normalized": dict(self.normalized)} if self.normalized else {}),
         }
@@ -125,6 +139,9 @@ class SkipCount:
                 lines.append(f"skipped {count:,} {what}s ({reason}); the first: {first[reason]}")
         if self.normalized:
             lines.append(changes(self.normalized))
+        if self.refused:
+            what = "have no candidate with the words of their gold trees and are left out of the scores"
+            lines.append(f"{self.refused:,} lists {what}; the first: {self.first_refused}")
         return "\n".join(map(plain, [*lines, *self.scores.lines()]))
 
 

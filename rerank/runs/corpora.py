@@ -22,7 +22,7 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.files import remove_leftovers
 
-ODD = "absent", "unknown_columns", "lowest_first", "normalized"  # what is reported where it applies; see SkipCount
+ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
 
 
 def cache_of(directory: Path, inputs: Inputs | None = None) -> CorpusCache:

@@ -514,7 +514,7 @@ def damage_nothing_left(data: Path) -> None:
     [
         (damage_cut, ["test.nbest.gz: ", "cut short"]),
         (damage_count, ["39 gold trees for at least 40 lists of ", "(list test-40 at line "]),
-        (damage_order, ["test.nbest.gz:1: list ", "has other words than the candidates"]),
+        (damage_order, ["40 of 40 sentences have other words", "test.nbest.gz:1: list ", "in the same order?"]),
         (damage_gold, ["test.gold.gz:1: the tree that starts here"]),
         (damage_nothing_left, ["test."]),
     ],

@@ -174,7 +174,8 @@ def test_bad_lists_are_counted_through_all_blocks(data, monkeypatch):
     damage(data, {3: "gold", 17: "score", 18: "tree", 30: "tree", 39: "gold"})
     recipe = small.recipe(data, data={"dev": None, "on_bad_list": "skip"})
     whole, table = extract_training(recipe)
-    assert whole.about["skipped"] == {"gold words": 2, "score": 1}
+    assert whole.about["skipped"] == {"score": 1}
+    assert whole.about["refused"] == 2
     assert whole.about["skipped_candidates"] == {"brackets": 2}
     for lists in (1, 4):  # of one list: blocks without any that can be used
         cut_into(monkeypatch, lists)
@@ -185,7 +186,7 @@ def test_bad_lists_are_counted_through_all_blocks(data, monkeypatch):
 
 
 @pytest.mark.parametrize("lists", [1, 4, 100])
-@pytest.mark.parametrize("places", [{17: "tree", 5: "gold", 30: "score"}, {33: "score", 38: "gold"}])
+@pytest.mark.parametrize("places", [{17: "tree", 5: "score", 30: "gold"}, {33: "score", 38: "gold"}])
 def test_the_first_bad_list_is_the_error(lists, places, data, tmp_path, monkeypatch):
     damage(data, places)
     small.write_golds(data / "train.gold.gz", small.golds_of(data / "train.gold.gz")[:-1])  # an error behind them
@@ -207,10 +208,22 @@ def test_files_that_do_not_fit_are_an_error_behind_the_lists(policy, data, monke
 
 
 def test_no_usable_list_in_any_block(data, monkeypatch):
-    damage(data, dict.fromkeys(range(40), "gold"))
+    damage(data, dict.fromkeys(range(40), "score"))
     cut_into(monkeypatch, 6)
-    with pytest.raises(DataError, match="no usable list"):
+    with pytest.raises(
+        DataError, match=r"no usable list in the file; skipped for .*; skipped for 'score', first .*: list"
+    ):
         extract_training(small.recipe(data, data={"on_bad_list": "skip"}))
+
+
+@BOTH
+def test_gold_trees_of_other_sentences(policy, data, monkeypatch):
+    damage(data, dict.fromkeys(range(21), "gold"))
+    cut_into(monkeypatch, 6)
+    with pytest.raises(DataError, match=r"21 of 40 sentences .*list train-1: .*found .*'other'.*in the same order\?"):
+        extract_training(small.recipe(data, data={"on_bad_list": policy}))
+    found, _ = extract_training(small.recipe(data, data={"on_bad_list": policy}, metric={"max_error": 20}))
+    assert (found.about["lists"], found.about["refused"]) == (40, 21)
 
 
 def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):

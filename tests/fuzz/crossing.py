@@ -24,7 +24,7 @@ from .using import POLICIES, TEXT_METRICS, choice, command
 
 PREDICTORS = ("last", "average", "voted", "mert")
 READERS = (*(name for name, _ in readers), "nobody:Reader")
-METRICS = ("parseval", *TEXT_METRICS)
+METRICS = ("parseval", "gain", *TEXT_METRICS)
 TESTS = ("approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar")
 NUMBERS = (1, 2, 3, 1000, 0, -1, 10**30)
 FILES = ("lists", "gold", "references", "sources", "weights", "run/metrics.json", "run", "nowhere", "")
@@ -85,7 +85,7 @@ def _inspect(directory: Path, rng: Rng) -> list[object]:
 
 def _explain(directory: Path, rng: Rng) -> list[object]:
     files = tuple(directory / name for name in FILES)
-    options = _some(rng, predictor=PREDICTORS, top=NUMBERS, gold=files, sources=files)
+    options = _some(rng, predictor=PREDICTORS, top=NUMBERS, gold=files, sources=files, reader=READERS)
     ids = ("0", "1", "wsj-1", "a", "S-0", "train-1", "\x1b[2J", "")
     model, lists = directory / choice(rng, MODELS), _file(directory, rng, "lists")
     return ["explain", model, lists, "--list", choice(rng, ids), *options]
@@ -125,7 +125,8 @@ def _oracle(directory: Path, rng: Rng) -> list[object]:
         rng, reader=READERS, metric=METRICS, form=("lines", "tab", "id"), on_bad_list=POLICIES,
         reference=(_file(directory, rng, "references"),), punctuation=("own", "evalb"),
     )  # fmt: skip
-    return ["oracle", _file(directory, rng, "lists"), _file(directory, rng, "gold", "references"), *options]
+    references = [_file(directory, rng, "gold", "references")] if rng.integers(5) else []
+    return ["oracle", _file(directory, rng, "lists"), *references, *options]
 
 
 def _stored(directory: Path, rng: Rng) -> list[object]:

@@ -24,8 +24,8 @@ from rerank.readers.several import format_of, make_reader
 from rerank.readers.texts.as_jsonl import WrittenAsJsonl
 from rerank.readers.texts.references import read_lines, read_references
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.trees.brackets import read_trees
 from rerank.readers.trees.pairs import parse_list
+from rerank.readers.trees.sentences import read_sentences
 from rerank.readers.trees.trees import brackets, parse_brackets
 
 Rng = np.random.Generator
@@ -172,8 +172,8 @@ def _texts(lists: Sequence[NBestList | BadList]) -> list[Any]:
 
 def check_trees(directory: Path, rng: Rng) -> int:
     """Trees and their references, compared."""
-    golds = [text for text, _ in read_trees(str(directory / "gold"))]
-    tests = [text for text, _ in read_trees(str(directory / "test"), chunk=int(rng.choice([7, 64, 1 << 18])))]
+    golds = list(read_sentences(directory / "gold"))
+    tests = list(read_sentences(directory / "test", chunk=int(rng.choice([7, 64, 1 << 18]))))
     metric = Parseval(punctuation=str(rng.choice(["reference", "own", "evalb"])), labeled=bool(rng.integers(2)))
     paths = {"gold_path": str(directory / "gold"), "test_path": str(directory / "test")}
     found = evaluate(golds, tests, metric, **paths)

@@ -295,9 +295,46 @@ class TestYields:
         )
         assert (c["matched"], c["refused"]) == (1, 0)
 
-    def test_statistics_are_refused(self):
-        with pytest.raises(DataError, match=r"candidate 1: .*at word 1 found 'b', the reference has 'a'"):
-            counts("(S (NN a))", "(S (NN b))")
+    @pytest.mark.parametrize("mode", ["reference", "own", "evalb"])
+    @pytest.mark.parametrize("test", ["(S (NN b))", "(S (NN a) (NN b))", "(S (NN a) (NN a) (NN a))"])
+    def test_another_word_or_number_of_words_is_an_error(self, mode, test):
+        c = counts("(S (NP (NN a)) (NN a))", test, Parseval(punctuation=mode))
+        assert (c["refused"], c["skipped"], c["matched"], c["test"], c["gold"], c["words"]) == (1, 0, 0, 0, 0, 0)
+
+    @pytest.mark.parametrize("mode", ["reference", "own", "evalb"])
+    @pytest.mark.parametrize("test", ["", "(())", "(S1)", "(S1 (S ()))", "(S1 (-NONE- *))"])
+    def test_a_failed_parse_is_skipped_with_its_reference(self, mode, test):
+        metric = Parseval(punctuation=mode)
+        c = counts("(S1 (S (NP (NN a)) (NN b)))", test, metric)
+        assert (c["skipped"], c["refused"], c["test"], c["gold"], c["words"], c["exact"]) == (1, 0, 0, 0, 0, 0)
+        assert counts(test, "(S1 (NN a))", metric)["refused"] == 1  # EVALB compares lengths: 0 and 1
+        c = counts(test, test, metric)
+        assert (c["skipped"], c["refused"]) == (1, 0)
+
+    def test_words_that_evalb_deletes_may_differ(self):
+        gold, test = "(S (NP (NN a)) (. .))", "(S (NP (NN a)) (. !) (: -))"
+        assert triple(gold, test, Parseval(punctuation="evalb")) == (2, 2, 2)
+        assert counts(gold, test)["refused"] == counts(gold, test, Parseval(punctuation="own"))["refused"] == 1
+
+    def test_a_candidate_of_other_words_leaves_the_next_alone(self):
+        symbols = SymbolTable()
+        gold = parse_brackets([IT_RAINS.encode()], symbols)
+        texts = [IT_RAINS, "(S (NN a))", IT_RAINS, "(())", f"(S {IT_RAINS} (NN b) (NN c))", IT_RAINS]
+        reference, rows = Parseval().stats(gold, parse_brackets([t.encode() for t in texts], symbols), symbols)
+        assert (rows[0] == rows[2]).all()
+        assert (rows[0] == rows[5]).all()
+        assert reference[0] == 3
+        assert rows[:, Parseval.columns.index("refused")].tolist() == [0, 1, 0, 0, 1, 0]
+        assert Parseval().gain(rows, np.broadcast_to(reference, (6, reference.size))).tolist() == [1, 0, 1, 0, 0, 1]
+        assert Parseval().valid(rows).tolist() == [True, False, True, False, False, True]
+
+    def test_nothing_is_gained_by_failing_where_there_are_no_brackets(self):
+        metric, symbols = Parseval(), SymbolTable()
+        gold = parse_brackets([b"(S1 (NN a))"], symbols)
+        reference, rows = metric.stats(
+            gold, parse_brackets([b"(())", b"(S1 (NN b))", b"(S1 (NN a))"], symbols), symbols
+        )
+        assert metric.gain(rows, np.broadcast_to(reference, (3, reference.size))).tolist() == [0, 0, 1]
 
     def test_lists_that_do_not_fit(self):
         symbols = SymbolTable()
@@ -334,6 +371,7 @@ class TestScores:
                 "sentences": 3.0,
                 "refused": 0.0,
                 "skipped": 1.0,
+                "valid": 2.0,
             }
         )
         assert metric.scores(rows, reference).tolist() == pytest.approx([2 / 3, 0.0, 0.0])
@@ -359,6 +397,15 @@ class TestScores:
         report = metric.report(rows.sum(axis=0), reference.sum(axis=0))
         assert (report["f1"], report["recall"], report["exact_match"], report["refused"]) == (1.0, 1.0, 1.0, 1.0)
         assert (report["no_crossing"], report["tagging_accuracy"]) == (1.0, 1.0)
+
+    def test_a_list_without_candidates_is_a_failed_parse(self):
+        metric, symbols = Parseval(), SymbolTable()
+        golds = parse_brackets([IT_RAINS.encode()] * 2, symbols)
+        reference, rows = metric.rows(golds, parse_brackets([IT_RAINS.encode()], symbols), np.array([0, 1, 1]), symbols)
+        one = metric.rows(golds, parse_brackets([IT_RAINS.encode(), b"(())"], symbols), np.arange(3), symbols)
+        found = metric.report(rows.sum(axis=0), reference.sum(axis=0))
+        assert found == metric.report(*(part.sum(axis=0) for part in one[::-1]))
+        assert (found["recall"], found["sentences"], found["skipped"], found["valid"]) == (1.0, 2.0, 1.0, 1.0)
 
     def test_cut_off(self):
         metric = Parseval(cutoff=1)
@@ -401,7 +448,7 @@ def tree_over(draw, words: list[str]) -> nltk.Tree:
     """A random tree with these words, random tags and traces here and there."""
     nodes = []
     for word in words:
-        nodes.append(nltk.Tree(draw(st.sampled_from(TAGS)), [word]))
+        nodes.append(nltk.Tree("-NONE-" if word == "-NONE-" else draw(st.sampled_from(TAGS)), [word]))
         if draw(st.integers(0, 7)) == 0:
             nodes.append(nltk.Tree("-NONE-", ["*"]))
     for _ in range(draw(st.integers(0, 2 * len(nodes)))):
@@ -414,7 +461,8 @@ def tree_over(draw, words: list[str]) -> nltk.Tree:
 @st.composite
 def tree_pairs(draw) -> tuple[nltk.Tree, nltk.Tree]:
     words = draw(st.lists(st.sampled_from(["a", "b", "'", "."]), min_size=1, max_size=7))
-    return draw(tree_over(words)), draw(tree_over(words))
+    others = draw(st.sampled_from([words, words, words, words[:-1], [*words, "a"], ["b", *words[1:]], []]))
+    return draw(tree_over(words)), draw(tree_over(others or ["-NONE-"]))
 
 
 class TestAgainstTheDefinition:

@@ -22,7 +22,7 @@ from rendered_features import names_of, parsed
 from typer.main import get_command
 
 from rerank.base.errors import RecipeError
-from rerank.cli import evaluating, exporting, folds, inspecting, lists, running  # noqa: F401 - they register their commands
+from rerank.cli import evaluating, exporting, folds, inspecting, lists, oracles, running  # noqa: F401 - for commands
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable

@@ -14,9 +14,9 @@ from reference_trees import trees, words_of
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.readers.base import SkipCount
+from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import read_pairs, same_yield, yield_words
+from rerank.readers.trees.pairs import parse_list, read_pairs, same_yield, yield_words
 from rerank.readers.trees.trees import parse_brackets, to_nltk
 
 GOOD = ["(S (NN a) (VB b))", "(S (X (NN a)) (VB b))"]
@@ -65,7 +65,8 @@ def test_same_yield_is_equality_of_words_without_traces(
     parsed = parse_brackets([tree.pformat(margin=10**9).encode() for tree in (*candidates, gold)], symbols)
     trace = symbols.intern("-NONE-")
     last = len(candidates)
-    different = [k for k, tree in enumerate([*candidates, gold]) if words_of(tree) != words_of(gold)]
+    every = enumerate([*candidates, gold])
+    different = [k for k, tree in every if words_of(tree) and words_of(tree) != words_of(gold)]
     assert same_yield(parsed, parsed, last, trace) == (different[0] if different else -1)
     assert yield_words(parsed, last, symbols) == words_of(gold)
 
@@ -92,12 +93,8 @@ BAD = {
     "unbalanced": ("brackets", listing("x", [GOOD[0], GOOD[0][:-1]]), GOLD, "nbest:11", "not closed"),
     "bare word": ("brackets", listing("x", ["(S a (VB b))"]), GOLD, "nbest:9", "a word beside"),
     "two trees": ("brackets", listing("x", ["(NN a)(VB b)"]), GOLD, "nbest:9", "more than one tree"),
-    "words": ("words", listing("x", [*GOOD, "(S (NN a) (VB c))"]), GOLD, "nbest:13", "candidates 1 and 3"),
-    "fewer words": ("words", listing("x", [GOOD[0], "(NN a)"]), GOLD, "nbest:11", "at word 2 'b' and 'the end'"),
-    "gold words": ("gold words", listing("x", GOOD), "(S (NN a) (VB B))", "nbest:7", "at word 2 'B' and 'b'"),
-    "more gold": ("gold words", listing("x", GOOD), "(S (NN a) (VB b) (. .))", "nbest:7", "3 and 2 words"),
     "gold word": ("gold tree", listing("x", GOOD), "(S\n a\n (VB b))", "gold:4", "in the gold tree: a word beside"),
-    "no gold": ("gold tree", listing("x", GOOD), "(())", "gold:2", "in the gold tree: a node without children"),
+    "empty gold": ("gold tree", listing("x", GOOD), "(S () (NN a))", "gold:2", "in the gold tree: a node without"),
     "header": ("too few", listing("x", GOOD).replace("2\t", "3\t"), GOLD, "nbest:12", "found 2"),
     "scores": ("infinite score", listing("x", GOOD).replace("-1.5", "nan"), GOLD, "nbest:10", "finite"),
 }
@@ -117,6 +114,38 @@ def test_bad_pairs(files: Files, name: str) -> None:
     assert found == (["one", "two"] if count.skipped else ["one", "x", "two"])
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
     assert f"{files.nbest.parent}/{place}: list x: " in first[reason]
+
+
+WORDS = {
+    # candidates, what is said of them where no gold tree tells which words are right
+    "another word": ([*GOOD, "(S (NN a) (VB c))"], "candidates 1 and 3 have different words: 2 and 2 words"),
+    "fewer words": ([GOOD[0], "(NN a)"], "at word 2 'b' and 'the end'"),
+    "after a failed parse": (["(())", *GOOD, "(NN a)"], "candidates 2 and 4"),
+    "failed parses": (["(())", GOOD[0], "(S1)"], None),
+    "nothing else": (["(())", "(S1)"], None),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_candidates_of_different_sentences(files: Files, name: str) -> None:
+    texts, message = WORDS[name]
+    files.write(listing("x", texts), GOLD)
+    assert files.read()[0] == ["x"]
+    (nbest,) = CharniakReader().read(files.nbest)
+    assert isinstance(nbest, NBestList)
+    bad = parse_list(nbest, files.symbols)
+    if message is None:
+        assert not isinstance(bad, BadList)
+    else:
+        assert isinstance(bad, BadList)
+        assert (bad.reason, bad.line) == ("words", 3 + 2 * (len(texts) - 1))
+        assert message in bad.message
+
+
+@pytest.mark.parametrize("gold", ["(S (NN a) (VB B))", "(S (NN a) (VB b) (. .))", "(())", "(S1)"])
+def test_a_gold_tree_of_other_words_is_for_the_metric(files: Files, gold: str) -> None:
+    files.write(listing("x", GOOD), gold)
+    assert files.read()[0] == ["x"]
 
 
 @pytest.mark.parametrize("policy", ["error", "skip"])

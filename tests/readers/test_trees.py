@@ -72,8 +72,6 @@ def test_bytes_that_are_not_utf8_survive() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "no tree"),
-        (b"  ", "no tree"),
         (b"S1", "text outside of a tree"),
         (b"(NN a) b", "text outside of a tree"),
         (b"(NN a)(NN b)", "more than one tree"),
@@ -84,9 +82,11 @@ def test_bytes_that_are_not_utf8_survive() -> None:
         (b"(NN a b)", "a word beside other children"),
         (b"(S a (NN b))", "a word beside other children"),
         (b"(S (NN b) a)", "a word beside other children"),
-        (b"(NN)", "a node without children"),
-        (b"(())", "a node without children"),
         (b"(S (NN a) (NP))", "a node without children"),
+        (b"(()", "a node without children"),
+        (b"())(", "a node without children"),
+        (b"(() a)", "a node without children"),
+        (b"(()a)", "a node without children"),
     ],
 )
 def test_malformed_trees(text: bytes, message: str) -> None:
@@ -97,6 +97,20 @@ def test_malformed_trees(text: bytes, message: str) -> None:
     assert "XX" not in str(caught.value)
     parsed = parse_brackets([RAINED], symbols)  # the table is still whole
     assert to_nltk(parsed, 0, symbols) == nltk.Tree.fromstring(RAINED.decode())
+
+
+@pytest.mark.parametrize("text", [b"", b" \n", b"()", b"(())", b"( ( ) )", b"(NN)", b"(S1 (S) (NP ( )))", b"(S)(S)"])
+def test_brackets_without_words_are_a_tree_of_a_trace(text: bytes) -> None:
+    symbols = SymbolTable()
+    parsed = parse_brackets([RAINED, text, RAINED, text], symbols)
+    trace = nltk.Tree("-NONE-", ["*"])
+    expected = [nltk.Tree.fromstring(RAINED.decode()), trace] * 2
+    assert [to_nltk(parsed, t, symbols) for t in range(4)] == expected
+
+
+def test_a_failed_parse_excuses_no_other() -> None:
+    with pytest.raises(DataError, match="file:7: a node without children"):
+        parse_brackets([b"(())", b"(S (NN a) (NP))"], SymbolTable(), path="file", lines=[3, 7])
 
 
 def test_errors_count_lines_within_a_tree() -> None:

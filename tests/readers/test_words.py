@@ -13,6 +13,8 @@ from commands import Command, refused
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.evaluation import evaluate
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.refused import refused_list
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs, yield_words
@@ -63,11 +65,15 @@ def test_brackets_that_are_words_are_read() -> None:
 
 
 def pairs(directory: Path, candidates: list[str], gold: str, *, normalize: bool) -> tuple[SkipCount, list[bytes]]:
-    """One list and its gold tree, read; returns the counts and the texts of the list."""
+    """One list and its gold tree, read; returns the counts and the texts of the list. Other words are an error."""
     nbest, golds, count = directory / "nbest", directory / "gold", SkipCount()
     nbest.write_text(f"{len(candidates)}\tone\n" + "".join(f"-1\n{text}\n" for text in candidates) + "\n")
     golds.write_text(gold)
-    found = list(read_pairs(CharniakReader(), nbest, golds, SymbolTable(), count=count, normalize=normalize))
+    metric, symbols = Parseval(), SymbolTable()
+    found = list(read_pairs(CharniakReader(), nbest, golds, symbols, count=count, normalize=normalize))
+    for each, trees, tree in found:
+        if said := refused_list(metric, each, tree, trees, metric.stats(tree, trees, symbols)[1], symbols):
+            raise DataError(said)
     return count, [text for each, *_ in found for text in each.texts]
 
 
@@ -84,7 +90,7 @@ def test_both_sides_are_compared_in_one_form(tmp_path: Path) -> None:
     for one in candidates:
         with pytest.raises(DataError):
             pairs(tmp_path, [one], "(S (`` “) (NN 1/2) (-LRB- -LRB-))", normalize=False)
-    with pytest.raises(DataError, match="'2' and 'b'"):
+    with pytest.raises(DataError, match="at word 2 found 'b', the reference has '2'"):
         pairs(tmp_path, ["(S (NN `) (NN b))"], "(S (NN ') (NN 2))", normalize=True)
 
 

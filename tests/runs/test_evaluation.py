@@ -6,6 +6,7 @@ import pytest
 from rerank.base.errors import DataError
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
+from rerank.readers.trees.sentences import SentenceText
 
 IT_RAINS = "(S1 (S (NP (PRP It)) (VP (VBZ rains)) (. .)))"
 GOLD = "(S1 (S (NP (NN a)) (: -) (VP (VB b))))"
@@ -18,12 +19,13 @@ def test_rows_and_scores():
     first, second, third = result.sentences()
     assert first == (1, 3, 0, 1.0, 1.0, 3, 3, 3, 0, 2, 2, 1.0)
     assert (second.status, second.length, second.gold) == (2, 1, 0)
-    assert (third.status, third.gold, third.test, third.words) == (1, 0, 0, 0)
+    assert (third.status, third.gold, third.test, third.words) == (1, 0, 0, 2)
     assert result.scores()["f1"] == 1.0
     lines = list(result.table())
     assert lines[3].split() == ["1", "3", "0", "100.00", "100.00", "3", "3", "3", "0", "2", "2", "100.00"]
     assert "Number of Error sentence  =      1" in lines
-    assert "-- length <= 40 --" in lines
+    assert "Number of Valid sentence  =      1" in lines
+    assert "-- len<=40 --" in lines
 
 
 def test_no_trees():
@@ -37,9 +39,35 @@ def test_numbers_of_trees_differ():
         evaluate([], [IT_RAINS], gold_path="g")
 
 
-def test_other_words_name_the_line():
-    with pytest.raises(DataError, match=r"^t:2: .*at word 1 found 'b', the reference has 'a'"):
-        evaluate([IT_RAINS, "(S (NN a))"], [IT_RAINS, "(S (NN b))"], test_path="t")
+@pytest.mark.parametrize("mode", ["reference", "own", "evalb"])
+def test_other_words_are_an_error_of_their_sentence(mode):
+    tests = [IT_RAINS, "(S (NN b))", "(S (NN b))", IT_RAINS]
+    found = evaluate([IT_RAINS, "(S (NN a))", "(S (NN b) (NN b))", IT_RAINS], tests, Parseval(mode), test_path="t")
+    assert [row.status for row in found.sentences()] == [0, 1, 1, 0]
+    scores = found.scores()
+    assert [scores[key] for key in ("sentences", "refused", "skipped", "valid", "recall")] == [4, 2, 0, 2, 1]
+    assert found.first_error.startswith("t:2: ")
+    assert found.first_error.endswith("at word 1 found 'b', the reference has 'a'")
+
+
+def test_the_line_of_an_error_is_that_of_its_tree():
+    tests = [SentenceText(IT_RAINS.encode(), 4), SentenceText(b"(S\n(NN b))", 9)]
+    assert evaluate([IT_RAINS, "(S (NN a))"], tests, test_path="t").first_error.startswith("t:9: ")
+    with pytest.raises(DataError, match=r"^t:10: "):
+        evaluate([IT_RAINS] * 2, [tests[0], SentenceText(b"(S\n(NN b c))", 9)], test_path="t")
+
+
+def test_empty_texts_at_the_end_belong_to_no_sentence():
+    many = [IT_RAINS] * 4095
+    for gold, test in (
+        ([*many, "", ""], many),
+        (many, [*many, "", "", ""]),
+        ([*many, "", ""], [*many, "", "", "", ""]),
+    ):
+        found = evaluate(gold, test).scores()
+        assert (found["valid"], found["refused"]) == (4095, 0)
+    with pytest.raises(DataError, match=r"the test trees end after 4095.*every line is a sentence, empty ones too"):
+        evaluate([*many, "", "", IT_RAINS], many)
 
 
 def test_unreadable_trees_name_the_line():
@@ -50,5 +78,21 @@ def test_unreadable_trees_name_the_line():
 def test_too_many_refused():
     gold, test = [GOLD] * 3, [TEST] * 3
     assert evaluate(gold, test, Parseval(punctuation="evalb", max_error=2)).scores()["refused"] == 3
-    with pytest.raises(DataError, match=r"3 of the first 3 sentences are refused.*MAX_ERROR is 1"):
-        evaluate(gold, test, Parseval(punctuation="evalb", max_error=1))
+    with pytest.raises(DataError, match=r"^3 of 3 sentences have other words .*; the first: t:1: .*MAX_ERROR is 1"):
+        evaluate(gold, test, Parseval(punctuation="evalb", max_error=1), test_path="t")
+
+
+def test_the_errors_of_failed_parses_do_not_count_towards_the_most():
+    test = ["(())", "(S1)", "", TEST]
+    found = evaluate([GOLD] * 4, test, Parseval(punctuation="evalb", max_error=0)).scores()
+    assert (found["refused"], found["skipped"]) == (1, 3)
+
+
+def test_references_of_other_sentences():
+    """Some errors may be real, most of many are not."""
+    some = evaluate([IT_RAINS] * 30, [IT_RAINS] * 15 + ["(S (NN b))"] * 15)
+    assert some.scores()["refused"] == 15
+    assert evaluate([IT_RAINS] * 10, ["(S (NN b))"] * 10).scores()["refused"] == 10
+    with pytest.raises(DataError, match=r"^16 of 30 sentences.*t:1: .*'b'.*are these the references of the same sent"):
+        evaluate([IT_RAINS] * 30, ["(S (NN b))"] * 16 + [IT_RAINS] * 14, test_path="t")
+    assert evaluate([IT_RAINS] * 30, ["(S (NN b))"] * 30, Parseval(max_error=29)).scores()["valid"] == 0

@@ -109,4 +109,10 @@ def test_wide_letters_take_more_room():
 
 def test_what_is_not_a_tree_names_the_list():
     with pytest.raises(DataError, match="list demo-7"):
-        draw_example("(S (NN a))", "(S (NN a))", "", "demo-7")
+        draw_example("(S (NN a))", "(S (NN a))", "(S", "demo-7")
+
+
+def test_a_failed_parse_is_drawn_as_a_trace():
+    gold, base, _ = draw_example("(S (NP (NN a)) (NN b))", "(())", "(S (NP (NN a)) (NN b))")
+    assert "-NONE-" in base.svg
+    assert "NN" in gold.svg

@@ -92,9 +92,7 @@ class Content(ABC, Generic[T]):
                 yield -1, raw
                 continue
             if len(nbest) != sizes[number]:
-                opened = self.open(nbest)
-                assert not isinstance(opened, BadList)
-                raw = raw._replace(nbest=opened[0])
+                raw = raw._replace(nbest=self.without_bad(nbest))
             yield number, raw
             number += 1
 
@@ -110,6 +108,12 @@ class Content(ABC, Generic[T]):
     @abstractmethod
     def open(self, nbest: NBestList) -> tuple[NBestList, T] | BadList:
         """A list without a reference, minus the candidates that turn out to be bad, and what its candidates are."""
+
+    def without_bad(self, nbest: NBestList) -> NBestList:
+        """A list of a corpus, minus the candidates that turn out to be bad."""
+        opened = self.open(nbest)
+        assert not isinstance(opened, BadList)
+        return opened[0]
 
     def columns_of(self, nbest: NBestList) -> ScoreColumns | None:  # noqa: ARG002
         """The score columns of a list that others are to be held to; None where it shows none."""
@@ -143,6 +147,18 @@ class Content(ABC, Generic[T]):
     @abstractmethod
     def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
         """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
+
+    def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
+        """Why none of a list's candidates, whose statistics are given (float64 [N, K]), counts in scores; else ""."""
+        return ""
+
+    def check(self, count: SkipCount) -> None:
+        """Stop if so many lists of a split are ``refused`` that its references cannot be right.
+
+        Raises
+        ------
+        DataError: they are.
+        """
 
     @abstractmethod
     def gold_text(self, pair: Pair) -> str:

@@ -17,9 +17,10 @@ from rerank.features.extract import Extractor
 from rerank.features.heads import Rules
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
+from rerank.metrics.refused import check_errors, refused_list
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.sides import Beside, in_step
-from rerank.readers.trees.pairs import parse_list, parse_pair
+from rerank.readers.trees.pairs import open_list, parse_list, parse_pair
 from rerank.readers.trees.treebank import TreebankSide
 from rerank.readers.trees.trees import ROOM, Trees, brackets
 from rerank.readers.trees.words import unchanged
@@ -74,6 +75,12 @@ class TreeContent(Content[Parses]):
         found = parse_list(nbest, symbols, unchanged() if self.normalize else None)
         return found if isinstance(found, BadList) else (found[0], Parses(found[1], symbols))
 
+    def without_bad(self, nbest: NBestList) -> NBestList:
+        """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
+        found = open_list(nbest, self._table(), unchanged() if self.normalize else None)
+        assert not isinstance(found, BadList)
+        return found[0]
+
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
         """See ``Content.extract``."""
         candidates = nbest.candidates if self.user else ()
@@ -82,6 +89,14 @@ class TreeContent(Content[Parses]):
     def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """See ``Content.stats``."""
         return self.metric.stats(gold, content.trees, content.symbols)
+
+    def refused(self, pair: Pair, stats: np.ndarray) -> str:
+        """See ``Content.refused``."""
+        return refused_list(self.metric, pair.nbest, pair.gold, pair.content.trees, stats, pair.content.symbols)
+
+    def check(self, count: SkipCount) -> None:
+        """See ``Content.check``."""
+        check_errors(self.metric, count.refused, count.lists, count.first_refused)
 
     def gold_text(self, pair: Pair) -> str:
         """The gold tree in brackets."""
@@ -108,7 +123,7 @@ def make_parseval(spec: Settings) -> Parseval:
     if prm is not None:
         if set(spec) - {"name", "punctuation"}:
             raise RecipeError("an EVALB parameter file leaves no room for other settings", key="metric.prm")
-        return Parseval.from_prm(prm, punctuation=spec.get("punctuation", "reference"))
+        return Parseval.from_prm(prm, punctuation=spec.get("punctuation", "evalb"))
     metric = build(metrics, spec, "metric")
     if not isinstance(metric, Parseval):
         raise RecipeError(f"{spec['name']} does not measure trees", key="metric.name")

@@ -26,6 +26,8 @@ from rerank.readers.lines import LONGEST
 from rerank.readers.streams import PathLike, open_stream
 
 _OPEN, _CLOSE, _NEWLINE, _NUL, _STAR = (np.uint8(ord(c)) for c in "()\n\0*")
+CHUNK = 1 << 18  # bytes read at once
+
 _OUTSIDE, _UNOPENED, _NUL_BYTE = 1, 2, 3
 _MESSAGES = {
     _OUTSIDE: "text outside of a tree; a tree starts with '('",
@@ -90,10 +92,11 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
     return found, begin, code, place
 
 
-def read_trees(path: PathLike, *, chunk: int = 1 << 18) -> Iterator[tuple[bytes, int]]:
+def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False) -> Iterator[tuple[bytes, int]]:
     """(text, line of its first bracket) of every tree in ``path`` ("-": standard input).
 
-    The brackets of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
+    ``empty_lines``: also those between trees, before the first and after the last, as trees without text. The brackets
+    of the texts are balanced; ``parse_brackets`` checks whether they are well-formed trees.
 
     Raises
     ------
@@ -102,12 +105,16 @@ def read_trees(path: PathLike, *, chunk: int = 1 << 18) -> Iterator[tuple[bytes,
     with open_stream(path) as stream:
         scan = Scan(np.array([0, 1, 0, 0]), *np.empty((3, chunk // 2 + 1), np.int64))
         pieces: list[bytes] = []  # of a tree that began in an earlier chunk
-        at_line_start, held = True, 0
+        at_line_start, held, after = True, 0, 1  # after: the line after that of the last tree's end
         while data := stream.read(chunk):
             found, rest, code, place = scan_brackets(np.frombuffer(data, np.uint8), at_line_start, scan)
             for k in range(found):
-                text = data[scan.begin[k] : scan.end[k]]
-                yield b"".join([*pieces, text]) if pieces else text, int(scan.line[k])
+                text = b"".join([*pieces, data[scan.begin[k] : scan.end[k]]])
+                line = int(scan.line[k])
+                if empty_lines:
+                    yield from ((b"", empty) for empty in range(after, line))
+                    after = line + text.count(b"\n") + 1
+                yield text, line
                 pieces, held = [], 0
             if code:
                 message = f"{_MESSAGES[code]} (near {excerpt(data[place : place + 40])})"
@@ -120,6 +127,8 @@ def read_trees(path: PathLike, *, chunk: int = 1 << 18) -> Iterator[tuple[bytes,
             at_line_start = data[-1:] == b"\n"
         if scan.state[0] > 0:
             raise _unclosed(scan, stream.path, "before the end of the file")
+        if empty_lines:
+            yield from ((b"", empty) for empty in range(after, int(scan.state[1])))
 
 
 def _unclosed(scan: Scan, path: str, where: str) -> DataError:

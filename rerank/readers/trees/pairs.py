@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
@@ -20,11 +22,15 @@ from rerank.readers.trees.words import CANDIDATES, GOLD, bracket_words, normaliz
 def same_yield(trees: Trees, other: Trees, t: int, trace: int) -> int:
     """The first of ``trees`` whose words differ from those of tree ``t`` of ``other``, -1 if all have the same words.
 
-    Words under the label ``trace`` (a symbol id) do not count.
+    Words under the label ``trace`` (a symbol id) do not count, nor do trees without words.
     """
     last = other.first[t + 1]
     for k in range(trees.first.shape[0] - 1):
         node, end, mate = trees.first[k], trees.first[k + 1], other.first[t]
+        while node < end and (trees.word[node] < 0 or trees.label[node] == trace):
+            node += 1
+        if node == end:
+            continue
         while True:
             while node < end and (trees.word[node] < 0 or trees.label[node] == trace):
                 node += 1
@@ -73,13 +79,15 @@ def parse_list(
     if isinstance(opened, BadList):
         return opened
     nbest, trees = opened
-    if len(nbest) > 1:
-        k = same_yield(trees, trees, 0, symbols.intern(TRACE))
-        if k >= 0:
-            differing = difference(yield_words(trees, 0, symbols), yield_words(trees, k, symbols))
-            message = f"candidates 1 and {k + 1} have different words: {differing}{_equal(trees, trees, symbols)}"
-            return BadList.of(Fault("words", message), nbest.id, nbest.path, nbest.lines[k])
-    return nbest, trees
+    trace = symbols.intern(TRACE)
+    words = np.flatnonzero((trees.word >= 0) & (trees.label != trace))
+    first = int(np.searchsorted(trees.first, words[0], side="right")) - 1 if words.size else 0  # not a failed parse
+    k = same_yield(trees, trees, first, trace) if words.size else -1
+    if k < 0:
+        return nbest, trees
+    differing = difference(yield_words(trees, first, symbols), yield_words(trees, k, symbols))
+    message = f"candidates {first + 1} and {k + 1} have different words: {differing}{equal_form(trees, trees, symbols)}"
+    return BadList.of(Fault("words", message), nbest.id, nbest.path, nbest.lines[k])
 
 
 def read_pairs(
@@ -121,8 +129,11 @@ def read_pairs(
 def parse_pair(
     nbest: NBestList | BadList, gold: GoldText, symbols: SymbolTable, changed: Counter[str] | None = None
 ) -> tuple[NBestList, Trees, Trees] | BadList:
-    """A list, its trees and its gold tree, or why they cannot be used; ``changed`` as in ``parse_list``."""
-    found = nbest if isinstance(nbest, BadList) else parse_list(nbest, symbols, changed)
+    """A list, its trees and its gold tree, or why they cannot be used; ``changed`` as in ``open_list``.
+
+    Whose words are those of the gold tree is for the metric to say.
+    """
+    found = nbest if isinstance(nbest, BadList) else open_list(nbest, symbols, changed)
     if isinstance(found, BadList):
         return found
     nbest, trees = found
@@ -134,16 +145,10 @@ def parse_pair(
         return BadList.of(fault, nbest.id, gold.path, gold.line)
     if changed is not None:
         tree = normalized(tree, symbols, changed, GOLD)
-    if same_yield(trees, tree, 0, symbols.intern(TRACE)) < 0:
-        return nbest, trees, tree
-    differing = difference(yield_words(tree, 0, symbols), yield_words(trees, 0, symbols))
-    differing += _equal(trees, tree, symbols)
-    message = f"the gold tree at {gold.path}:{gold.line} has other words than the candidates ({differing}); "
-    fault = Fault("gold words", f"{message}every list needs one gold tree, in the same order")
-    return BadList.of(fault, nbest.id, nbest.path, nbest.line)
+    return nbest, trees, tree
 
 
-def _equal(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
+def equal_form(trees: Trees, other: Trees, symbols: SymbolTable) -> str:
     """For a message about words that differ: whether those of ``trees`` would be those of tree 0 if normalised."""
     forms = [normalized(each, symbols, unchanged(), GOLD) for each in (trees, other)]
     equal = same_yield(forms[0], forms[1], 0, symbols.intern(TRACE)) < 0

@@ -6,12 +6,15 @@ Three lines this reads (one tree each; white space, including line breaks, is fr
     ( (S (NP-SBJ (-NONE- *)) (VP (VB Go))))
     (TOP (NP (NN Art)))
 
-A node with one word below it and nothing else is a preterminal; a word next to other children is an error.
+A node with one word below it and nothing else is a preterminal; a word next to other children is an error. A failed
+parse, brackets without a word such as ``(())`` or ``(S1)``, is read as a tree of one trace, ``(-NONE- *)``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 DEEPEST = 500  # levels of an nltk.Tree; its methods are recursive and fail somewhere beyond
+FAILED = b"(-NONE- *)"  # what takes the place of a failed parse: a tree without words
+FOREST = "\0"  # the label of a node above several trees; no file holds it
 OPEN, CLOSE = np.uint8(ord("(")), np.uint8(ord(")"))
 
 
@@ -51,6 +56,7 @@ _MESSAGES = {
     6: "no tree; expected '(...)'",
     7: "more than one tree where one was expected",
 }
+_WORDLESS = 5, 6  # the errors that a failed parse can have
 _FULL = 8  # the kernel's code for more new symbols than there is room for
 ROOM = 1 << 8  # room for new symbols in one call, at first
 
@@ -141,6 +147,14 @@ def parse_trees(  # noqa: PLR0915 - one automaton; its states share all variable
     return 0, 0, 0, fresh
 
 
+def is_failed(text: bytes) -> bool:
+    """Is ``text`` a failed parse: nothing at all, or brackets, perhaps with labels, but no word?"""
+    if re.search(rb"[^\s()]\s+[^\s()]|\)\s*[^\s()]", text):  # what does not follow a bracket directly is a word
+        return False
+    depths = list(accumulate((1 if byte == OPEN else -1 for byte in text if byte in (OPEN, CLOSE)), initial=0))
+    return min(depths) == depths[-1] == 0
+
+
 def parse_brackets(
     texts: list[bytes],
     symbols: SymbolTable,
@@ -151,7 +165,8 @@ def parse_brackets(
 ) -> Trees:
     """The bracketed trees ``texts`` as ``Trees``; new labels and words are added to ``symbols``.
 
-    ``lines`` (line number of every text), ``path`` and ``list_id`` tell in errors where the texts are from.
+    Failed parses become ``FAILED``. ``lines`` (line number of every text), ``path`` and ``list_id`` tell in errors
+    where the texts are from.
 
     Raises
     ------
@@ -172,6 +187,9 @@ def parse_brackets(
         code, position, tree, fresh = parse_trees(data, bounds, index.keys, index.ids, len(symbols), out, new)
         symbols.adopt(raw, new[:fresh])
         room *= 4
+    if code in _WORDLESS and any(map(is_failed, texts)):
+        known = [FAILED if is_failed(text) else text for text in texts]
+        return parse_brackets(known, symbols, path=path, lines=lines, list_id=list_id)
     if code:
         line = None if lines is None else lines[tree] + raw.count(b"\n", bounds[tree], position)
         near = raw[max(position - 20, bounds[tree]) : min(position + 20, bounds[tree + 1])].decode("utf-8", "replace")

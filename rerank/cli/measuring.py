@@ -1,0 +1,70 @@
+"""The options of commands that measure, and the metric that they describe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rerank.base.errors import RecipeError
+from rerank.extraction.content.texts import make_text_metric
+from rerank.extraction.content.trees import make_parseval
+from rerank.metrics.base import Metric
+from rerank.storage.bounded_yaml import yaml_value
+
+Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]
+Punctuation = Annotated[
+    Literal["reference", "own", "evalb"] | None,
+    typer.Option(
+        help="Whose tags decide which words are punctuation; evalb refuses sentences where trees disagree. By default "
+        "reference, and evalb with --prm.",
+        show_default=False,
+    ),
+]
+Measured = Annotated[
+    Literal["parseval", "bleu", "chrf", "ter", "wer", "cer", "gain"],
+    typer.Option("--metric", help="The measure; gain is a column of the lists themselves."),
+]
+Form = Annotated[
+    Literal["lines", "tab", "id"],
+    typer.Option(help="References of texts: one per line, several separated by tabs, or `id ||| reference` lines."),
+]
+Option = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="A setting of the metric, for example tokenize=13a."),
+]
+References = Annotated[
+    list[str] | None, typer.Option("--reference", metavar="FILE", help="Another file of references of texts.")
+]
+
+Normalize = Annotated[
+    bool, typer.Option("--normalize", help="Trees: bring escapes, quotes and brackets in words to one form.")
+]
+
+
+def make_metric(name: str, options: list[str] | None, prm: Path | None, punctuation: str | None) -> Metric:
+    """The metric that the options of a command describe.
+
+    Raises
+    ------
+    RecipeError: options that do not belong together.
+    """
+    settings = _parsed(options or []) | {"name": name}
+    if name == "parseval":
+        given = {"prm": str(prm) if prm else None, "punctuation": punctuation}
+        return make_parseval(settings | {key: value for key, value in given.items() if value is not None})
+    if prm is not None or punctuation is not None:
+        raise RecipeError(f"{'--prm' if prm else '--punctuation'} is for parseval; {name} has none")
+    return make_text_metric(settings)
+
+
+def _parsed(options: list[str]) -> dict[str, Any]:
+    """``NAME=VALUE`` options; values are YAML."""
+    found = {}
+    for option in options:
+        key, equals, value = option.partition("=")
+        if not equals:
+            raise RecipeError(f"found --option {option!r}, expected NAME=VALUE")
+        found[key.strip()] = yaml_value(value, f"--option {option!r}")
+    return found

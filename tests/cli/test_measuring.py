@@ -1,0 +1,141 @@
+"""What commands that measure are told and tell: gains without references, readers, names of files, ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Command, failed
+
+from rerank.cli.evaluating import shown_names
+
+REWARDS = [[0.5, 2.0, -1.0], [1.0, 0.0], []]
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """Lists with rewards."""
+    path = tmp_path / "samples.jsonl"
+    lines = []
+    for i, rewards in enumerate(REWARDS):
+        texts = [{"text": f"t{k}", "score": -k, "reward": reward} for k, reward in enumerate(rewards)]
+        lines.append(json.dumps({"id": f"list {i}", "references": ["t1"], "candidates": texts}))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def row(out: str, name: str) -> list[str]:
+    line = next(line for line in out.splitlines() if line.startswith(f"│ {name} "))
+    return [cell.strip() for cell in line.split("│")[2:-1]]
+
+
+def test_the_oracle_of_a_gain_needs_no_references(samples: Path, rerank: Command) -> None:
+    command = "oracle", samples, "--metric", "gain", "--reader", "jsonl"
+    result = rerank(*command, "--option", "column=reward")
+    assert result.code == 0, result
+    assert row(result.out, "base") == ["0.5000"]
+    assert row(result.out, "oracle") == ["1.0000"]
+    assert row(result.out, "anti oracle") == ["-0.3333"]
+    assert "lists 3: 1 without" in result.out
+    assert "gain|column:reward" in result.out
+    failed(rerank(*command), 2, f"{samples}:1: list list 0: ", "score, reward", "expected 'gain'")
+
+
+def test_the_oracle_takes_options_of_the_reader(samples: Path, rerank: Command) -> None:
+    """As costs, the lowest score is the base choice: the last candidate of a list."""
+    command = "oracle", samples, "--metric", "gain", "--option", "column=reward"
+    result = rerank(*command, "--reader", "{name: jsonl, scores: cost}")
+    assert row(result.out, "base") == ["-0.3333"]
+    failed(rerank(*command, "--reader", "{name: jsonl, nonsense: 1}"), 2, "nonsense")
+
+
+def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
+    lists = samples.read_text().splitlines()[:2]
+    samples.write_text("\n".join(lists) + "\n")
+    result = rerank("oracle", samples, "--metric", "wer", "--reader", "jsonl")
+    assert (row(result.out, "base"), row(result.out, "oracle")) == (["100.00"], ["0.00"])
+    further = rerank("oracle", samples, "--metric", "wer", "--reader", "jsonl", "--reference", samples)
+    failed(further, 2, "expected NBEST REF")
+    samples.write_text(lists[0].replace('"references"', '"others"') + "\n")
+    failed(rerank("oracle", samples, "--metric", "wer", "--reader", "jsonl"), 2, "list 0", "no references")
+    failed(rerank("oracle", samples), 2, "expected NBEST REF: parses are measured against gold trees")
+    failed(rerank("evaluate", samples, samples, "--metric", "gain"), 2, "cannot be computed from texts")
+
+
+def test_a_file_of_bad_lists_says_which(samples: Path, rerank: Command) -> None:
+    samples.write_text('{"id": "first", "candidates": 3}\n')
+    command = "oracle", samples, "--metric", "gain", "--reader", "jsonl", "--on-bad-list", "skip"
+    failed(rerank(*command), 2, f"{samples}: no usable list in the file; skipped for ", f"{samples}:1: list first: ")
+    samples.write_text("")
+    failed(rerank(*command), 2, f"{samples}: no usable list in the file: it holds none")
+
+
+def test_the_ratio_of_lengths_has_three_decimals(tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "nbest").write_text("0 ||| a b ||| lm= 1 ||| -1\n")
+    for name, text in (("hyp", "a b"), ("ref", "a b c d e f")):
+        (tmp_path / name).write_text(f"{text}\n")
+    against = tmp_path / "ref", "--metric", "bleu"
+    assert row(rerank("oracle", tmp_path / "nbest", *against).out, "base")[1] == "0.333"
+    assert row(rerank("evaluate", tmp_path / "hyp", *against).out, "length_ratio") == ["0.333"]
+    (tmp_path / "hyp").write_text("a b c d e f\n")
+    assert row(rerank("evaluate", tmp_path / "hyp", *against).out, "length_ratio") == ["1.000"]
+
+
+def test_files_of_the_same_name_are_told_apart(tmp_path: Path, rerank: Command) -> None:
+    assert shown_names(["a/x", "b/y"]) == ["x", "y"]
+    assert shown_names(["a/x", "b/x", "b/y"]) == ["a/x", "b/x", "y"]
+    assert shown_names(["a/x", "a/x", "-"]) == ["a/x (1)", "a/x (2)", "-"]
+    files = [tmp_path / name / "best.txt" for name in ("one", "two")]
+    for path, text in zip(files, ("a b", "a c"), strict=True):
+        path.parent.mkdir()
+        path.write_text(f"{text}\n")
+    (tmp_path / "ref").write_text("a b\n")
+    result = rerank("evaluate", files[0], tmp_path / "ref", files[1], "--metric", "wer", "--significance")
+    shown = [line for line in result.out.splitlines() if "best.txt" in line]
+    assert all(str(path) in shown[0] for path in files)
+    assert str(files[1]) in shown[1]
+
+
+def test_explain_names_the_ids_that_there_are(small_run: Path, small_data: Path, rerank: Command) -> None:
+    command = "explain", small_run / "model", small_data / "test.nbest.gz", "--list"
+    for gold in ([], ["--gold", small_data / "test.gold.gz"]):
+        failed(rerank(*command, "test-33x", *gold), 2, "no usable list 'test-33x' in the file; it has 40", "'test-33'")
+        failed(rerank(*command, "?", *gold), 2, "such as 'test-1', 'test-2', 'test-3', 'test-40'")
+
+
+def test_explain_reads_another_format(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "lists").write_text("-1\t((S (NN x)))\n-2\t((S (VB x)))\n\n-1\t((S (NN y)))\n-3\t((S (NN y)\n\n")
+    (tmp_path / "gold").write_text("(S (VB x))\n(S (NN y))\n")
+    command = "explain", small_run / "model", tmp_path / "lists", "--reader", "berkeley", "--list"
+    assert "((S (NN x)))" in rerank(*command, "0").out
+    result = rerank(*command, "0", "--gold", tmp_path / "gold")
+    assert "oracle" in result.out
+    failed(rerank("explain", *command[1:3], "--list", "0"), 2, "lists")
+
+
+def test_explain_says_why_a_list_cannot_be_used(small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "lists").write_text("1\ta\nno number\n(S (NN x))\n\n")
+    (tmp_path / "gold").write_text("(S (NN x))\n")
+    command = "explain", small_run / "model", tmp_path / "lists", "--list", "a"
+    for gold in ([], ["--gold", tmp_path / "gold"]):
+        failed(rerank(*command, *gold), 2, "the list cannot be used: ", "lists:2: list a: found 'no number'")
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_standard_input_and_a_file_are_no_option(place: str, small_run: Path, tmp_path: Path, rerank: Command) -> None:
+    """Names of several files may begin with standard input; a misspelt option is still one."""
+    (tmp_path / "rewards").write_text("0.5\n2\n")
+    stdin = b"0 ||| a ||| lm= 1 ||| -1\n0 ||| b ||| lm= 1 ||| -2\n"
+    reader = "{name: joined, of: moses, names: [reward]}"
+    options = ["--metric", "gain", "--option", "column=reward", "--reader", reader]
+    name = f"-,{tmp_path / 'rewards'}"
+    given = [name, *options] if place == "first" else [*options, name]
+    result = rerank("oracle", *given, stdin=stdin)
+    assert result.code == 0, result
+    assert row(result.out, "oracle") == ["2.0000"]
+    wrong = rerank("rerank", small_run / "model", "-,scores", "--n_best", 3)
+    assert wrong.code == 2
+    assert "No such option" in wrong.err
+    failed(rerank("rerank", small_run / "model", "-,-"), 2, "only one input can be '-'")
+    failed(rerank("rerank", small_run / "model", "-,none"), 2)
