@@ -8,6 +8,7 @@ COUNT ?= 100000
 EXAMPLES ?= 1
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
 PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
 
 .PHONY: help install quickstart papers-classification test test-quick test-random coverage fuzz check format bench clean
@@ -53,7 +54,8 @@ test-random: $(BIN)/.installed-dev  ## try other generated examples (SEED=, EXAM
 
 coverage: $(BIN)/.installed-dev  ## measure line coverage; kernels count where they run as plain Python
 	@$(PYTEST) --cov=rerank --cov-report=
-	-@NUMBA_DISABLE_JIT=1 $(PYTEST) --quick --timeout=300 --timeout-method=signal --cov=rerank --cov-append --cov-report=term
+	-@NUMBA_DISABLE_JIT=1 $(PYTEST) --quick --timeout=60 --timeout-method=signal --cov=rerank --cov-append \
+		--cov-report=term $(KERNELS)
 
 fuzz: $(BIN)/.installed-dev  ## try many bad inputs (COUNT=, SEED=); those that fail are kept in runs/fuzz
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --count $(COUNT) --seed $(or $(SEED),1)
