@@ -7,7 +7,7 @@ DATA ?= data/binary
 COUNT ?= 100000
 EXAMPLES ?= 1
 WORKERS ?= auto
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
 PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
 
