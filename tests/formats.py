@@ -326,9 +326,8 @@ class Case(NamedTuple):
         return str(place / "lists")
 
 
-TEXTS = [name for name, form in FORMATS.items() if not form.trees]
 CASES = [
     *(Case(name.split()[0], name) for name in FORMATS),
     Case("moses", "moses", (("ids", "ordinal"),)),
-    *(Case(name, form) for name in ("joined", "merged") for form in TEXTS),
+    *(Case(name, form) for name in ("joined", "merged") for form in FORMATS),
 ]

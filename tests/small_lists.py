@@ -1,4 +1,4 @@
-"""The same small lists in every format of lists of texts, with columns that may be left out here and there."""
+"""The same small lists in every format of lists with score columns, which may be left out here and there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.text_recipe import TextRecipe
 
 Candidate = dict[str, Any]  # text, and numbers by name
@@ -160,6 +161,30 @@ def own(root: Path, found: list[list[Candidate]]) -> str:
     return _write(root, "own", "".join(blocks))
 
 
+def _parses(root: Path, name: str, found: list[list[Candidate]], given: tuple[str, ...]) -> str:
+    """Lists of parses, in which the second word of a text is a label, and a file with the numbers ``given``."""
+    lines = []
+    for i, candidates in enumerate(found):
+        lines.append(f"{len(candidates)}\t{i}\n")
+        for one in candidates:
+            word, label = one["text"].split()
+            lines.append(f"{one['score']}\n(S1 ({label} (NN {word})))\n")
+    rows = [" ".join(str(one[key]) for key in given if key in one) for candidates in found for one in candidates]
+    scores = _write(root, f"{name}.scores", "\n".join(["# " + " ".join(given), *rows, ""]))
+    return f"{_write(root, name, ''.join(lines))},{scores}"
+
+
+def joined_parses(root: Path, found: list[list[Candidate]]) -> str:
+    """All numbers in the file of scores."""
+    return _parses(root, "parses", found, _numbers(found[-1][0]))
+
+
+def merged_parses(root: Path, found: list[list[Candidate]]) -> str:
+    """The first candidate of every list from one parser, without ``tm``; the others from another."""
+    one = _parses(root, "parses.1", [candidates[:1] for candidates in found], ("lm",))
+    return f"{one},{_parses(root, 'parses.2', [candidates[1:] for candidates in found], _numbers(found[-1][-1]))}"
+
+
 @dataclass(frozen=True)
 class Format:
     """How lists are written, and read; the columns that they have then beside the base score."""
@@ -168,6 +193,8 @@ class Format:
     reader: Mapping[str, Any]
     columns: tuple[str, ...] = COLUMNS
     sparse: bool = False  # a candidate may leave out a value, which is 0 then
+    base: str = "score"
+    trees: bool = False
 
 
 _PAIRS = {name: [f"{name}_chosen", f"{name}_rejected"] for name in ("score", *COLUMNS)}
@@ -188,12 +215,23 @@ FORMATS: dict[str, Format] = {
     "merged": Format(merged, {"name": "merged"}, ("lm", "tm", "system_1", "system_2")),
     "joined": Format(joined, {"name": "joined"}),
     "own": Format(own, {"name": "own_reader:Tables"}),
-}
+    "joined parses": Format(joined_parses, {"name": "joined", "of": "charniak"}, trees=True),
+    "merged parses": Format(
+        merged_parses, {"name": "merged", "of": {"name": "joined", "of": {"name": "charniak"}}},
+        ("lm", "tm", "score_2", "system_1", "system_2"), base="score_1", trees=True,
+    ),
+}  # fmt: skip
 
 
-def recipe(form: Format, train: str, dev: str = "", **data: Any) -> TextRecipe:
+def recipe(form: Format, train: str, dev: str = "", **data: Any) -> ListRecipe:
     """A recipe over lists at the path ``train``, or ``dev``; references are made up."""
     lists = {"train": train, "dev": dev or train}
+    if form.trees:
+        gold = Path(train.split(",")[0]).parent / "gold"
+        gold.write_text("".join(f"(S1 (a (NN w{i})))\n" for i in range(LISTS)))
+        own = {"nbest": lists["dev"], "gold": str(gold), "tests": [], "reader": dict(form.reader)}
+        features = {"set": None, "templates": ["Dense"]}
+        return Recipe.model_validate({"name": "columns", "task": "parse", "data": own | data, "features": features})
     references = Path(train.split(",")[0]).parent / "references"
     references.write_text("w a\n" * LISTS)
     return TextRecipe.model_validate(

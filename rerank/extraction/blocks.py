@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,11 +23,10 @@ from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
-from rerank.readers.base import SkipCount, usable
+from rerank.readers.base import NBestList, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.sides import Beside
-from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.storage.arrays import read_array
 from rerank.storage.checkpoints import KeptResult
@@ -155,8 +154,8 @@ def cut(raws: Iterable[Beside], so_far: Callable[[], str], failure: list[RerankE
     try:
         for raw in raws:
             nbest = raw.nbest
-            if isinstance(nbest, TextList) and nbest.raw is not None:
-                raw = raw._replace(nbest=replace(nbest, raw=None))  # needed only to write the list
+            if isinstance(nbest, NBestList) and nbest.raw is not None:
+                raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
             lists.append(raw)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:

@@ -32,6 +32,7 @@ from rerank.extraction.assembly import (
 )
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
+from rerank.extraction.content.columns import columns_of
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
@@ -118,9 +119,8 @@ class Extraction:
         ahead = list[Block]()
         while self._job.columns is None and (block := next(blocks, None)) is not None:
             ahead.append(block)
-            lists = (raw.nbest for raw in block.lists if isinstance(raw.nbest, NBestList))
-            found = next(filter(None, map(self._content.columns_of, lists)), None)
-            self._job = replace(self._job, columns=found)
+            shown = (raw.nbest for raw in block.lists if isinstance(raw.nbest, NBestList) and len(raw.nbest))
+            self._job = replace(self._job, columns=next(map(columns_of, shown), None))
         return chain(ahead, blocks)
 
     def _summaries(self, blocks: Iterator[Block]) -> Iterator[str]:
@@ -140,7 +140,7 @@ class Extraction:
         """The table of the features kept from the training split, or columns for hashes."""
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
-        scores = self._job.columns.as_dict() if self._job.columns is not None else {}
+        scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         if features.hash_bits:
             hashed = HashedTable(features.hash_bits, names, {})
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
@@ -173,7 +173,7 @@ class Extraction:
         else:
             found = f"the templates {shown} give nothing that varies within any of the {lists} training lists"
             advice = "name other templates"
-        if columns := self._job.columns:
+        if (columns := self._job.columns) and columns.names:
             found += f"; score columns: {', '.join(columns.names)}"
         message = f"no feature is left: {found}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,13 +16,13 @@ from rerank.features.collecting import ListFeatures, collected
 from rerank.features.forest import Grower
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.places import TREE, UPWARD, places_of
+from rerank.features.scores import LARGEST, ScoreTemplate, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
-from rerank.features.template import Template, option_records
+from rerank.features.template import EITHER, Template, option_records
 from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
-LARGEST = float(np.finfo(np.float32).max)  # values are float32
 KEPT = 1 << 20  # features and entries; a sink with room for more is dropped after its list
 
 
@@ -88,7 +89,7 @@ class FeatureExtractor:
                 f"template {twice[0]} is named twice; every template can be used only once", key="features"
             )
         for template in templates:
-            if template.content != self.content:
+            if template.content not in (self.content, EITHER):
                 raise RecipeError(
                     f"template {template.name} looks at {template.content}, but the lists are lists of {self.content}; "
                     f"name templates of {self.content} (rerank list templates)"
@@ -175,6 +176,9 @@ class Extractor(FeatureExtractor):
         syntactic, semantic = SYNTACTIC | dict(given.get("syntactic", {})), SEMANTIC | dict(given.get("semantic", {}))
         self._grower = Grower(symbols, syntactic, semantic)
         depth = max((template.depth for template in templates if template.scope == UPWARD), default=0)
+        of_scores = [isinstance(templates[family.ids[0]], ScoreTemplate) for family in self._families]
+        self._of_scores = list(compress(self._families, of_scores))
+        self._families = [family for family, scores in zip(self._families, of_scores, strict=True) if not scores]
         self._families.sort(key=lambda family: (family.scope == TREE, family.ids[0]))
         scopes = list(dict.fromkeys(family.scope for family in self._families))
         self._scopes = np.array([[scope, depth if scope == UPWARD else 0] for scope in scopes], np.int64).reshape(-1, 2)
@@ -186,12 +190,13 @@ class Extractor(FeatureExtractor):
         base: np.ndarray,
         candidates: Sequence[Any] = (),
         *,
+        scores: ScoreView | None = None,
         symbols: SymbolTable | None = None,
     ) -> ListFeatures:
         """The features of one list, from its trees and base scores (float64 [N]).
 
-        ``candidates`` are needed only for users' templates. ``symbols``: the table that the trees were read with, if
-        that is a copy of the extractor's.
+        ``candidates`` are needed only for users' templates, ``scores`` only where scores have names. ``symbols``: the
+        table that the trees were read with, if that is a copy of the extractor's.
 
         Raises
         ------
@@ -204,9 +209,13 @@ class Extractor(FeatureExtractor):
         table = self.symbols if symbols is None else symbols
         forest = self._grower.grow(trees, np.ascontiguousarray(base, np.float64), table)
 
+        seen = scores or ScoreView(forest.base, np.empty((total, 0)), np.empty(0, np.uint64))
+
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
             for family, scope in zip(self._families, self._scope_of, strict=True):
                 family.fire(forest, places[scope], sink, family.ids, family.seeds, family.options)
+            for family in self._of_scores:
+                family.fire(seen, sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, table, fire)

@@ -1,6 +1,6 @@
 """Named sets of templates: for parses minimal, cj2005 (as in the papers) and extended; those for texts are at the end.
 
-``base`` is empty: a model of the base score alone, for both.
+``base`` is empty: a model of the base score alone, for both; ``dense`` is for both too.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _EDGES = [
     for lp, ls, rp, rs in _REACH
 ]
 
-# The base score (LogP) is part of every model and so of every set.
+# The base score (LogP) is part of every model and so of every set; Dense are the other scores of a list, if it has any.
 SETS: dict[str, list[str]] = {
     "base": [],
-    "minimal": ["Rule", "Rule(ancestors=1)", "RightBranch", "Heavy", "Word(k=2)", "Heads"],
+    "minimal": ["Rule", "Rule(ancestors=1)", "RightBranch", "Heavy", "Word(k=2)", "Heads", "Dense"],
     "cj2005": [
         "RightBranch",
         "Heavy",
@@ -48,6 +48,7 @@ SETS: dict[str, list[str]] = {
         "Heads(governor=word, dependent=word, heads=semantic)",
         "Heads(n=3)",
         *_EDGES,
+        "Dense",
     ],
 }
 SETS["extended"] = [

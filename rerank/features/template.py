@@ -16,6 +16,8 @@ from rerank.base.ranges import Checked, hints_of
 from rerank.base.registry import Registry
 from rerank.data.symbols import text_hash
 
+EITHER = "lists"  # the content of templates that look at lists whatever their candidates are
+
 
 @dataclass(frozen=True)
 class Template(Checked, ABC):
@@ -26,12 +28,12 @@ class Template(Checked, ABC):
     """
 
     kind: ClassVar[str] = ""  # its name in recipes and features; that of the class if it says no other
-    content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts"
+    content: ClassVar[str] = "trees"  # what it looks at: lists of "trees" or of "texts", or EITHER
     free: ClassVar[bool] = False  # are its features free of penalties and pruning, and standardised (dense scores)?
     fixed: ClassVar[dict[str, int]] = {}  # what the kernel gets besides: the same for all templates of the class
-    # The kernel fire(forest, places, sink, ids, seeds, options), or for texts fire(view, sink, ids, seeds, options):
-    # writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and ``options`` (see
-    # ``option_records``) for all places.
+    # The kernel fire(forest, places, sink, ids, seeds, options), for other content fire(view, sink, ids, seeds,
+    # options), which writes the features of the templates ``ids`` (int64 [V]) with ``seeds`` (uint64 [V]) and
+    # ``options`` (see ``option_records``) for all places.
     fire: ClassVar[Callable[..., None]]
 
     def __init_subclass__(cls) -> None:

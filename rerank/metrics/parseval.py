@@ -45,11 +45,11 @@ from rerank.metrics.parseval_kernel import (
 )
 from rerank.metrics.parseval_labels import EMPTY_TAG, Labels
 from rerank.metrics.prm import Pair, read_prm
+from rerank.readers.nbest import ROOTS
 from rerank.readers.trees.trees import Trees
 
 Punctuation = Literal["reference", "own", "evalb"]
 MODES: dict[str, int] = {"reference": REFERENCE, "own": OWN, "evalb": EVALB}
-ROOTS = ("", "TOP", "S1", "ROOT")
 PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
 VERSION = 2  # increases whenever a result can change
 

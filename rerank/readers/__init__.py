@@ -1,13 +1,12 @@
 """Readers and writers of N-best lists and trees; importing this package registers the formats."""
 
+from rerank.readers.combined import joining, merging  # noqa: F401 - they register themselves
 from rerank.readers.moses import reader as moses  # noqa: F401 - they register themselves
 from rerank.readers.texts import (
-    columns,  # noqa: F401 - they register themselves
     espnet,  # noqa: F401 - they register themselves
     fairseq,  # noqa: F401 - they register themselves
     jsonl,  # noqa: F401 - they register themselves
     kaldi,  # noqa: F401 - they register themselves
-    merging,  # noqa: F401 - they register themselves
     openai,  # noqa: F401 - they register themselves
     opennmt,  # noqa: F401 - they register themselves
     parallel,  # noqa: F401 - they register themselves

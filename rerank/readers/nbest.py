@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
 
 import numpy as np
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
 TRACE = "-NONE-"  # the tag of traces, words that are not in the sentence
+ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
 
 T = TypeVar("T")
 
+_NOTHING = [[label.encode()] for label in ROOTS if label]
 _PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 
 
@@ -42,6 +44,11 @@ class Candidate:
     def scores(self) -> np.ndarray:
         """float64 [K]: all scores that the file gives."""
         return np.asarray(self._list.scores[self.index])
+
+    @property
+    def named_scores(self) -> dict[str, float]:
+        """The scores by the names of their columns."""
+        return dict(zip(self._list.named().names, self.scores.tolist(), strict=True))
 
     @property
     def tokens(self) -> list[str]:
@@ -99,6 +106,11 @@ class NBestList:
     | duplicates | int              | candidates that repeat an earlier one (or did, where the reader drops them) |
     | form       | str              | the variant of the format, for writing it back |
     | bad        | BadCandidates    | candidates that were left out |
+    | names      | tuple of K str   | the names of the score columns; empty where the format has none |
+    | sources    | mapping          | the columns of each source, if there are several |
+    | others     | tuple of str     | sparse features that look like columns but were not asked for |
+    | absent     | mapping          | how many values are 0 because they are missing, by column |
+    | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
     """
 
     kind: ClassVar[type[Candidate]] = Candidate  # the class of the candidates as objects
@@ -113,6 +125,11 @@ class NBestList:
     duplicates: int = 0
     form: str = ""
     bad: tuple[BadCandidate, ...] = ()
+    names: tuple[str, ...] = ()
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
+    raw: Any = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -123,6 +140,24 @@ class NBestList:
         return np.asarray(self.scores[:, self.column])
 
     @property
+    def by_source(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of every source, where there are several; the lists themselves are the source ``parses``."""
+        return self.sources or {"parses": self.names}
+
+    def named(self) -> Self:
+        """The list with names for its score columns. Where the format has none the base score is ``score``, and any
+        other ``number_2`` if it is the second of its line."""
+        if self.names:
+            return self
+        columns = range(self.scores.shape[1])
+        return self.changed(names=tuple("score" if k == self.column else f"number_{k + 1}" for k in columns))
+
+    @property
+    def alike(self) -> Sequence[bytes]:
+        """A text for every candidate, equal for equal trees: white space and the label of the root do not count."""
+        return list(map(_plain_tree, self.texts))
+
+    @property
     def candidates(self) -> Candidates:
         """The candidates as objects, each made when asked for."""
         return Candidates(self)
@@ -130,7 +165,8 @@ class NBestList:
     def some(self, places: Sequence[int], **changes: Any) -> Self:
         """The candidates at ``places``, in that order; ``changes`` are other fields of the list."""
         texts, lines = [self.texts[i] for i in places], [self.lines[i] for i in places]
-        return self.changed(texts=texts, lines=lines, scores=self.scores[list(places)], **changes)
+        raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
+        return self.changed(texts=texts, lines=lines, scores=self.scores[list(places)], raw=raw, **changes)
 
     def changed(self, **changes: Any) -> Self:
         """The list with other values of some fields: ``dataclasses.replace`` in a tenth of its time."""
@@ -198,3 +234,9 @@ class NBestList:
             return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
         except DataError as error:
             raise Fault("brackets", error.message, error.line, path=self.path, list_id=self.id) from None
+
+
+def _plain_tree(text: bytes) -> bytes:
+    """A tree with a space between its brackets, labels and words, and without a label of its root that says nothing."""
+    tokens = text.replace(b"(", b" ( ").replace(b")", b" ) ").split()
+    return b" ".join([b"(", *tokens[2:]] if tokens[1:2] in _NOTHING else tokens)

@@ -76,7 +76,7 @@ class SkipCount:
         self.duplicates += nbest.duplicates
         self.normalized.update(changed or {})
         if len(nbest):
-            self.scores.look(nbest.base, getattr(nbest, "absent", {}))
+            self.scores.look(nbest.base, nbest.absent)
 
     def bad(self, bad: BadList) -> None:
         """Count a bad list.

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from rerank.base.errors import RecipeError
 from rerank.engines.settings import EngineSettings
+from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.sections import (
     OracleSettings,
@@ -142,7 +143,10 @@ class DataSettings(SplitSettings):
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold."""
         gold = [self.fill("gold", pattern, split) for pattern in self.gold]
-        return {"nbest": [self.fill("nbest", self.nbest, split)], "gold": treebank_files(*gold)}
+        return {
+            "nbest": make_reader(self.reader, "data.reader").paths(self.lists(split)),
+            "gold": treebank_files(*gold),
+        }
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files; trees have no sources."""

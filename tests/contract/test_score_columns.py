@@ -1,4 +1,4 @@
-"""Every reader of texts holds its lists to the score columns of training; a new one needs a line in small_lists."""
+"""Every reader of named scores holds its lists to the columns of training; a new one needs a line in small_lists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from rerank.models.model import Model
 from rerank.models.reranker import Ranked, Reranker
 from rerank.readers.base import BadList, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.parses import ParseReader
 
 Change = Callable[[list[list[Candidate]]], Any]
@@ -78,9 +77,11 @@ def test_every_reader_of_texts_is_here() -> None:
 def test_a_model_names_its_columns_and_their_sources(name: str, models: dict[str, Model]) -> None:
     columns = ScoreColumns.of_table(models[name].table.about)
     assert columns is not None
-    assert (set(columns.names), columns.base) == ({"score", *FORMATS[name].columns}, "score")
+    base = FORMATS[name].base
+    assert (set(columns.names), columns.base) == ({base, *FORMATS[name].columns}, base)
     expected: dict[str, set[str]] = {
-        "merged": {"system_1", "system_2"}, "joined": {"moses", "joined"}, "joshua": {"moses"}, "own": {"lists"}
+        "merged": {"system_1", "system_2"}, "joined": {"moses", "joined"}, "joshua": {"moses"}, "own": {"lists"},
+        "merged parses": {"system_1", "system_2"}, "joined parses": {"parses", "joined"},
     }.get(name, {name})  # fmt: skip
     assert set(columns.sources) == expected
     shown = dict(provenance_rows(models[name]))
@@ -162,13 +163,15 @@ def test_the_lists_of_training_are_held_to_those_of_the_first(name: str, tmp_pat
         extract_training(recipe(form, path))
 
 
-@pytest.mark.parametrize(("name", "other"), list(product(FORMATS, FORMATS)))
+@pytest.mark.parametrize(
+    ("name", "other"), [pair for pair in product(FORMATS, FORMATS) if len({FORMATS[name].trees for name in pair}) == 1]
+)
 def test_lists_of_another_format_are_ranked_where_they_have_the_columns(
     name: str, other: str, models: dict[str, Model], tmp_path: Path
 ) -> None:
     form, model = FORMATS[other], models[name]
     path = form.write(tmp_path, small_lists.complete())
-    lacking = set(FORMATS[name].columns) - set(form.columns)
+    lacking = {FORMATS[name].base, *FORMATS[name].columns} - {form.base, *form.columns}
     if lacking:
         with pytest.raises(DataError, match="|".join(f"'{column}'" for column in lacking)):
             rank(model, form, path)
@@ -180,13 +183,14 @@ def test_lists_of_another_format_are_ranked_where_they_have_the_columns(
     weight = {model.table.name(j).partition("|")[2]: 1.0 + j for j in range(model.table.width)}
     for each in found:
         assert isinstance(each, Ranked)
-        assert isinstance(each.nbest, TextList)
         values = dict(zip(each.nbest.names, each.nbest.scores.T, strict=True))
         expected = 0.5 * each.nbest.base + sum(weight.get(column, 0.0) * own for column, own in values.items())
         np.testing.assert_allclose(each.scores, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["moses", "joshua", "jsonl", "joined", "merged", "own", "sockeye"])
+@pytest.mark.parametrize(
+    "name", ["moses", "joshua", "jsonl", "joined", "merged", "own", "sockeye", "joined parses", "merged parses"]
+)
 def test_a_column_that_the_model_does_not_know_is_named(name: str, models: dict[str, Model], tmp_path: Path) -> None:
     form, model = FORMATS[name], models[name]
     whole, count = rank(model, form, form.write(tmp_path, small_lists.complete()))
@@ -213,16 +217,16 @@ def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[s
     form, reranker = FORMATS[name], Reranker(models[name])
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
-    assert isinstance(whole, TextList)
+    assert not isinstance(whole, BadList)
     assert not isinstance(reranker.content.open(whole), BadList)
-    lacking = replace(whole, names=whole.names[:1], scores=whole.scores[:, :1], column=0, sources={})
+    lacking = replace(whole, names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
     found = reranker.content.open(lacking)
     assert isinstance(found, BadList)
     assert found.reason == "columns"
     other = replace(whole, names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
     found = reranker.content.open(other)
     assert isinstance(found, BadList)
-    assert "the base score is 'total'; expected 'score'" in found.message
+    assert f"the base score is 'total'; expected {form.base!r}" in found.message
 
 
 def test_a_system_that_lacks_a_column_is_not_made_up_for_by_another(tmp_path: Path) -> None:
@@ -240,6 +244,29 @@ def test_a_system_that_lacks_a_column_is_not_made_up_for_by_another(tmp_path: Pa
     drop(found, slice(None), slice(1, 3))
     with pytest.raises(DataError, match="found no score column 'tm' of system_2"):
         rank(model, form, written(found))
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.trees])
+def test_a_model_of_parses_with_columns_refuses_lists_without_and_the_other_way_round_names_them(
+    name: str, models: dict[str, Model], tmp_path: Path
+) -> None:
+    plain = Format(lambda root, found: small_lists.joined_parses(root, found).split(",")[0], {"name": "charniak"})
+    path = plain.write(tmp_path, small_lists.complete())
+    with pytest.raises(
+        DataError, match=r"found no score columns .*'lm', .*'tm'.*; expected .*lm.*tm.*as in the training lists"
+    ):
+        rank(models[name], plain, path)
+    form = replace(plain, trees=True)
+    settings = recipe(form, path, reader={"name": "charniak"})
+    settings = settings.model_copy(
+        update={"features": settings.features.model_copy(update={"set": "minimal", "templates": ()})}
+    )
+    _, table = extract_training(settings)
+    assert "scores" not in table.about
+    weights = Weights(np.zeros(table.width), 1.0)
+    model = Model(settings.model_dump(mode="json"), {}, table, {"last": weights, "average": weights})
+    found, count = rank(model, FORMATS[name], FORMATS[name].write(tmp_path, small_lists.complete()))
+    assert (len(found), count.scores.unknown) == (LISTS, dict.fromkeys(FORMATS[name].columns, LISTS))
 
 
 def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from rerank.extraction.content.base import Content
 from rerank.extraction.content.trees import TreeContent
 from rerank.features import extract, parse, sink
 from rerank.features.extract import Extractor
-from rerank.features.template import make_template, templates
+from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.rank import ranks_of
@@ -84,7 +84,7 @@ def of_trees(name: str) -> Callable[[int], object]:
     return run
 
 
-MAKERS = {"texts": of_texts, "trees": of_trees}
+MAKERS = {"texts": of_texts, "trees": of_trees, EITHER: of_texts}
 ALL = [pytest.param(cls.content, name, id=name) for name, cls in templates if cls.__module__.startswith("rerank.")]
 
 

@@ -195,8 +195,8 @@ def test_names_of_scores_are_kept_for_the_life_of_the_symbols() -> None:
 def test_templates_of_another_content_are_refused() -> None:
     with pytest.raises(RecipeError, match=r"template Rule looks at trees, but the lists are lists of texts; name"):
         TextExtractor([make_template("Dense"), make_template("Rule")], SymbolTable())
-    with pytest.raises(RecipeError, match=r"template Dense looks at texts, but the lists are lists of trees; name"):
-        Extractor([make_template("Rule"), make_template("Dense")], SymbolTable())
+    with pytest.raises(RecipeError, match=r"template Given looks at texts, but the lists are lists of trees; name"):
+        Extractor([make_template("Rule"), make_template("Given")], SymbolTable())
     with pytest.raises(RecipeError, match="template Dense is named twice"):
         TextExtractor([make_template("Dense"), make_template("Dense")], SymbolTable())
 

@@ -33,6 +33,7 @@ FEW = 2000  # candidates up to which everything is looked at
 
 SAME: dict[str, list[Any]] = {"ids": ["file", "ordinal"], "duplicates": ["keep", "drop"]}
 SIGNS: dict[str, list[Any]] = {"scores": ["score", "cost"]}
+ORDINAL = {"name": "charniak", "ids": "ordinal"}
 OPTIONS: dict[str, dict[str, list[Any]]] = {
     "charniak": SAME | {"score": [0, 1]},
     "berkeley": SAME | {"score": [0, 1]} | SIGNS,
@@ -49,15 +50,17 @@ OPTIONS: dict[str, dict[str, list[Any]]] = {
     "preferences": SAME | {"numbers": [None, {"lm": ["a", "b"]}, {"gain": ["a", "b"]}], "prompt": ["prompt", "a"]},
     "parallel": SAME | {"numbers": [None, {"score": "scores"}], "prompt": ["prompt", "id"]} | SIGNS,
     "joined": {"of": ["moses"]},
+    "joined parses": {"of": ["charniak", {"name": "charniak", "scores": "cost"}]},
+    "merged parses": {"of": [[ORDINAL, "berkeley"], ORDINAL | {"name": "berkeley"}], "duplicates": ["drop", "keep"]},
     "merged": {"of": ["moses"], "duplicates": ["drop", "keep"]},
 }
 
 
 def options(name: str, rng: Rng) -> dict[str, Any]:
-    """The reader ``name`` with options, mostly its defaults."""
-    spec: dict[str, Any] = {"name": name}
+    """The reader ``name`` (without what its lists hold) with options, mostly its defaults."""
+    spec: dict[str, Any] = {"name": name.split()[0]}
     for key, values in OPTIONS[name].items():
-        if rng.random() < 0.3 or len(values) == 1:
+        if rng.random() < 0.3 or key == "of":
             spec[key] = values[int(rng.integers(len(values)))]
     return spec
 
@@ -73,7 +76,7 @@ def check_lists(name: str, directory: Path, rng: Rng) -> int:
     spec = options(name, rng)
     reader, symbols = make_reader(spec, "reader"), SymbolTable()
     path = str(directory / "lists")
-    if name in ("joined", "merged") or spec.get("costs"):
+    if spec["name"] in ("joined", "merged") or spec.get("costs"):
         path += f",{directory / 'other'}"
     good: list[NBestList] = []
     ids, count, bad = set[str](), 0, 0
@@ -109,9 +112,10 @@ def check_list(nbest: NBestList) -> None:
     holds(nbest.duplicates >= 0, "duplicates")
     if N:
         holds(0 <= nbest.column < nbest.scores.shape[1] and nbest.base.shape == (N,), "a base score")
-    if isinstance(nbest, TextList):
+    if isinstance(nbest, TextList) or nbest.names:
         K = nbest.scores.shape[1]
         holds(len(nbest.names) == K and len(set(nbest.names)) == K, f"names of columns: {nbest.names}, {K}")
+    if isinstance(nbest, TextList):
         for texts in (nbest.segmentation, nbest.alignment):
             holds(texts is None or len(texts) == N, "a derivation each")
         if nbest.sparse is not None:

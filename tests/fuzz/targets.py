@@ -211,6 +211,8 @@ TARGETS: dict[str, Target] = {
     "parallel": _list_target("parallel", _named(lists=PARALLEL), JSON),
     "joined": _list_target("joined", _with_scores)._replace(weight=1.0),
     "merged": _list_target("merged", _two_systems)._replace(weight=1.0),
+    "joined parses": _list_target("joined parses", _named(lists=HEADED, other=SCORES))._replace(weight=1.0),
+    "merged parses": _list_target("merged parses", _named(lists=HEADED, other=GROUPS))._replace(weight=1.0),
     "trees": Target(_kept(_tests_and_golds, "test", "gold"), reading.check_trees, weight=3.0),
     "references": Target(_references, reading.check_references, weight=2.0),
     "svmlight": Target(_each("examples", svmlight), reading.check_svmlight, weight=4.0),

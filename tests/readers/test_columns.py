@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from outcomes import fault_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, SkipCount, read_lists
-from rerank.readers.texts.columns import JoinedReader
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.combined.joining import JoinedReader
 from rerank.readers.texts.text_list import TextList
 
 LISTS = b"0 ||| a b ||| LM= -1 ||| -3\n0 ||| a c ||| LM= -2 ||| -4\n2 ||| z ||| LM= 0 ||| -1\n"
@@ -178,8 +178,30 @@ def test_options_and_paths_are_checked(place: Path) -> None:
         list(JoinedReader().read("-,-"))
     with pytest.raises(DataError, match="2 columns are named here; the reader's option names has 1"):
         read(place, LISTS, SCORES, names=["x"])
-    with pytest.raises(RecipeError, match="does not read texts"):
-        read(place, b"1\tx\n-1\n(NN x)\n", b"1\n", of="charniak")
+
+
+PARSES = b"2\tx\n-1 5\n(S1 (NN x))\n-2 6\n(S1 (VB x))\n\n0\ty\n\n1\tz\n-3 7\n(S1 (NN z))\n\n"
+
+
+@pytest.mark.parametrize(("of", "base"), [("charniak", [-1, -2]), ({"name": "charniak", "scores": "cost"}, [1, 2])])
+def test_scores_of_parses_are_columns_and_are_not_written(place: Path, of: Any, base: list[float]) -> None:
+    reader = JoinedReader(of=of)
+    first, empty, last = read(place, PARSES, b"# lm\n.5\n.25\n.125\n", of=of)
+    assert first.names == last.names == ("score", "number_2", "lm")
+    assert (first.scores[:, 1:].tolist(), first.base.tolist()) == ([[5, 0.5], [6, 0.25]], base)
+    assert (len(empty), last.scores[0, 1:].tolist()) == (0, [7, 0.125])
+    assert first.candidates[1].named_scores == {"score": base[1], "number_2": 6, "lm": 0.25}
+    out = io.BytesIO()
+    reader.write(out, first, [1], np.array([9.0, 8.0]))
+    new = b"-8.0" if base[0] > 0 else b"8.0"
+    assert out.getvalue() == b"1\tx\n" + new + b"\t-2.0\t6.0\n(S1 (VB x))\n\n"
+    again = JoinedReader(of=JoinedReader(of=of))
+    twice, *_ = again.read(path(place, PARSES, b"1\n2\n3\n", b"# lm\n4\n5\n6\n"))
+    assert isinstance(twice, NBestList)
+    assert (twice.names[2:], twice.scores[:, 2:].tolist()) == (("column_1", "lm"), [[1, 4], [2, 5]])
+    out = io.BytesIO()
+    again.write(out, twice.some([0]))
+    assert out.getvalue() == b"1\tx\n-1.0\t5.0\n(S1 (NN x))\n\n"
 
 
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from outcomes import fault_of
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadList, SkipCount, read_lists
+from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
+from rerank.readers.combined.merging import MergedReader
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.merging import MergedReader
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.trees.charniak import CharniakReader
 
 ONE = b"""\
 0 ||| a b ||| LM= -1 X= 2 ||| -3 ||| 0=0
@@ -211,11 +210,76 @@ def test_what_cannot_be_merged(place: Path) -> None:
         list(MergedReader().read(f"{place}/none,{place}/0.nbest"))
     tree = place / "trees"
     tree.write_bytes(b"1\t0\n-1\n(NN x)\n")
-    with pytest.raises(RecipeError, match="does not read texts"):
-        list(MergedReader(of=[CharniakReader()]).read(str(tree)))
+    with pytest.raises(RecipeError, match=r"some of .*trees.*0\.nbest.* hold texts, and others trees"):
+        list(MergedReader(of=["charniak", "moses"]).read(f"{tree},{paths(place, ONE)}"))
     clash = jsonl({"candidates": [{"text": "a", "system_1": 1}]})
     with pytest.raises(DataError, match="'system_1', a name that merged lists need"):
         read(place, clash, clash, of="jsonl")
+
+
+CHARNIAK = b"""\
+2\tx
+-1
+(S1 (S (NN a) (VB b)))
+-2
+(S1 (NP (NN a) (NN b)))
+
+1\ty
+-3
+(S1 (NN c))
+
+"""
+BERKELEY = b"""\
+-20\t( (NP  (NN a)(NN b) ) )
+-30\t(ROOT (FRAG (NN a) (NN b)))
+
+(())
+
+"""
+
+
+def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all(place: Path) -> None:
+    reader = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"])
+    path = paths(place, CHARNIAK, BERKELEY)
+    first, second = reader.read(path)
+    assert not isinstance(first, BadList)
+    assert not isinstance(second, BadList)
+    assert first.names == ("score_1", "score_2", "system_1", "system_2")
+    assert (first.column, first.duplicates, len(second)) == (0, 1, 1)
+    assert first.texts == [b"(S1 (S (NN a) (VB b)))", b"(S1 (NP (NN a) (NN b)))", b"(ROOT (FRAG (NN a) (NN b)))"]
+    assert first.scores.tolist() == [
+        [-1, 0, 1, 0],  # of the first parser
+        [-2, -20, 1, 1],  # of both
+        [-30, -30, 0, 1],  # of the second: the base score is its own
+    ]
+    assert second.scores.tolist() == [[-3, 0, 1, 0]]
+    out = io.BytesIO()
+    reader.write(out, first, [2, 1], np.array([0.0, 0.5, 1.0]))
+    reader.write_bad(out, BadList("1", "x", 1, "words", ""), first)
+    assert out.getvalue() == (
+        b"2\t0\n1.0\t-30.0\n(ROOT (FRAG (NN a) (NN b)))\n0.5\t-2.0\n(S1 (NP (NN a) (NN b)))\n\n0\t1\n\n"
+    )
+    both = MergedReader(of=[{"name": "charniak", "ids": "ordinal"}, "berkeley"], base="score_2", duplicates="keep")
+    first, _ = both.read(path)
+    assert not isinstance(first, BadList)
+    assert first.scores.tolist() == [[-1, -1, 1, 0], [-2, -2, 1, 0], [0, -20, 0, 1], [0, -30, 0, 1]]
+    with pytest.raises(DataError, match=r"do not match.*ids: ordinal"):
+        list(MergedReader(of=["charniak", "berkeley"]).read(path))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "equal"),
+    [
+        (b"(S1 (S (NN a)))", b"( (S(NN a) ) )", True),
+        (b"(ROOT (S (NN a)))", b"(TOP (S (NN a)))", True),
+        (b"(S1 (S (NN a)))", b"(S1 (NP (NN a)))", False),
+        (b"(S (NN a))", b"(NP (NN a))", False),
+        (b"(NN ab)", b"(NNa b)", False),
+    ],
+)
+def test_equal_trees_may_differ_in_white_space_and_the_label_of_their_root(one: bytes, two: bytes, equal: bool) -> None:
+    lists = NBestList("0", "f", 1, [one, two], [1, 2], np.zeros((2, 1)))
+    assert (len(set(lists.alike)) == 1) == equal
 
 
 def test_columns_that_change_within_a_system_are_bad() -> None:

@@ -31,7 +31,7 @@ def content_of(
     if isinstance(recipe, TextRecipe):
         return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
     assert isinstance(recipe, Recipe)
-    return TreeContent(recipe, centred=centred, keeps_texts=keeps_texts)
+    return TreeContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
 
 
 def metric_of(recipe: TaskRecipe) -> Metric:

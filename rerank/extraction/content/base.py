@@ -11,11 +11,12 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
+from rerank.extraction.content.columns import unknown_columns
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import UserTemplate
 from rerank.features.sets import SETS
 from rerank.features.sink import TooLargeError
-from rerank.features.template import Template, make_template
+from rerank.features.template import EITHER, Template, make_template
 from rerank.metrics.base import Metric
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
@@ -54,10 +55,10 @@ class Content(ABC, Generic[T]):
     metric: Metric
     names: list[str]
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
-    columns: ScoreColumns | None = None  # that lists must have
 
-    def __init__(self, *, keeps_texts: bool) -> None:
+    def __init__(self, columns: ScoreColumns | None, *, keeps_texts: bool) -> None:
         self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
+        self.columns = self.shown = columns  # that lists must have, and that they may have besides
 
     def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[Pair]:
         """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
@@ -115,13 +116,9 @@ class Content(ABC, Generic[T]):
         assert not isinstance(opened, BadList)
         return opened[0]
 
-    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:  # noqa: ARG002
-        """The score columns of a list that others are to be held to; None where it shows none."""
-        return None
-
-    def unknown(self, nbest: NBestList) -> tuple[str, ...]:  # noqa: ARG002
-        """The score columns of a list that are not among ``columns``."""
-        return ()
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+        """The score columns of a list that are not among those ``shown``."""
+        return unknown_columns(self.shown, nbest) if self.shown is not None else ()
 
     def features(self, nbest: NBestList, content: T) -> ListFeatures:
         """The features of a list.
@@ -199,7 +196,7 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     except RecipeError as error:
         raise RecipeError(error.message, key=error.key or "features.templates") from None
     for template in made:
-        if getattr(template, "content", "trees") != content:
-            message = f"template {template.kind} looks at {getattr(template, 'content', 'trees')}; these lists hold"
+        if template.content not in (content, EITHER):
+            message = f"template {template.kind} looks at {template.content}; these lists hold"
             raise RecipeError(f"{message} {content}", key="features")
     return made, {name: user_templates.get(path) for name, path in settings.user.items()}

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TypeVar
 
-from rerank.readers.base import BadList
+from rerank.readers.base import BadList, NBestList
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.text_list import TextList
+
+N = TypeVar("N", bound=NBestList)
 
 SHOWN = 20  # names in a message
 
 
-def columns_of(nbest: TextList) -> ScoreColumns:
+def columns_of(nbest: NBestList) -> ScoreColumns:
     """The columns of a list."""
     return ScoreColumns(nbest.names, nbest.names[nbest.column] if nbest.names else None, nbest.by_source)
 
 
-def hold(columns: ScoreColumns, nbest: TextList) -> TextList | BadList:
-    """``nbest`` with ``columns`` alone; a bad list where one of them is missing, if only in one of its sources."""
+def hold(columns: ScoreColumns, nbest: N) -> N | BadList:
+    """``nbest`` with ``columns`` alone, or its base score if these are none; a bad list where one of them is missing,
+    if only in one of its sources."""
     if not len(nbest):
         return nbest
+    nbest = nbest.named() if columns.names else nbest
     own = columns_of(nbest)
     if own == columns:
         return nbest
     message = _difference(columns, own)
     if message is not None:
         return BadList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
-    kept = [nbest.names.index(name) for name in columns.names]
-    return replace(nbest, names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
+    kept = [nbest.names.index(name) for name in columns.names] or [nbest.column]
+    return nbest.changed(names=columns.names, scores=nbest.scores[:, kept], column=kept.index(nbest.column))
 
 
-def unknown_columns(columns: ScoreColumns, nbest: TextList) -> tuple[str, ...]:
-    """The score columns of a list that are not among ``columns``."""
-    shown = (*nbest.names, *nbest.others) if len(nbest) else ()
+def unknown_columns(columns: ScoreColumns, nbest: NBestList) -> tuple[str, ...]:
+    """The score columns of a list that are not among ``columns``; the base score is none of them."""
+    shown = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
     return tuple(name for name in shown if name not in columns.names)
 
 

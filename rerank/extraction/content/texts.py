@@ -13,7 +13,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
-from rerank.extraction.content.columns import columns_of, hold, unknown_columns
+from rerank.extraction.content.columns import hold
 from rerank.features.collecting import ListFeatures
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, make_view
@@ -48,15 +48,13 @@ class TextContent(Content[TextView]):
         columns: ScoreColumns | None = None,
         keeps_texts: bool = True,
     ) -> None:
-        super().__init__(keeps_texts=keeps_texts)
+        super().__init__(columns, keeps_texts=keeps_texts)
         settings = recipe.features
         templates, user = make_templates(settings, "texts")
         self.user = bool(user)
         self.metric = make_text_metric(recipe.metric)
-        self._shown = (
-            columns  # the one that the metric measures is not a feature: it is unknown where the model is applied
-        )
-        self.columns = columns.without({getattr(self.metric, "column", "")}) if columns is not None else None
+        if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
+            self.columns = columns.without({getattr(self.metric, "column", "")})
         self.final = final_metrics(recipe.task, self.metric)
         self.extractor = TextExtractor(
             templates,
@@ -72,7 +70,7 @@ class TextContent(Content[TextView]):
         files = data.files(split)
         sources = files.get("sources")
         for raw in texts_beside(
-            make_reader(data.reader).knowing(self._shown),
+            make_reader(data.reader).knowing(self.shown),
             data.lists(split),
             references=files.get("references"),
             sources=sources[0] if sources else None,
@@ -117,14 +115,6 @@ class TextContent(Content[TextView]):
         if lists.source is None:
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
-
-    def columns_of(self, nbest: NBestList) -> ScoreColumns | None:
-        """See ``Content.columns_of``."""
-        return columns_of(text_list(nbest)) if len(nbest) else None
-
-    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
-        """See ``Content.unknown``."""
-        return unknown_columns(self._shown, text_list(nbest)) if self._shown is not None else ()
 
     def _measured_aside(self, nbest: TextList) -> TextList:
         """``nbest`` without the score column that the metric measures."""

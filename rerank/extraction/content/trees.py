@@ -11,14 +11,17 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import Content, Pair, make_reader, make_templates
+from rerank.extraction.content.columns import hold, unknown_columns
 from rerank.features import parse  # noqa: F401 - registers the templates
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
 from rerank.features.heads import Rules
+from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.refused import check_errors, refused_list
 from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
 from rerank.readers.trees.pairs import open_list, parse_list, parse_pair
 from rerank.readers.trees.treebank import TreebankSide
@@ -30,10 +33,11 @@ from rerank.recipes.settings import Settings
 
 
 class Parses(NamedTuple):
-    """The trees of a list, and the table that they were read with."""
+    """The trees of a list, the table that they were read with, and its scores."""
 
     trees: Trees
     symbols: SymbolTable
+    scores: ScoreView
 
 
 class TreeContent(Content[Parses]):
@@ -41,12 +45,19 @@ class TreeContent(Content[Parses]):
 
     metric: Parseval
 
-    def __init__(self, recipe: Recipe, *, centred: bool | None = None, keeps_texts: bool = True) -> None:
-        super().__init__(keeps_texts=keeps_texts)
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        centred: bool | None = None,
+        columns: ScoreColumns | None = None,
+        keeps_texts: bool = True,
+    ) -> None:
+        super().__init__(columns, keeps_texts=keeps_texts)
         self.user, self.normalize = bool(recipe.features.user), recipe.data.normalize
         self.metric = make_parseval(recipe.metric)
         self.extractor = make_extractor(recipe.features, self.symbols, centred=centred)
-        self.names = self.extractor.names
+        self.names, self.free = self.extractor.names, self.extractor.free
         self.symbols.reserve(ROOM)  # so that copies have the room too
 
     def _table(self) -> SymbolTable:
@@ -56,24 +67,45 @@ class TreeContent(Content[Parses]):
     def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
         """See ``Content.read``."""
         files = data.files(split)
-        return in_step(make_reader(data.reader), files["nbest"][0], [TreebankSide(files["gold"])])
+        reader = make_reader(data.reader).knowing(self.shown)
+        return in_step(reader, data.lists(split), [TreebankSide(files["gold"])])
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
         symbols, changed = self._table(), unchanged() if self.normalize else None
-        pair = parse_pair(raw.nbest, raw.found[0], symbols, changed)
+        pair = parse_pair(self._usable(raw.nbest), raw.found[0], symbols, changed)
         if isinstance(pair, BadList):
             count.bad(pair)
             return None
         nbest, trees, gold = pair
         count.good(nbest, changed)
-        return Pair(nbest, Parses(trees, symbols), gold)
+        count.scores.unknown.update(self.unknown(nbest))
+        return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
     def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
         """See ``Content.open``."""
-        symbols = self._table()
-        found = parse_list(nbest, symbols, unchanged() if self.normalize else None)
-        return found if isinstance(found, BadList) else (found[0], Parses(found[1], symbols))
+        symbols, usable = self._table(), self._usable(nbest)
+        if isinstance(usable, BadList):
+            return usable
+        found = parse_list(usable, symbols, unchanged() if self.normalize else None)
+        return found if isinstance(found, BadList) else (found[0], self._parses(*found, symbols))
+
+    def unknown(self, nbest: NBestList) -> tuple[str, ...]:
+        """See ``Content.unknown``; a model of parses that names no columns knows none."""
+        return unknown_columns(self.shown or ScoreColumns(()), nbest)
+
+    def _usable(self, nbest: NBestList | BadList) -> NBestList | BadList:
+        """A list without the candidates whose scores cannot be features; a bad one if it lacks a score column."""
+        if isinstance(nbest, BadList):
+            return nbest
+        held = nbest if self.columns is None else hold(self.columns, nbest)
+        return held if isinstance(held, BadList) else nbest.without(unfit(nbest))
+
+    def _parses(self, nbest: NBestList, trees: Trees, symbols: SymbolTable) -> Parses:
+        """What templates see of a list: its trees, and the scores that it is held to."""
+        held = nbest if self.columns is None else hold(self.columns, nbest)
+        assert isinstance(held, NBestList)
+        return Parses(trees, symbols, score_view(held, self.symbols if self.keeps_texts else None))
 
     def without_bad(self, nbest: NBestList) -> NBestList:
         """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
@@ -84,7 +116,9 @@ class TreeContent(Content[Parses]):
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
         """See ``Content.extract``."""
         candidates = nbest.candidates if self.user else ()
-        return self.extractor.features(content.trees, nbest.base, candidates, symbols=content.symbols)
+        return self.extractor.features(
+            content.trees, nbest.base, candidates, scores=content.scores, symbols=content.symbols
+        )
 
     def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """See ``Content.stats``."""

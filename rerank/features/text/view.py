@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.data.symbols import SymbolTable, known_hash
 from rerank.data.tokens import tokenise
-from rerank.features.extract import LARGEST
+from rerank.features.scores import LARGEST, UNFIT, score_view
 from rerank.features.text.derivation import MALFORMED, ORDER, SOURCE, TARGET, is_blank, read_points, read_spans
 from rerank.kernels.compile import kernel
 from rerank.readers.faults import Fault
@@ -127,17 +127,14 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         point_first, points = _derivation(nbest, "alignment", nbest.alignment, S, lengths)
         if nbest.ended:
             point_first, points = _within(point_first, points, S, lengths)
-    hash_of = known_hash if symbols is None else symbols.hash_of
-    names = np.array([hash_of(name) for name in nbest.names], np.uint64)
-    if names.size:
-        names[nbest.column] = 0
-    scores = np.ascontiguousarray(nbest.scores, np.float64)
+    base, scores, names = score_view(nbest, symbols)
     given_first, given_names, given = none, names[:0], np.empty(0)
     if nbest.sparse is not None:
         given_first, given = nbest.sparse.first, np.ascontiguousarray(nbest.sparse.values, np.float64)
+        hash_of = known_hash if symbols is None else symbols.hash_of
         given_names = np.array([hash_of(name) for name in nbest.sparse.names], np.uint64)
     if (y := first_unfit(scores, LARGEST)) >= 0:
-        raise _fault("infinite score", f"found a score that is not finite or exceeds {LARGEST:.3g}", nbest, y)
+        raise _fault("infinite score", UNFIT, nbest, y)
     if (e := first_unfit(given.reshape(-1, 1), LARGEST)) >= 0:
         y = int(np.searchsorted(given_first, e, side="right")) - 1
         raise _fault("infinite score", f"found a sparse feature with the value {given[e]}", nbest, y)
@@ -151,7 +148,7 @@ def make_view(nbest: TextList, source: bytes, symbols: SymbolTable | None) -> Te
         spans,
         point_first,
         points,
-        np.ascontiguousarray(nbest.base, np.float64),
+        base,
         scores,
         names,
         given_first,

@@ -204,8 +204,9 @@ class File:
         alignment = fields["alignment"][begin:end] if "alignment" in fields else None
         every = TextList(
             name, self.path, parsed.numbers[begin], fields["text"][begin:end], parsed.numbers[begin:end],
-            parsed.scores[begin:end], self.base, 0, "moses", (), self.names or (TOTAL,), _sparse(parsed, begin, end),
-            segmentation, alignment, None, (), Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
+            parsed.scores[begin:end], self.base, form="moses", names=self.names or (TOTAL,),
+            sparse=_sparse(parsed, begin, end), segmentation=segmentation, alignment=alignment,
+            raw=Pieces(self.layout, block.texts(slice(begin, end), BEGIN)),
             others=self.columns.others, absent=self._absent(parsed, begin, end),
             ended=self.layout is not None and self.layout.ended,
         )  # fmt: skip

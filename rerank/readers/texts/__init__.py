@@ -1,1 +1,1 @@
-"""Lists of texts, with what goes with them: sources, references, scores of other models, other systems."""
+"""Lists of texts, with what goes with them: sources and references."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -43,11 +43,6 @@ class TextCandidate(Candidate):
         """The input, if it is known."""
         return None if self._list.source is None else decoded(self._list.source)
 
-    @property
-    def named_scores(self) -> dict[str, float]:
-        """The scores by the names of their columns."""
-        return dict(zip(self._list.names, self.scores.tolist(), strict=True))
-
 
 @dataclass(frozen=True, eq=False)
 class TextList(NBestList):
@@ -55,31 +50,21 @@ class TextList(NBestList):
 
     | field        | type                  | meaning |
     |--------------|-----------------------|---------|
-    | names        | tuple of K str        | the names of the score columns; ``column`` is that of the base score |
     | sparse       | SparseScores or None  | sparse features that the file holds |
     | ended        | bool                  | whether alignments may name the end of a sentence, after its last word |
     | segmentation | list of N bytes       | derivations, ``source span=target span ...`` in target order; or None |
     | alignment    | list of N bytes       | word alignments, ``source-target ...``; or None |
     | source       | bytes or None         | the input, if the format holds it |
     | references   | tuple of bytes        | references, if the format holds them |
-    | raw          | any                   | what the reader needs to write it back; has ``some`` if by candidate |
-    | sources      | mapping               | the columns of each source, if there are several |
-    | others       | tuple of str          | sparse features that look like columns but were not asked for |
-    | absent       | mapping               | how many values are 0 because they are missing, by column |
     """
 
     kind: ClassVar[type[Candidate]] = TextCandidate
 
-    names: tuple[str, ...] = ()
     sparse: SparseScores | None = None
     segmentation: list[bytes] | None = None
     alignment: list[bytes] | None = None
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
-    raw: Any = None
-    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    others: tuple[str, ...] = ()
-    absent: Mapping[str, int] = field(default_factory=dict)
     ended: bool = False
 
     @property
@@ -87,12 +72,15 @@ class TextList(NBestList):
         """The columns of every source; the name of a single source is its format."""
         return self.sources or {self.form or "lists": self.names}
 
+    @property
+    def alike(self) -> Sequence[bytes]:
+        """The texts themselves."""
+        return self.texts
+
     def some(self, places: Sequence[int], **changes: Any) -> Self:
         """See ``NBestList.some``."""
         sparse = None if self.sparse is None else self.sparse.some(places)
-        raw = self.raw.some(places) if hasattr(self.raw, "some") else self.raw
         segmentation, alignment = (
             None if texts is None else [texts[i] for i in places] for texts in (self.segmentation, self.alignment)
         )
-        own = {"sparse": sparse, "segmentation": segmentation, "alignment": alignment, "raw": raw}
-        return super().some(places, **own, **changes)
+        return super().some(places, sparse=sparse, segmentation=segmentation, alignment=alignment, **changes)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.readers.base import BadCandidate
-from rerank.readers.texts.systems import System, system_name
+from rerank.readers.base import BadCandidate, NBestList
+from rerank.readers.combined.systems import System, system_name
 from rerank.readers.texts.text_list import SparseScores, TextList
 
 Duplicates = Literal["drop", "keep"]
@@ -20,7 +20,7 @@ Duplicates = Literal["drop", "keep"]
 class Origin(NamedTuple):
     """Where the candidates of a merged list come from."""
 
-    parts: list[TextList]  # the list of each system that has one
+    parts: list[NBestList]  # the list of each system that has one
     systems: list[int]  # the system of each part
     places: list[tuple[int, int]]  # (part, candidate) of every candidate
 
@@ -48,16 +48,22 @@ class UnitedColumns:
         self.sources = {system_name(system.number): system.names for system in shown}
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
-    def join(self, parts: list[tuple[System, TextList]], duplicates: Duplicates) -> TextList:
-        """One list from the lists of all systems that have one."""
+    def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates) -> NBestList:
+        """One list from the lists of all systems that have one.
+
+        Raises
+        ------
+        RecipeError: some are lists of texts, and others of trees.
+        """
         lists = [found for _, found in parts]
+        alike = [found.alike for found in lists]
         blocks = [self._block(system, found) for system, found in parts]
         scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
         flat = [(k, i) for k, found in enumerate(lists) for i in range(len(found))]
         first: dict[bytes, int] = {}
         kept, again = [], []
         for at, (k, i) in enumerate(flat):
-            place = first.setdefault(lists[k].texts[i], at)
+            place = first.setdefault(alike[k][i], at)
             if place != at:
                 again.append((place, at))
             if place == at or duplicates == "keep":
@@ -65,24 +71,23 @@ class UnitedColumns:
         if duplicates == "drop":
             self._fill(scores, [parts[k][0] for k, _ in flat], again)
         places = [flat[at] for at in kept]
-        first_list = lists[0]
-        return TextList(
-            id=first_list.id, path=first_list.path, line=first_list.line,
-            texts=[lists[k].texts[i] for k, i in places], lines=[lists[k].lines[i] for k, i in places],
-            scores=scores[kept], column=self.base,
-            duplicates=len(again), form="merged", bad=_join_bad(lists), names=self.names,
-            sparse=_join_sparse(lists, places),
-            segmentation=_join_texts([found.segmentation for found in lists], places),
-            alignment=_join_texts([found.alignment for found in lists], places),
-            source=next((found.source for found in lists if found.source is not None), None),
-            references=next((found.references for found in lists if found.references), ()),
-            sources=self.sources, others=tuple(dict.fromkeys(name for found in lists for name in found.others)),
-            absent=sum((Counter(found.absent) for found in lists), Counter[str]()),
-            ended=any(found.ended for found in lists),
-            raw=Origin(lists, [system.number for system, _ in parts], places),
-        )  # fmt: skip
+        common: dict[str, Any] = {
+            "texts": [lists[k].texts[i] for k, i in places],
+            "lines": [lists[k].lines[i] for k, i in places],
+            "scores": scores[kept], "column": self.base, "names": self.names, "sources": self.sources,
+            "duplicates": len(again), "bad": _join_bad(lists),
+            "others": tuple(dict.fromkeys(name for found in lists for name in found.others)),
+            "absent": sum((Counter(found.absent) for found in lists), Counter[str]()),
+            "raw": Origin(lists, [system.number for system, _ in parts], places),
+        }  # fmt: skip
+        texts = [found for found in lists if isinstance(found, TextList)]
+        if texts and len(texts) < len(lists):
+            paths = ", ".join(system.path for system, _ in parts)
+            raise RecipeError(f"some of {paths} hold texts, and others trees; they cannot be merged", key="of")
+        own = {"form": "merged", **_of_texts(texts, places)} if texts else {}
+        return lists[0].changed(**common, **own)
 
-    def _block(self, system: System, found: TextList) -> np.ndarray:
+    def _block(self, system: System, found: NBestList) -> np.ndarray:
         """float64 [N, columns]: the candidates of one system."""
         scores = np.zeros((len(found), len(self.names)))
         scores[:, self.base], scores[:, self.width + system.number - 1] = found.base, 1.0
@@ -91,7 +96,7 @@ class UnitedColumns:
         return scores
 
     def _fill(self, scores: np.ndarray, owners: list[System], again: list[tuple[int, int]]) -> None:
-        """Give candidates the values that they lack from later ones with the same text; ``again``: (first, later)."""
+        """Give candidates the values that they lack from later ones that are equal; ``again``: (first, later)."""
         known: dict[int, set[int]] = {}
         for place, at in again:
             have = known.setdefault(place, set(self.places[owners[place].number]))
@@ -101,7 +106,19 @@ class UnitedColumns:
             have.update(fresh)
 
 
-def _join_bad(lists: list[TextList]) -> tuple[BadCandidate, ...]:
+def _of_texts(lists: list[TextList], places: list[tuple[int, int]]) -> dict[str, Any]:
+    """What only lists of texts have, for the chosen candidates."""
+    return {
+        "sparse": _join_sparse(lists, places),
+        "segmentation": _join_texts([found.segmentation for found in lists], places),
+        "alignment": _join_texts([found.alignment for found in lists], places),
+        "source": next((found.source for found in lists if found.source is not None), None),
+        "references": next((found.references for found in lists if found.references), ()),
+        "ended": any(found.ended for found in lists),
+    }
+
+
+def _join_bad(lists: Sequence[NBestList]) -> tuple[BadCandidate, ...]:
     """The candidates that were left out of the lists, with their places among the candidates of all systems."""
     sizes = [found.size for found in lists]
     before = np.cumsum([0, *sizes]).tolist()

@@ -6,8 +6,11 @@ stands for a list without candidates. Candidates follow each other system by sys
 
 The columns are those of all systems: one name is one column. A candidate whose system lacks a column has 0 there, and
 its own base score in the column of the base score. ``system_1``, ``system_2``... are 1 for the candidates of a system
-and 0 for others, so that weights can make up for what a system lacks. A text that several systems have is kept once, as
-the first of them has it, with the indicators of all of them; columns that the first lacks come from the next.
+and 0 for others, so that weights can make up for what a system lacks. What several systems have is kept once, as the
+first of them has it, with the indicators of all of them; columns that the first lacks come from the next.
+
+Parsers do not name their scores: in lists of trees the base score of each system is a column of its own, ``score_1``,
+``score_2``...
 """
 
 from __future__ import annotations
@@ -23,13 +26,14 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Checked
 from rerank.readers.base import BadList, NBestList, Reader, readers
+from rerank.readers.combined.systems import System, next_lists, other_columns, system_name
+from rerank.readers.combined.united import Duplicates, Origin, UnitedColumns
 from rerank.readers.several import format_of, make_reader
 from rerank.readers.streams import PathLike, Writable, split_paths, stream_name
 from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.jsonl import JsonlReader
-from rerank.readers.texts.systems import System, next_lists, other_columns, system_name
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.united import Duplicates, Origin, UnitedColumns
+from rerank.readers.trees.parses import ParseReader
 
 
 @readers.add("merged")
@@ -40,7 +44,8 @@ class MergedReader(Checked, Reader):
     Parameters
     ----------
     of: the reader of all files, or a list with one reader per file: names, or mappings of a name and options.
-    duplicates: "drop" texts that are repeated in a list, or "keep" them; both count them.
+    duplicates: "drop" candidates that are repeated in a list, or "keep" them; both count them. Trees are equal whatever
+        their white space and the label of their root (S1, TOP, ROOT or none).
     base: the name of the column that is the base score; by default that of the first system.
     """
 
@@ -77,7 +82,7 @@ class MergedReader(Checked, Reader):
         seen: set[str] = set()
         while heads := next_lists(systems, seen):
             bad = next((head for _, head in heads if isinstance(head, BadList)), None)
-            parts = [(system, head) for system, head in heads if isinstance(head, TextList)]
+            parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
             if bad is None:
                 bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
             yield columns.join(parts, self.duplicates) if bad is None else replace(bad, size=_size(heads))
@@ -108,9 +113,15 @@ class MergedReader(Checked, Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``; writes the format of the systems, or JSON lines if that cannot be."""
-        assert isinstance(nbest, TextList), "lists that were merged"
+        """See ``Reader.write``; writes the format of the systems, or JSON lines if that cannot be.
+
+        Trees are written in the format of the first system, each with the base score that it has here.
+        """
         inner = self._format
+        if not isinstance(nbest, TextList):
+            base = nbest.base.reshape(-1, 1)
+            (inner or self.within[0]).write(out, nbest.changed(scores=base, column=0, raw=None), order, scores)
+            return
         if inner is None:
             JsonlReader().write(out, replace(nbest, raw=None), order, scores)
             return
@@ -130,7 +141,7 @@ class MergedReader(Checked, Reader):
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
         """See ``Reader.write_bad``."""
-        inner, origin = self._format, like.raw if isinstance(like, TextList) else None
+        inner, origin = self._format, None if like is None else like.raw
         if inner is None:
             JsonlReader().write_bad(out, bad, None)
         else:
@@ -138,12 +149,14 @@ class MergedReader(Checked, Reader):
 
     @property
     def _format(self) -> Reader | None:
-        """The reader that writes the lists; None if the systems have several formats, or one that cannot hold them."""
-        formats = {type(format_of(reader)) for reader in self.within}
-        return self.within[0] if len(formats) == 1 and not self.bounded else None
+        """The reader that writes the lists; None if they are texts and the systems have several formats, or one that
+        cannot hold them."""
+        formats = [format_of(reader) for reader in self.within]
+        trees = all(isinstance(reader, ParseReader) for reader in formats)
+        return self.within[0] if trees or (len(set(map(type, formats))) == 1 and not self.bounded) else None
 
 
-def _size(heads: list[tuple[System, TextList | BadList]]) -> int | None:
+def _size(heads: list[tuple[System, NBestList | BadList]]) -> int | None:
     """How many candidates all systems have together; None if that is unknown."""
     sizes = [head.size for _, head in heads]
     return None if None in sizes else sum(size for size in sizes if size is not None)

@@ -1,4 +1,4 @@
-"""Scores of other models, from files with one line per candidate, joined to lists of texts.
+"""Scores of other models, from files with one line per candidate, joined to lists.
 
 Three lines of such a file, the first of which may name the columns::
 
@@ -13,7 +13,7 @@ to the n-th candidate of the file, whichever list it is in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,6 @@ from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
 from rerank.readers.texts.drafts import each
-from rerank.readers.texts.text_list import TextList
 
 _SOURCE = "joined"  # the source of the columns
 
@@ -91,9 +90,7 @@ class JoinedReader(Reader):
         with open_stream(names[-1]) as stream:
             table = _Table(LineReader(stream), tuple(self.names))
             for nbest, (rows,), _ in in_step(self._told(table.names), ",".join(names[:-1]), [table.side]):
-                if not isinstance(nbest, BadList | TextList):
-                    raise RecipeError("the reader does not read texts; scores are joined to lists of texts", key="of")
-                yield nbest if isinstance(nbest, BadList) else _joined(nbest, table, rows)
+                yield nbest if isinstance(nbest, BadList) else _joined(nbest.named(), table, rows)
 
     def _told(self, joined: tuple[str, ...]) -> Reader:
         """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
@@ -105,7 +102,7 @@ class JoinedReader(Reader):
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
         """See ``Reader.write``; writes as the reader of the lists does, without the joined columns."""
-        self.inner.write(out, nbest, order, scores)
+        self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
         """See ``Reader.write_bad``."""
@@ -147,8 +144,11 @@ class _Table:
         return row
 
 
-def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> TextList | BadList:
-    """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included."""
+def _joined(nbest: NBestList, table: _Table, lines: list[tuple[int, bytes]]) -> NBestList | BadList:
+    """A list with the scores in ``lines``, one for each of its candidates in the file, bad ones included.
+
+    A list that its reader writes as it is, scores and all, is kept for it without them.
+    """
     if clash := set(nbest.names) & set(table.names):
         message = f"the lists have a column {min(clash)!r} too; name the columns in the reader's option names"
         raise DataError(message, path=table.lines.path, line=1)
@@ -157,4 +157,5 @@ def _joined(nbest: TextList, table: _Table, lines: list[tuple[int, bytes]]) -> T
     rows = [[0.0] * len(table.names) if isinstance(one, Fault) else one for one in found]
     scores = np.concatenate([nbest.scores, np.array(rows).reshape(len(rows), len(table.names))], axis=1)
     sources = {**nbest.by_source, _SOURCE: table.names}
-    return replace(nbest, scores=scores, names=(*nbest.names, *table.names), sources=sources).without(faults)
+    raw = nbest if nbest.raw is None or isinstance(nbest.raw, NBestList) else nbest.raw
+    return nbest.changed(scores=scores, names=(*nbest.names, *table.names), sources=sources, raw=raw).without(faults)

@@ -1,0 +1,90 @@
+"""Dense and BaseScore: the scores that come with a list, whatever its candidates are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from rerank.data.symbols import SymbolTable, known_hash
+from rerank.features.sink import Sink, begin, emit_value, put
+from rerank.features.template import EITHER, Template, templates
+from rerank.kernels.compile import kernel
+from rerank.readers.faults import Fault
+from rerank.readers.nbest import NBestList
+
+LARGEST = float(np.finfo(np.float32).max)  # values are float32
+UNFIT = f"found a score that is not finite or exceeds {LARGEST:.3g}"
+
+
+class ScoreView(NamedTuple):
+    """The scores of N candidates; what is seen of a list of texts has them too."""
+
+    base: np.ndarray  # float64 [N]
+    scores: np.ndarray  # float64 [N, K]
+    names: np.ndarray  # uint64 [K]: names of the scores; 0 for the base score; empty if scores have no names
+
+
+def score_view(nbest: NBestList, symbols: SymbolTable | None) -> ScoreView:
+    """The scores of a list; their names are added to ``symbols``, if given, so that features can be shown."""
+    hash_of = known_hash if symbols is None else symbols.hash_of
+    names = np.array([hash_of(name) for name in nbest.names], np.uint64)
+    if names.size:
+        names[nbest.column] = 0
+    scores = np.ascontiguousarray(nbest.scores, np.float64)
+    return ScoreView(np.ascontiguousarray(nbest.base, np.float64), scores, names)
+
+
+def unfit(nbest: NBestList) -> dict[int, Fault]:
+    """The candidates with a named score that features cannot hold, by place."""
+    if not nbest.names:
+        return {}
+    bad = np.flatnonzero(~(np.abs(nbest.scores) <= LARGEST).all(axis=1)).tolist()
+    return {y: Fault("infinite score", UNFIT, nbest.lines[y]) for y in bad}
+
+
+@dataclass(frozen=True)
+class ScoreTemplate(Template):
+    """A template over the scores of a list: ``fire(view, sink, ids, seeds, options)``; its columns are free."""
+
+    content: ClassVar[str] = EITHER
+    free: ClassVar[bool] = True
+
+    scope = 0
+
+
+@kernel
+def _fire_dense(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for k in range(view.names.shape[0]):
+        if view.names[k] != np.uint64(0):  # 0: the base score
+            for v in range(ids.shape[0]):
+                h = put(sink, begin(sink, ids[v], seeds[v]), view.names[k])
+                for y in range(view.base.shape[0]):
+                    emit_value(sink, h, y, view.scores[y, k])
+
+
+@templates.add("Dense")
+@dataclass(frozen=True)
+class Dense(ScoreTemplate):
+    """Every named score of the list except the base score, as a column of its own; the value is the score."""
+
+    fire = staticmethod(_fire_dense)
+
+
+@kernel
+def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
+    for y in range(view.base.shape[0]):
+        for v in range(ids.shape[0]):
+            emit_value(sink, begin(sink, ids[v], seeds[v]), y, min(max(view.base[y], -LARGEST), LARGEST))
+
+
+@templates.add("BaseScore")
+@dataclass(frozen=True)
+class BaseScore(ScoreTemplate):
+    """The base score as a dense column like the others, so that its weight is learned together with theirs.
+
+    With ``learner.base: 0`` it has no other weight.
+    """
+
+    fire = staticmethod(_fire_base)

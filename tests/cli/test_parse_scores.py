@@ -1,0 +1,126 @@
+"""Parses with scores of other models, and of several parsers: runs, and the commands that apply their models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+import small_parsers
+from commands import Command, refused
+from small_parsers import JOINED, MERGED
+
+from rerank.engines.settings import EngineSettings, open_engine
+from rerank.models.model import Model
+from rerank.readers.base import NBestList
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.runs import pipeline
+
+COLUMNS = {"joined": {"Dense|quality"}, "merged": {"Dense|score_2", "Dense|system_1", "Dense|system_2"}}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("parsers")
+    small_parsers.write_task(root)
+    return root
+
+
+def recipe(root: Path, lists: dict[str, Any], **changes: Any) -> Any:
+    templates = {"set": None, "templates": [*small.TEMPLATES, "Dense"]}
+    return small.recipe(root, **{"data": lists, "features": templates, **changes})
+
+
+@pytest.fixture(scope="module")
+def runs(data: Path, workspace: Path) -> dict[str, Path]:
+    """The outputs of runs over both."""
+    found = {name: workspace / "parsers" / name for name in COLUMNS}
+    for name, lists in (("joined", JOINED), ("merged", MERGED)):
+        pipeline.run(recipe(data, lists), found[name])
+    return found
+
+
+def files_of(lists: dict[str, Any], root: Path, split: str = "test") -> str:
+    return str(lists["nbest"].format(root=root, split=split))
+
+
+def read(path: Path) -> list[NBestList]:
+    return [nbest for nbest in CharniakReader().read(path) if isinstance(nbest, NBestList)]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_good_second_score_is_used_and_is_a_free_column(name: str, runs: dict[str, Path]) -> None:
+    metrics, model = small.results(runs[name]), Model.load(runs[name] / "model")
+    table = model.table
+    assert {table.name(j) for j in range(table.free)} == COLUMNS[name] == set(metrics["logistic"]["weights"]) - {"base"}
+    assert np.all(np.abs(table.scale - 1.0) > 0.01)  # standardised
+    best = "Dense|quality" if name == "joined" else "Dense|score_2"
+    (column,) = (j for j in range(table.width) if table.name(j) == best)
+    assert model.weights["average"].w[column] > 0
+    test = metrics["splits"]["test"]
+    oracle, base = metrics["corpora"]["test"]["statistics"]["oracle"]["f1"], test["base"]["f1"]
+    if name == "joined":  # merged, the second score is the base score of the second parser: the base chooses by it
+        assert test["average"]["f1"] - base > 0.5 * (oracle - base)
+
+
+@pytest.mark.parametrize(("name", "lists"), [("joined", JOINED), ("merged", MERGED)])
+def test_the_model_ranks_other_lists_as_the_run_did(
+    name: str, lists: dict[str, Any], data: Path, runs: dict[str, Path], tmp_path: Path, rerank: Command
+) -> None:
+    done = rerank("rerank", runs[name] / "model", files_of(lists, data), "--n-best", 100, "-o", tmp_path / "ranked")
+    assert done.code == 0, done
+    predicted = read(runs[name] / "predictions" / "test.nbest.gz")
+    assert [nbest.texts for nbest in read(tmp_path / "ranked")] == [nbest.texts for nbest in predicted]
+    assert predicted[0].scores.shape[1] == 2  # the new score and the base score: what is joined is not written
+    shown = rerank("inspect", runs[name] / "model").out
+    assert all(column.partition("|")[2] in shown for column in COLUMNS[name])
+    first = next(iter(predicted)).id
+    explained = rerank("explain", runs[name] / "model", files_of(lists, data), "--list", first)
+    assert explained.code == 0, explained
+    measured = rerank("oracle", files_of(lists, data), data / "test.gold.gz", "--reader", json.dumps(lists["reader"]))
+    assert measured.code == 0, measured
+    with_gold = rerank(
+        "explain", runs[name] / "model", files_of(lists, data), "--list", first, "--gold", data / "test.gold.gz"
+    )
+    assert with_gold.code == 0, with_gold
+
+
+def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_path: Path, rerank: Command) -> None:
+    lists, scores = data / "test.nbest.gz", tmp_path / "test.scores"
+    rows = (data / "test.scores").read_text().splitlines(keepends=True)
+    model = runs["joined"] / "model"
+
+    def with_scores(text: str) -> tuple[object, ...]:
+        scores.write_text(text)
+        return "rerank", model, f"{lists},{scores}", "-o", tmp_path / "out"
+
+    refused(rerank("rerank", model, f"{lists},{tmp_path / 'tost.scores'}"), "tost.scores", "no such file")
+    refused(rerank("rerank", model, lists), "names 1 files; expected 2: the lists and, behind a comma, the scores")
+    refused(rerank("rerank", model, lists, "--reader", "charniak"), "list", "no score column 'quality'", "training")
+    refused(rerank(*with_scores("".join(rows[:-1]))), f"{scores}:{len(rows) - 1}", "lines of scores for at least")
+    refused(rerank(*with_scores("".join([*rows, "1\n"]))), f"{scores}:{len(rows) + 1}", "at least")
+    refused(
+        rerank(*with_scores("".join(["# lm\n", *rows[1:]]))),
+        "found no score column 'quality'",
+        "expected score, quality",
+    )
+    refused(rerank(*with_scores("".join([*rows[:5], "1 2\n", *rows[6:]]))), f"{scores}:6", "found 2 numbers")
+    refused(rerank(*with_scores("".join([*rows[:5], "1e39\n", *rows[6:]]))), "exceeds 3.4e+38")
+    refused(
+        rerank("rerank", runs["merged"] / "model", files_of(MERGED, data).replace(".second", ".first")), "do not match"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_neither_shards_nor_processes_nor_an_interruption_change_the_model(data: Path, workspace: Path) -> None:
+    place, small_shards = workspace / "parsers-in-parts", recipe(data, JOINED | {"shard_size": 0.05})
+    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+        pipeline.run(small_shards, place / "processes", engine=engine)
+    pipeline.run(small_shards, place / "resumed" / "run", stages=("train",))
+    pipeline.run(small_shards, place / "resumed" / "run", resume=True)
+    models = [small.files_of(place / name / "model") for name in ("processes", "resumed/run")]
+    assert [models[0].pop("model.json"), models[1].pop("model.json")]  # which says when, and how long it took
+    assert models[0] == models[1]
