@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rerank.base.errors import DataError, RerankError
+from rerank.base.names import file_name
 from rerank.data.shards import Shards, part_of
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.content import metric_of
@@ -39,7 +40,7 @@ class CorpusCache:
 
     def training(self, recipe: ListRecipe, engine: Engine | None = None) -> tuple[Extracted, Table, str]:
         """The training split, its table, and the digest of both; extracted by ``engine`` if it is not cached yet."""
-        entry = self._entry(recipe, recipe.data.train, None, None, engine)
+        entry = self._entry(recipe, recipe.data.training, None, None, engine)
         return _load(entry), _load_table(entry), entry.name
 
     def split(
@@ -117,13 +118,14 @@ def _settings_key(recipe: ListRecipe, split: str, training: str | None) -> str:
         "code": code_digest(EXTRACTION),
         "user": user_digest(data.reader, recipe.features.model_dump(), recipe.metric),
         "files": {kind: len(paths) for kind, paths in data.files(split).items()},
+        "sources": data.sources_of(split)[1:] and data.sources_of(split),  # they name the lists if there are several
         "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "tests", "nbest"}),
         "features": recipe.features.model_dump(mode="json"),
         "metric": metric_of(recipe).signature,
         "origins": keeps_origins(recipe, split),
         "training": training,
     }
-    return f"{split}-{_short(parts)}"
+    return f"{file_name(split)}-{_short(parts)}"
 
 
 def _short(value: Any) -> str:

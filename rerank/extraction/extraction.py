@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,9 +111,18 @@ class Extraction:
             raise failure[0]
         for line in str(self._count).splitlines()[1:]:
             log.warning("%s: %s", self._split, line)
-        if not self._count.lists:
-            raise self._count.nothing(self._recipe.data.files(self._split)["nbest"][0])
+        for source, lists in self._sources().items():
+            if not lists:
+                raise self._count.nothing(self._recipe.data.files_of(source)["nbest"][0])
         self._content.check(self._count)
+
+    def _sources(self) -> dict[str, int]:
+        """How many lists the split has from each of its sources."""
+        names = self._recipe.data.sources_of(self._split)
+        if len(names) == 1:
+            return {self._split: self._count.lists}
+        found = Counter(name.partition("/")[0] for name in self._ids)
+        return {name: found[name] for name in names}
 
     def _held(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """The blocks, after it is settled which score columns their lists are held to."""
@@ -190,7 +200,9 @@ class Extraction:
         sizes, scale = standard_scale(measured, 0 if scaled else table.free)
         if isinstance(table, FeatureTable) and not scaled:
             table = replace(table, scale=scale)
-        about = {"metric": self._content.metric.signature, "split": self._split}
+        about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
+        if len(sources := self._sources()) > 1:
+            about["sources"] = [list(each) for each in sources.items()]  # in this order
         writers = [ShardWriter(self._made("corpus"))]
         if keeps_origins(self._recipe, self._split):
             writers.append(ShardWriter(self._made("origins")))
@@ -223,7 +235,7 @@ def extract_training(recipe: ListRecipe, engine: Engine | None = None) -> tuple[
     ------
     DataError, RecipeError: see the readers, metrics and templates.
     """
-    return _in_memory(recipe, recipe.data.train, None, engine)
+    return _in_memory(recipe, recipe.data.training, None, engine)
 
 
 def extract_split(recipe: ListRecipe, split: str, table: Table, engine: Engine | None = None) -> Extracted:

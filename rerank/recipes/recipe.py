@@ -140,11 +140,11 @@ class DataSettings(SplitSettings):
     reader: Annotated[Settings, part("charniak")] = Field(default={}, validate_default=True)
     normalize: bool = False
 
-    def files(self, split: str) -> dict[str, list[str]]:
-        """All files of a split, by what they hold."""
-        gold = [self.fill("gold", pattern, split) for pattern in self.gold]
+    def files_of(self, source: str) -> dict[str, list[str]]:
+        """See ``SplitSettings.files_of``."""
+        gold = [self.fill("gold", pattern, source) for pattern in self.gold]
         return {
-            "nbest": make_reader(self.reader, "data.reader").paths(self.lists(split)),
+            "nbest": make_reader(self.reader, "data.reader").paths(self.lists(source)),
             "gold": treebank_files(*gold),
         }
 

@@ -27,14 +27,16 @@ SplitName = Annotated[str, AfterValidator(check_split)]
 
 class SplitSettings(Section):
     """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in;
-    splits are names, not paths.
+    splits are names, not paths. ``train`` may name several sources, whose lists are trained on one after the other.
 
     shard_size: how many MB (10^6 bytes) a shard takes at most, one of the parts in which a corpus is kept and, if there
     are several, trained on.
     """
 
     root: str = "."
-    train: SplitName = "train"
+    train: Annotated[tuple[SplitName, ...], Field(min_length=1), one_or_many(str), AfterValidator(distinct)] = (
+        "train",
+    )
     dev: SplitName | None = "dev"
     tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
@@ -45,15 +47,33 @@ class SplitSettings(Section):
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits, the training split first; a split named twice counts once."""
-        return tuple(dict.fromkeys([self.train, *([self.dev] if self.dev else []), *self.tests]))
+        return tuple(dict.fromkeys([self.training, *([self.dev] if self.dev else []), *self.tests]))
+
+    @property
+    def training(self) -> str:
+        """The name of the training split: that of its source or, as no other split can be called, those of several
+        with commas between them."""
+        return ",".join(self.train)
+
+    def sources_of(self, split: str) -> tuple[str, ...]:
+        """What a split is made of: the sources of the training split; any other is one itself."""
+        return self.train if split == self.training else (split,)
+
+    def files(self, split: str) -> dict[str, list[str]]:
+        """All files of a split, by what they hold, source by source."""
+        found: dict[str, list[str]] = {}
+        for source in self.sources_of(split):
+            for kind, paths in self.files_of(source).items():
+                found.setdefault(kind, []).extend(paths)
+        return found
 
     def lists(self, split: str) -> str:
         """The path of a split's lists as its reader takes it, which may name several files."""
         return self.fill("nbest", self.nbest, split)
 
     @abstractmethod
-    def files(self, split: str) -> dict[str, list[str]]:
-        """All files of a split, by what they hold."""
+    def files_of(self, source: str) -> dict[str, list[str]]:
+        """The files of one source, by what they hold."""
 
     @abstractmethod
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:

@@ -29,13 +29,13 @@ class TextDataSettings(SplitSettings):
     form: Literal["lines", "tab", "id"] = "lines"
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
-    def files(self, split: str) -> dict[str, list[str]]:
-        """All files of a split, by what they hold."""
-        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(split))}
+    def files_of(self, source: str) -> dict[str, list[str]]:
+        """See ``SplitSettings.files_of``."""
+        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
         if self.sources is not None:
-            found["sources"] = [self.fill("sources", self.sources, split)]
+            found["sources"] = [self.fill("sources", self.sources, source)]
         if self.references is not None:
-            found["references"] = [self.fill("references", pattern, split) for pattern in self.references]
+            found["references"] = [self.fill("references", pattern, source) for pattern in self.references]
         return found
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:

@@ -42,10 +42,19 @@ def held_out(corpus: Lists) -> tuple[Lists, Lists]:
         raise RecipeError(message, key="learner.base")
     first = lists - max(1, lists // 10)
     log.warning(
-        "no dev split: the last %d of %d training lists held out to choose epoch and weight of the base score; "
-        "name data.dev, or a number as learner.base to train on all of them", lists - first, lists,
+        "no dev split: the last %d of %d training lists%s held out to choose epoch and weight of the base score; "
+        "name data.dev, or a number as learner.base to train on all of them",
+        lists - first, lists, _sources_from(corpus, first),
     )  # fmt: skip
     return section(corpus, 0, first), section(corpus, first, lists)
+
+
+def _sources_from(corpus: Lists, first: int) -> str:
+    """Which sources the lists from ``first`` on are from, for a message; nothing if there is only one source."""
+    sources: list[tuple[str, int]] = corpus.about.get("sources", [])
+    ends = np.cumsum([lists for _, lists in sources])
+    names = [name for (name, _), end in zip(sources, ends, strict=True) if end > first]
+    return f" (from {', '.join(names)})" if names else ""
 
 
 def judge_base(recipe: ListRecipe, training: Training, split: str | None, metric: Metric) -> dict[str, Any]:

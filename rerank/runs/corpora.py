@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import ModelError, RecipeError
-from rerank.data.shards import Lists
+from rerank.data.shards import Lists, list_sizes
 from rerank.engines.settings import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
@@ -52,7 +52,7 @@ class Data:
         remove_leftovers(store.directory)
         training, table, key = store.training(recipe, engine)
         others = {
-            split: training if split == recipe.data.train else store.split(recipe, split, table, key, engine)
+            split: training if split == recipe.data.training else store.split(recipe, split, table, key, engine)
             for split in splits
         }
         return Data(training, table, key, others)
@@ -70,7 +70,7 @@ class Data:
     def counts(self, recipe: ListRecipe, metric: Metric) -> dict[str, Any]:
         """What metrics.json says about every split."""
         found = {}
-        for split, extracted in {recipe.data.train: self.training, **self.others}.items():
+        for split, extracted in {recipe.data.training: self.training, **self.others}.items():
             corpus = extracted.corpus
             found[split] = {
                 "lists": corpus.list_count,
@@ -82,9 +82,20 @@ class Data:
                 "skipped_candidates": extracted.about["skipped_candidates"],
                 "duplicates": extracted.about["duplicates"],
                 **{key: extracted.about[key] for key in ODD if key in extracted.about},
+                **sources_in(extracted),
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
         return found
+
+
+def sources_in(extracted: Extracted) -> dict[str, Any]:
+    """The lists and candidates from each source, where a split has several."""
+    if "sources" not in extracted.corpus.about:
+        return {}
+    names, lists = zip(*extracted.corpus.about["sources"], strict=True)
+    sizes = np.split(list_sizes(extracted.corpus), np.cumsum(lists)[:-1])
+    counts = ({"lists": own.size, "candidates": int(own.sum())} for own in sizes)
+    return {"sources": dict(zip(names, counts, strict=True))}
 
 
 def same_columns(a: Table, b: Table) -> bool:

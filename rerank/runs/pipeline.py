@@ -292,7 +292,7 @@ def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
 def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: Inputs) -> Model:
     """The chosen run as a model."""
     score, base = chosen.dev_score, chosen.training["base"]
-    files = recipe.data.files(recipe.data.train)
+    files = recipe.data.files(recipe.data.training)
     about = provenance(
         learner=chosen.training["learner"],
         run=chosen.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,8 @@ def test_what_does_not_fit_is_refused(data: Path, runs: dict[str, Path], tmp_pat
 
 
 def test_neither_shards_nor_processes_nor_an_interruption_change_the_model(data: Path, workspace: Path) -> None:
-    place, small_shards = workspace / "parsers-in-parts", recipe(data, JOINED | {"shard_size": 0.05})
+    place = workspace / "parsers-in-parts"
+    small_shards = recipe(data, JOINED | {"shard_size": 0.05, "train": ["train", "dev"]})
     with open_engine(EngineSettings(name="processes", workers=2)) as engine:
         pipeline.run(small_shards, place / "processes", engine=engine)
     pipeline.run(small_shards, place / "resumed" / "run", stages=("train",))
@@ -124,3 +126,25 @@ def test_neither_shards_nor_processes_nor_an_interruption_change_the_model(data:
     models = [small.files_of(place / name / "model") for name in ("processes", "resumed/run")]
     assert [models[0].pop("model.json"), models[1].pop("model.json")]  # which says when, and how long it took
     assert models[0] == models[1]
+    found = small.results(place / "processes")
+    assert found["corpora"]["train,dev"]["sources"] == {
+        source: {"lists": small.SIZES[source], "candidates": found["corpora"]["train,dev"]["candidates"] - other}
+        for source, other in _others(data).items()
+    }
+    page = (place / "processes" / "report.html").read_text()
+    assert "of which train" in page
+    assert "of which dev" in page
+
+
+def _others(data: Path) -> dict[str, int]:
+    """By source, how many candidates the other has."""
+    sizes = [gzip.decompress((data / f"{split}.nbest.gz").read_bytes()).count(b"(S1 ") for split in ("train", "dev")]
+    return {"train": sizes[1], "dev": sizes[0]}
+
+
+def test_held_out_lists_name_their_source(data: Path, workspace: Path, tmp_path: Path, rerank: Command) -> None:
+    (tmp_path / "recipe.yaml").write_text(recipe(data, JOINED | {"train": ["train", "dev"]}).as_yaml())
+    done = rerank("train", tmp_path / "recipe.yaml", "--set", "data.dev=null", "-o", workspace / "parsers" / "held")
+    assert done.code == 0, done
+    total = small.SIZES["train"] + small.SIZES["dev"]
+    assert f"the last {total // 10} of {total} training lists (from dev) held out" in done.err

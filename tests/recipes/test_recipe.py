@@ -221,7 +221,7 @@ def test_values_count_where_aliases_stand(load):
     recipe = load(
         "data: {root: &place here, train: *place}\nruns: [&one {name: a, set: {seed: 2}}, {<<: *one, name: b}]"
     )
-    assert (recipe.data.root, recipe.data.train) == ("here", "here")
+    assert (recipe.data.root, recipe.data.train) == ("here", ("here",))
     assert [(run.name, run.set) for run in recipe.runs] == [("a", {"seed": 2}), ("b", {"seed": 2})]
 
 

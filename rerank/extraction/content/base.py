@@ -69,15 +69,22 @@ class Content(ABC, Generic[T]):
         """
         return usable(self.read(data, split), self.pair, count)
 
-    @abstractmethod
     def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
         """All lists of a split in order with what other files hold for them, bad ones in their places; quick to send
-        elsewhere, as nothing is looked into.
+        elsewhere, as nothing is looked into. If the split has several sources, their names precede the ids.
 
         Raises
         ------
         DataError: files that cannot be read, or do not fit together.
         """
+        sources = data.sources_of(split)
+        for source in sources:
+            for raw in self.read_source(data, source):
+                yield raw if len(sources) == 1 else raw.of(source)
+
+    @abstractmethod
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+        """``read`` for one source."""
 
     def read_again(
         self, data: SplitSettings, split: str, ids: Sequence[str], sizes: np.ndarray

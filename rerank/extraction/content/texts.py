@@ -65,13 +65,13 @@ class TextContent(Content[TextView]):
         )
         self.names, self.free = self.extractor.names, self.extractor.free
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
-        """See ``Content.read``."""
-        files = data.files(split)
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+        """See ``Content.read_source``."""
+        files = data.files_of(source)
         sources = files.get("sources")
         for raw in texts_beside(
             make_reader(data.reader).knowing(self.shown),
-            data.lists(split),
+            data.lists(source),
             references=files.get("references"),
             sources=sources[0] if sources else None,
             form=cast(TextDataSettings, data).form,

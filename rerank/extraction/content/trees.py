@@ -64,11 +64,11 @@ class TreeContent(Content[Parses]):
         """The table to read a list with: labels that rules and templates ask about have the same ids in all tables."""
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
-    def read(self, data: SplitSettings, split: str) -> Iterator[Beside]:
-        """See ``Content.read``."""
-        files = data.files(split)
+    def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
+        """See ``Content.read_source``."""
+        files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown)
-        return in_step(reader, data.lists(split), [TreebankSide(files["gold"])])
+        return in_step(reader, data.lists(source), [TreebankSide(files["gold"])])
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
@@ -109,7 +109,9 @@ class TreeContent(Content[Parses]):
 
     def without_bad(self, nbest: NBestList) -> NBestList:
         """See ``Content.without_bad``; with a gold tree, candidates need not have the same words."""
-        found = open_list(nbest, self._table(), unchanged() if self.normalize else None)
+        usable = self._usable(nbest)
+        assert not isinstance(usable, BadList)
+        found = open_list(usable, self._table(), unchanged() if self.normalize else None)
         assert not isinstance(found, BadList)
         return found[0]
 

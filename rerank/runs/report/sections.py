@@ -92,20 +92,18 @@ def bound(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     return _flat(metrics.get("training", {}).get("bound") or {})
 
 
+_SIZES = "lists", "candidates", "nonzeros", "columns"
 LEFT_OUT = {"list": "skipped", "candidate": "skipped_candidates"}  # what was left out: the key of its counts
 
 
 def corpora(metrics: Mapping[str, Any]) -> TextTable:
-    """How large the splits are."""
-    rows = [
-        [
-            split,
-            *(count(entry.get(key)) for key in ("lists", "candidates", "nonzeros", "columns")),
-            *(count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values()),
-            duration(entry.get("seconds")),
-        ]
-        for split, entry in metrics.get("corpora", {}).items()
-    ]
+    """How large the splits are, and their sources where they have several."""
+    rows = []
+    for split, entry in metrics.get("corpora", {}).items():
+        left_out = (count(sum((entry.get(key) or {}).values())) for key in LEFT_OUT.values())
+        rows.append([split, *(count(entry.get(key)) for key in _SIZES), *left_out, duration(entry.get("seconds"))])
+        for source, sizes in (entry.get("sources") or {}).items():
+            rows.append([f"of which {source}", *(count(sizes.get(key)) for key in _SIZES), *[NONE] * 3])
     headings = ["split", "lists", "candidates", "nonzeros", "feature columns"]
     return _table("Corpora", [*headings, *(f"{what}s left out" for what in LEFT_OUT), "time to build"], rows)
 
