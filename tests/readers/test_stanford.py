@@ -95,3 +95,22 @@ def test_a_list_without_its_start_is_bad_and_says_where(tmp_path: Path) -> None:
     (other,) = read(tmp_path, b"1\tx\n-3\n(NN x)\n")
     assert isinstance(other, BadList)
     assert "expected '# Parse 1 with score ...'" in other.message
+
+
+def test_the_best_parse_by_itself_before_every_list_is_not_a_candidate(tmp_path: Path) -> None:
+    """As ``ParseFiles.processResults`` prints them: the best parse, or ``(())``, then the k best if there are any."""
+    text = (
+        b"%s\n# Parse 1 with score -38.5\n%s\n# Parse 2 with score -40.0\n%s\n(())\n%s\n# Parse 1 with score -7.0\n%s\n"
+    )
+    for data in (
+        text % (ONE, ONE, TWO, THREE, THREE),
+        text.replace(b"%s\n", b"%s\n\n") % (ONE, ONE, TWO, THREE, THREE),
+    ):
+        lists = read(tmp_path, data)
+        assert [one.texts for one in lists if isinstance(one, NBestList)] == [[ONE, TWO], [], [THREE]]
+
+
+def test_trees_without_a_list_are_refused(tmp_path: Path) -> None:
+    (found,) = read(tmp_path, ONE + b"\n" + TWO + b"\n")
+    assert isinstance(found, BadList)
+    assert found.reason == "header"

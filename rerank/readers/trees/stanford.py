@@ -7,9 +7,10 @@ Three lines this reads::
       (S (NP (PRP It)) (VP (VBD rained)) (. .)))
 
 The tree is on one line (``-outputFormat oneline``) or on several (``penn``), from the first line that begins with a
-bracket to a blank line; what else the parser prints for a candidate, such as tagged words or dependencies, is not read.
-A list starts at parse 1; its id is its ordinal in the file, from 0. A sentence without a parse,
-``SENTENCE_SKIPPED_OR_UNPARSABLE``, is a list without candidates.
+bracket to the one that closes it; what else the parser prints for a candidate, such as tagged words or dependencies, is
+not read, and neither is the best parse, which it prints by itself before every list. A list starts at parse 1; its id
+is its ordinal in the file, from 0. A sentence without a parse, ``SENTENCE_SKIPPED_OR_UNPARSABLE`` or ``(())``, is a
+list without candidates.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import accumulate
 
 import numpy as np
 
@@ -28,7 +29,8 @@ from rerank.readers.streams import Writable
 from rerank.readers.trees.parses import NextList, ParseReader, Parts, blank, block, score_text
 
 _FAILED = b"SENTENCE_SKIPPED_OR_UNPARSABLE"
-_MARK = re.compile(rb"(# Parse |%s(?: Parse #)?)(\d{0,9})(?: with score(.*))?$" % _FAILED)
+_STARTS = (b"# Parse ", _FAILED, b"(())")
+_MARK = re.compile(rb"(# Parse |%s(?: Parse #)?|\(\(\)\)\s*$)(\d{0,9})(?: with score(.*))?$" % _FAILED)
 
 
 @readers.add("stanford")
@@ -62,7 +64,9 @@ class StanfordReader(ParseReader):
             if last and (number <= 1 or (number != last + 1 and fault is None)):
                 break
             place = lines.number + 1
-            rest = block(lines, lambda line: line.startswith((b"# Parse ", _FAILED)))
+            rest = block(lines, lambda line: line.startswith(_STARTS))
+            if not found and not last and line[:1] == b"(" and lines.skip_blank():
+                continue  # the best parse
             if number != last + 1 and fault is None:
                 message = f"found {excerpt(line)} where a list starts; expected '# Parse 1 with score ...'"
                 fault = Fault("header", message, place)
@@ -79,4 +83,8 @@ class StanfordReader(ParseReader):
 def _tree(lines: Sequence[bytes]) -> tuple[int, bytes]:
     """Where the tree starts among the lines of a candidate, and the tree on one line; what there is if it is none."""
     start = next((k for k, line in enumerate(lines) if line[:1] == b"("), min(1, len(lines) - 1))
-    return start, b" ".join(line.strip() for line in takewhile(lambda line: not blank(line), lines[start:]))
+    depths = accumulate(line.count(b"(") - line.count(b")") for line in lines[start:])
+    size = next(
+        k for k, depth in enumerate(depths, 1) if depth <= 0 or start + k == len(lines) or blank(lines[start + k])
+    )
+    return start, b" ".join(line.strip() for line in lines[start : start + size])
