@@ -46,7 +46,7 @@ UNFIT = {  # samples that need other options, or files that are not here
     "charniak", "references", "evaluate texts", "recipe", "oracle texts", "moses", "merged", "joined", "text pipeline",
     "text pairs",
     "svmlight",
-    "compared", "crossed", "crossed recipe", "split names",  # options are drawn, and rarely fit
+    "compared", "crossed", "crossed recipe", "split names", "folds of trees",  # options are drawn, and rarely fit
 }  # fmt: skip
 
 
