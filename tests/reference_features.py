@@ -375,7 +375,9 @@ def log_cond_p(base: Sequence[float], o: Any) -> list[dict[str, float]]:
 def fire(template: Template, trees: Sequence[Node], base: Sequence[float]) -> list[dict[str, float]]:
     """The features of one template in every tree, by name."""
     found: list[dict[str, float]]
-    if template.kind == "LogP":
+    if template.kind == "Dense":
+        found = [{} for _ in trees]  # there are no other scores
+    elif template.kind == "LogP":
         found = [{"": b} for b in base]
     elif template.kind == "LogCondP":
         found = log_cond_p(base, template)

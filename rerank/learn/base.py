@@ -62,7 +62,7 @@ class Learner(Checked, ABC):
     base_rate: ≥ 0; 0 keeps it there, ρ > 0 learns it as the weight of one more feature, ρ·b(y).
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = ""  # that of the class if it says no other
     Settings = SettingsClass()  # no annotation: it is not a parameter
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
     passes: ClassVar[Any]  # the kernel that passes over lists

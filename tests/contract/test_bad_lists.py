@@ -98,12 +98,17 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
         SkipCount("error").good(damaged)
 
 
+KEY = b"utt1-%d "  # of a candidate of list 1, where the format numbers them from 1
+
+
 @pytest.mark.parametrize(("case", "reason", "damage"), damages())
 def test_a_list_of_bad_candidates_is_a_bad_list(tmp_path: Path, case: Case, reason: str, damage: Damage) -> None:
     if case.name == "merged" or reason in ("id", "columns"):
         pytest.skip("the other system has its candidates, or what is bad is so only beside others")
     form = FORMATS[case.form]
-    path = case.write(tmp_path, lambda i, _, text: damage(form.candidate(1, 1)) if i == 1 else text)
+    path = case.write(
+        tmp_path, lambda i, k, text: damage(form.candidate(1, 1).replace(KEY % 2, KEY % (k + 1))) if i == 1 else text
+    )
     found = opened(case, path)
     assert [isinstance(one, BadList) for one in found] == [False, True, False, False]
     bad = found[1]

@@ -18,7 +18,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.text_recipe import TextRecipe
 
 TREES = [name for name, form in formats.FORMATS.items() if form.trees]
-TEXTS = [name for name, form in small_lists.FORMATS.items() if ":" not in form.reader["name"]]
+TEXTS = [name for name, form in small_lists.FORMATS.items() if ":" not in form.reader["name"] and not form.trees]
 SETTINGS: dict[str, Any] = {
     "learner": {"name": "perceptron", "base": 1.0},
     "training": {"epochs": 1},

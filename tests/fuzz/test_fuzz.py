@@ -45,7 +45,7 @@ def test_what_is_not_damaged_is_read(name: str, tmp_path: Path) -> None:
 UNFIT = {  # samples that need other options, or files that are not here
     "charniak", "references", "evaluate texts", "recipe", "oracle texts", "moses", "merged", "joined", "text pipeline",
     "text pairs",
-    "svmlight",
+    "svmlight", "opennmt",
     "compared", "crossed", "crossed recipe", "split names", "folds of trees",  # options are drawn, and rarely fit
 }  # fmt: skip
 

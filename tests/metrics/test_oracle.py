@@ -186,7 +186,7 @@ class TestCorpusOracle:
         poor[:2] = (1, 10)
         refused[[metric.columns.index("refused"), metric.columns.index("gold_shift")]] = (1, -10)
         good[:2] = (10, 10)
-        corpus = corpus_of([[poor, refused], [good]], [[10, 10, 10, 1]] * 2, metric)
+        corpus = corpus_of([[poor, refused], [good]], [[10, 10, 10, 1, 0]] * 2, metric)
         assert corpus_oracle(corpus, metric).tolist() == [0, 2]
 
 
