@@ -19,6 +19,7 @@ FILES = {
     "first and last": (b"\n\n" + A + b"\n\n\n", [(b"", 1), (b"", 2), (A, 3), (b"", 4), (b"", 5)]),
     "nothing but failed parses": (b"\n\n", [(b"", 1), (b"", 2)]),
     "nothing": (b"", []),
+    "comments are no sentences": (b"*x* a\n" + A + b"\n* (b\n\n" + B + b"\n*", [(A, 2), (b"", 4), (B, 5)]),
     "brackets alone": (A + b"\n(())\n", [(A, 1), (b"(())", 2)]),
     "several on a line": (A + B + b"\n" + B, [(b"(%s %s %s)" % (FOREST.encode(), A, B), 1), (B, 2)]),
     "trees over lines": (SPREAD + b"\n\n" + A + b"\n\n\n" + B + b"\n\n", [(SPREAD, 1), (A, 4), (B, 7)]),

@@ -53,9 +53,10 @@ def _starts_line(data: np.ndarray, i: int, at_line_start: bool) -> bool:
 
 @kernel
 def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[int, int, int, int]:
-    """Find the trees that end in the chunk ``data`` (uint8); M must be at least half its length.
+    """Find the trees that end in the chunk ``data`` (uint8), and its comments, as trees without text; M must be more
+    than half its length.
 
-    Returns (number of trees found, where an unfinished one begins, error code, place of the error).
+    Returns (number of trees and comments found, where an unfinished one begins, error code, place of the error).
     """
     depth, line, start, margin = scan.state[0], scan.state[1], scan.state[2], scan.state[3]
     found, begin, code, place = 0, 0, 0, 0
@@ -84,7 +85,9 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
             code, place = _NUL_BYTE, i
             break
         elif depth == 0 and byte == _STAR and _starts_line(data, i, at_line_start):
-            depth = -1
+            scan.begin[found] = scan.end[found] = i
+            scan.line[found] = line
+            found, depth = found + 1, -1
         elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
             code, place = _OUTSIDE, i
             break
@@ -114,8 +117,9 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
                 if empty_lines:
                     yield from ((b"", empty) for empty in range(after, line))
                     after = line + text.count(b"\n") + 1
-                yield text, line
-                pieces, held = [], 0
+                if text:  # no comment
+                    yield text, line
+                    pieces, held = [], 0
             if code:
                 message = f"{_MESSAGES[code]} (near {excerpt(data[place : place + 40])})"
                 raise DataError(message, path=stream.path, line=int(scan.state[1]))
