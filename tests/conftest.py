@@ -38,7 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
     parser.addoption("--examples", type=float, default=1.0, help="so many times the generated examples of each test")
     parser.addoption("--generated", action="store_true", help="only tests that generate examples")
-    parser.addoption("--quick", action="store_true", help="each test with its first parameters alone, few examples")
+    parser.addoption(
+        "--quick", action="store_true", help="each test with its first parameters alone, few examples; no slow ones"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

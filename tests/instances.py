@@ -25,11 +25,11 @@ def in_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def first_instances(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Of tests with parameters, the first instance."""
+    """Of tests with parameters, the first instance; of those that are marked as slow, none."""
     found: dict[str, pytest.Item] = {}
     for item in items:
         found.setdefault(item.nodeid.partition("[")[0], item)
-    return list(found.values())
+    return [item for item in found.values() if not any(mark.name == "slow" for mark in item.iter_markers())]
 
 
 def multiply_examples(tests: Iterable[Callable[..., object]], factor: float) -> None:

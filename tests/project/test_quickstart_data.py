@@ -213,6 +213,7 @@ def test_the_script_makes_the_shipped_lists(split, script, treebank):
     assert text_of(f"{split}.nbest.gz").startswith(made)
 
 
+@pytest.mark.slow
 def test_the_first_candidate_is_the_viterbi_parse(script, treebank):
     """Another of nltk's parsers, by dynamic programming, finds no parse that is more probable."""
     grammar = script.estimate(treebank["train"])

@@ -50,8 +50,9 @@ def test_examples_are_the_same_each_time() -> None:
 
 
 def test_the_first_instance_of_every_test_is_chosen() -> None:
-    names = ["a.py::one[x]", "a.py::one[y[0]]", "a.py::two", "b.py::one[x]", "b.py::one"]
-    items: list[Any] = [SimpleNamespace(nodeid=name) for name in names]
+    names = ["a.py::one[x]", "a.py::one[y[0]]", "a.py::two", "b.py::one[x]", "b.py::one", "b.py::slow"]
+    items: list[Any] = [SimpleNamespace(nodeid=name, iter_markers=lambda marks=(): marks) for name in names]
+    items[-1].iter_markers = lambda: [pytest.mark.slow]
     assert [item.nodeid for item in first_instances(items)] == ["a.py::one[x]", "a.py::two", "b.py::one[x]"]
 
 
