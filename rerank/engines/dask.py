@@ -59,8 +59,10 @@ class DaskEngine(WorkerEngine[Any]):
             raise RecipeError(
                 f"found {address!r} ({error}); expected one like tcp://HOST:8786", key="engine.address"
             ) from None
-        except (OSError, TimeoutError, MemoryError) as error:  # MemoryError: something else answers
-            what = "the scheduler has no workers" if client is not None else f"no Dask scheduler answers ({error})"
+        # MemoryError: something else answers. AssertionError: the client's loop did not start in 10 s.
+        except (OSError, TimeoutError, MemoryError, AssertionError) as error:
+            why = error if str(error) else "its client did not start in time"
+            what = "the scheduler has no workers" if client is not None else f"no Dask scheduler answers ({why})"
             if client is not None:
                 client.close()
             raise RunError(f"{address}: {what}; start it, or correct --address") from None

@@ -134,6 +134,17 @@ def test_work_that_turns_out_to_be_long_goes_to_workers() -> None:
         assert own not in {process for process, _ in engine.map(own_id, range(2))}
 
 
+def test_a_client_that_does_not_start_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="rerank[dask] is not installed")
+
+    def client(*_: object, **__: object) -> None:
+        raise AssertionError  # as distributed does on a busy machine
+
+    monkeypatch.setattr(distributed, "Client", client)
+    with pytest.raises(RunError, match=r"127\.0\.0\.1:1: no Dask scheduler answers \(its client did not start in time"):
+        open_engine(EngineSettings(name="dask", address="127.0.0.1:1"))
+
+
 @pytest.mark.parametrize("name", ["dask", "ray"])
 def test_an_address_where_nothing_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(PACKAGES[name], reason=f"rerank[{name}] is not installed")
