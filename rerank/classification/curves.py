@@ -1,9 +1,9 @@
-"""A single pass, measured on the way: online mistakes, and the error on the test part."""
+"""Passes over the examples, measured on the way: online mistakes, and the error on the test part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -23,8 +23,8 @@ class Trace:
     errors: list[float]
 
 
-def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool) -> Trace:
-    """Pass once over ``part.train`` and measure every so many examples; ``test``: measure the test error too.
+def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool, passes: int = 1) -> Trace:
+    """Go through ``part.train`` so many times and measure every so many examples; ``test``: measure the test error too.
 
     Where a label is flipped, the prediction before the update is right by the true label exactly when it is a mistake
     by the given one. (A tie, as before the first update, counts as a mistake by the given label.)
@@ -33,18 +33,17 @@ def trace(spec: Spec, part: Split, *, seed: int, every: int, test: bool) -> Trac
     corpus = part.train.corpus()
     held = part.test.corpus() if test else None
     oracle = targets(corpus, part.train.label)
-    order = epoch_order(corpus.list_count, seed, 0, spec.recipe.training.shuffle)
     state = learner.init(corpus.width, corpus.candidate_count)
     found = Trace([], [], [])
     mistakes = 0
-    for start in range(0, order.size, every):
+    for epoch, start in product(range(passes), range(0, corpus.list_count, every)):
         check()
-        stop = min(start + every, order.size)
-        for first, last in _alike(part.flipped[order[start:stop]]):
-            piece = order[start + first : start + last]
+        order = epoch_order(corpus.list_count, seed, epoch, spec.recipe.training.shuffle)[start : start + every]
+        for first, last in _alike(part.flipped[order]):
+            piece = order[first:last]
             (stats,) = learner.epoch(corpus, oracle, piece, state)
             mistakes += piece.size - stats.mistakes if part.flipped[piece[0]] else stats.mistakes
-        found.samples.append(stop)
+        found.samples.append(epoch * corpus.list_count + start + order.size)
         found.mistakes.append(mistakes)
         if held is not None:
             main = spec.recipe.training.predictor

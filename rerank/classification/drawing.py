@@ -9,10 +9,13 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.classification.curves import Trace, trace
 from rerank.classification.experiment import Draw, workers
-from rerank.classification.figures import NAMES, ErrorCurve, FigureDrawing, draw_lines, draw_scatter, parameter_lines
+from rerank.classification.figures import NAMES, draw_scatter, parameter_lines
 from rerank.classification.results import Result
 from rerank.classification.tables import cells_of
-from rerank.recipes.example_recipe import ClassificationRecipe, FigureSettings, Spec
+from rerank.classification.tuning import Tuned
+from rerank.recipes.example_recipe import ClassificationRecipe, Spec
+from rerank.recipes.figures import ExampleFigure, check_names
+from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_lines
 
 Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed
 
@@ -24,6 +27,7 @@ def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
     ------
     RecipeError: one does not.
     """
+    check_names(recipe.figures, [spec.run for spec in specs])
     for number, figure in enumerate(recipe.figures):
         if figure.kind == "parameter" and not any(figure.x in spec.point for spec in specs):
             known = ", ".join(sorted({key for spec in specs for key in spec.point})) or "none"
@@ -32,24 +36,33 @@ def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
         for axis in (figure.x, figure.y) if figure.kind == "scatter" else ():
             if axis not in names:
                 raise RecipeError(f"found {axis!r}; runs: {', '.join(names)}", key=f"figures.{number}")
-    if len({figure.name for figure in recipe.figures}) < len(recipe.figures):
-        raise RecipeError("two figures have the same name", key="figures")
 
 
-def traces_of(recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, figure: FigureSettings) -> Traced:
-    """A single pass of every learner over one set, at every noise level with every seed, on the first fold."""
+def traces_of(
+    recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result]
+) -> Traced:
+    """Passes of every learner over one set, at every noise level with every seed: a single one over the first fold, or,
+    for ``epochs``, as many as a run may make, over every fold. ``results`` know the tuned parameters."""
     seeds = recipe.run_seeds
     sets = {seed: draw(seed) for seed in seeds}
-    name = sets[seeds[0]].name
+    name, whole = sets[seeds[0]].name, figure.kind == "epochs"
+    tuned = {(each.noise, each.spec.name): each.tuned for each in results if whole and each.set == name and each.tuned}
     found: Traced = {}
     for noise in recipe.data.noise:
         panel = f"{name}, noise {noise:g}" if len(recipe.data.noise) > 1 else name
-        parts = {seed: sets[seed].split(0, noise, seed) for seed in seeds}
-        jobs = [(spec, seed) for spec in specs if spec.baseline is None for seed in seeds]
+        folds = range(sets[seeds[0]].splits if whole else 1)
+        parts = {(seed, fold): sets[seed].split(fold, noise, seed) for seed in seeds for fold in folds}
+        shown = [spec for spec in specs if spec.baseline is None and figure.shows(spec.run)]
+        jobs = [(spec, place) for spec in shown for place in parts]
 
-        def look(job: tuple[Spec, int], parts: dict = parts) -> Trace:
-            spec, seed = job
-            return trace(spec, parts[seed], seed=seed, every=figure.every, test=figure.kind == "stream")
+        def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts, noise: float = noise) -> Trace:
+            spec, place = job
+            part, passes, every = parts[place], 1, figure.every
+            if whole:
+                passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
+            if chosen := tuned.get((noise, spec.name)):
+                spec = spec.at(Tuned.from_dict(chosen).point)
+            return trace(spec, part, seed=place[0], every=every, test=figure.kind != "online", passes=passes)
 
         with workers(recipe.training.workers) as run_all:
             for (spec, _), seen in zip(jobs, run_all(look, jobs), strict=True):
@@ -57,46 +70,51 @@ def traces_of(recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, f
     return found
 
 
-def draw_traces(figure: FigureSettings, traced: Traced) -> list[FigureDrawing]:
-    """One figure per set and noise level: online mistakes, or the test measure, over the examples seen."""
+def draw_traces(figure: ExampleFigure, traced: Traced) -> list[FigureDrawing]:
+    """One figure per set and noise level: online mistakes, or the test measure, over the examples or epochs seen."""
+    what = "online mistakes" if figure.kind == "online" else NAMES[figure.measure]
     drawings = []
     for panel, runs in traced.items():
         lines = []
         for name, seen in runs.items():
-            if figure.kind == "online":
-                values = np.array([each.mistakes for each in seen], dtype=np.float64)
-            else:
-                errors = np.array([each.errors for each in seen])
-                values = 100 * (1 - errors if figure.measure.endswith("accuracy") else errors)
-            x = [float(sample) for sample in seen[0].samples]
-            lines.append(ErrorCurve(name, x, values.mean(axis=0).tolist(), values.std(axis=0).tolist()))
-        what = "online mistakes" if figure.kind == "online" else NAMES[figure.measure]
-        seeds = max(len(seen) for seen in runs.values())
-        caption = _caption(figure, panel, f"{what} during one pass", seeds)
-        drawings.append(draw_lines(_name(figure, panel, traced), caption, lines, "examples", what))
+            values = np.array([each.mistakes if figure.kind == "online" else each.errors for each in seen], np.float64)
+            if figure.kind != "online":
+                values = 100 * (1 - values if figure.measure.endswith("accuracy") else values)
+            spread = values.std(axis=0)
+            if figure.kind == "epochs":
+                spread /= np.sqrt(max(1, len(seen) - 1))
+            epochs = range(1, values.shape[1] + 1)
+            x = [float(each) for each in (epochs if figure.kind == "epochs" else seen[0].samples)]
+            lines.append(FigureLine(name, x, values.mean(axis=0).tolist(), spread.tolist()))
+        passes = max(len(seen) for seen in runs.values())
+        if figure.kind == "epochs":
+            text = f"{panel}: {what} after every epoch, mean of {passes} folds and standard error"
+        else:
+            text = _text(panel, f"{what} during one pass", passes)
+        x_name = "epochs" if figure.kind == "epochs" else "examples"
+        drawings.append(draw_lines(_name(figure, panel, traced), captioned(figure, text), lines, x_name, what))
     return drawings
 
 
-def draw_results(
-    recipe: ClassificationRecipe, figure: FigureSettings, results: Sequence[Result]
-) -> list[FigureDrawing]:
+def draw_results(recipe: ClassificationRecipe, figure: ExampleFigure, results: Sequence[Result]) -> list[FigureDrawing]:
     """Figures over the results: one per set for a parameter, a single one for a comparison of two runs."""
+    results = [each for each in results if figure.shows(each.spec.run)]
     if figure.kind == "scatter":
         return [draw_scatter(figure, cells_of(recipe, results))]
     panels = parameter_lines(figure, results)
     drawings = []
     for panel, lines in panels.items():
         x = f"1 / (n · {str(figure.x).split('.')[-1]})" if figure.inverse else str(figure.x).split(".")[-1]
-        caption = _caption(figure, panel, f"{NAMES[figure.measure]} over {x}", len(recipe.run_seeds))
+        caption = captioned(figure, _text(panel, f"{NAMES[figure.measure]} over {x}", len(recipe.run_seeds)))
         name = _name(figure, panel, panels)
         drawings.append(draw_lines(name, caption, lines, x, NAMES[figure.measure], logarithmic=True))
     return drawings
 
 
-def _caption(figure: FigureSettings, panel: str, what: str, seeds: int) -> str:
+def _text(panel: str, what: str, seeds: int) -> str:
     spread = f", mean of {seeds} seeds and standard deviation" if seeds > 1 else ""
-    return f"{figure.title or figure.name}, {panel}: {what}{spread}."
+    return f"{panel}: {what}{spread}"
 
 
-def _name(figure: FigureSettings, panel: str, panels: dict) -> str:
+def _name(figure: ExampleFigure, panel: str, panels: dict) -> str:
     return figure.name if len(panels) == 1 else f"{figure.name}-{panel.replace(', noise ', '-noise')}"

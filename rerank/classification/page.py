@@ -10,10 +10,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rerank.classification.figures import FigureDrawing
 from rerank.classification.tuning import Tuned
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.report.html import fill
+from rerank.runs.report.lines import FigureDrawing
 from rerank.runs.report.measures import NONE, count, duration, signed
 from rerank.runs.report.table import TextTable
 from rerank.runs.report.verdict import verdict

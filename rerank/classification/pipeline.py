@@ -13,11 +13,9 @@ import numpy as np
 
 from rerank import __version__
 from rerank.base.errors import RecipeError
-from rerank.base.names import file_name
 from rerank.base.progress import track
 from rerank.classification.drawing import Traced, draw_results, draw_traces, traces_of
 from rerank.classification.experiment import Draw, SetOrigin, run_spec
-from rerank.classification.figures import FigureDrawing
 from rerank.classification.kept import code_of, key_of, load_results, save_results
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
@@ -30,9 +28,10 @@ from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.course import carry_out
+from rerank.runs.figures import write_figures
+from rerank.runs.report.lines import FigureDrawing
 from rerank.runs.results import RUNS, Metrics
 from rerank.runs.stages import Stages
-from rerank.storage.files import write_text
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
@@ -109,6 +108,7 @@ def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engi
             outcome.metrics["significance"] = significance_of(recipe, plan.labels, results)
             outcome.tables = tables_of(recipe, results)
             outcome.drawings = _draw(recipe, results, traced, directory)
+            outcome.metrics["figures"] = [drawing.as_data() for drawing in outcome.drawings]
             outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
             write_page(directory / "report.html", recipe, outcome)
     return outcome.metrics
@@ -126,8 +126,8 @@ def _experiments(plan: Plan, directory: Path, engine: Engine | None) -> tuple[li
             for noise, spec in product(recipe.data.noise, plan.specs):
                 yield name, draw, noise, spec
             for figure in recipe.figures:
-                if figure.kind in ("online", "stream"):
-                    traced.setdefault(figure.name, {}).update(traces_of(recipe, plan.specs, draw, figure))
+                if figure.traced:
+                    traced.setdefault(figure.name, {}).update(traces_of(recipe, plan.specs, draw, figure, results))
             examples = draw(seeds[0])
             plan.labels[name] = examples.tested.label
             write_predictions(directory, examples, [each for each in results if each.set == name])
@@ -186,10 +186,9 @@ def _draw(
 ) -> list[FigureDrawing]:
     drawings = []
     for figure in recipe.figures:
-        if figure.kind in ("online", "stream"):
+        if figure.traced:
             drawings += draw_traces(figure, traced[figure.name])
         else:
             drawings += draw_results(recipe, figure, results)
-    for drawing in drawings:
-        write_text(claim(directory, "figures", f"{file_name(drawing.name)}.svg"), drawing.standalone())
+    write_figures(directory, drawings)
     return drawings

@@ -27,7 +27,7 @@ from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
-from rerank.runs.report.measures import MEASURES
+from rerank.runs.report.reported import reported_table
 from rerank.runs.report.summary import signatures, summary
 from rerank.runs.report.table import plain_text, results_table
 from rerank.runs.report.verdict import unbeaten, verdict
@@ -64,8 +64,8 @@ def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: 
     return open_engine(settings.model_copy(update={key: value for key, value in given.items() if value is not None}))
 
 
-def _recipe(path: Path, sets: list[str] | None, output: Path | None) -> tuple[TaskRecipe, Path]:
-    recipe = load_recipe(path, sets)
+def _recipe(path: Path, sets: list[str] | None, output: Path | None, quick: bool = False) -> tuple[TaskRecipe, Path]:
+    recipe = load_recipe(path, sets, quick=quick)
     directory = output if output is not None else Path("runs") / file_name(recipe.name)
     stored = directory / "recipe.yaml"
     if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
@@ -82,12 +82,15 @@ def run(
     set_: Sets = None,
     output: Output = None,
     resume: Resume = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="With the recipe's settings for a fraction of its time.")
+    ] = False,
     engine: EngineName = None,
     workers: Workers = None,
     address: Address = None,
 ) -> None:
     """Extract, train, test and report, as the recipe says."""
-    settings, directory = _recipe(recipe, set_, output)
+    settings, directory = _recipe(recipe, set_, output, quick)
     with _engine(settings, engine, workers, address) as opened:
         if isinstance(settings, ClassificationRecipe):
             result: Metrics = {}
@@ -201,22 +204,9 @@ def _print_results(recipe: ListRecipe, result: Metrics) -> None:
     headline = summary(result)
     if headline is not None:
         out.print(headline["sentence"])
-    if recipe.reported is not None:
-        measures = list(dict.fromkeys(key for row in recipe.reported.rows.values() for key in row))
-        table = RichTable("reported", *measures, title=recipe.reported.source)
-        for name, row in recipe.reported.rows.items():
-            table.add_row(name, *(_reported(key, row.get(key, "")) for key in measures))
-        out.print(table)
-
-
-def _reported(key: str, value: float | str) -> str:
-    """A measure as its metric shows it; other values as percentages if they are fractions, else as they are."""
-    if isinstance(value, str):
-        return value
-    measure = next((measure for measure in MEASURES if measure.key == key), None)
-    if measure is not None:
-        return measure.text(value)
-    return f"{100 * value:.2f}" if abs(value) <= 1 else f"{value:,.0f}"
+    reported = reported_table(result)
+    if reported is not None:
+        out.print(reported.rich() if out.is_terminal else plain_text(reported.rich()).rstrip("\n"))
 
 
 @app.command()

@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.metrics.significance import TestName
+from rerank.recipes.figures import ExampleFigure
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings
 from rerank.recipes.settings import (
@@ -191,36 +192,9 @@ class ExampleSignificance(SignificanceSettings):
 
 
 class ExampleRun(RunSettings):
-    """A run of a learner, or of a ``baseline`` from scikit-learn: naive-bayes, maxent (with C) or svm (with C).
-    ``grid`` replaces the recipe's."""
+    """A run of a learner, or of a ``baseline`` from scikit-learn: naive-bayes, maxent (with C) or svm (with C)."""
 
     baseline: Settings | None = None
-    grid: Grid | None = None
-
-
-class FigureSettings(Section):
-    """A figure over all runs.
-
-    parameter: the measure over the grid's key ``x``; with ``inverse`` over 1/(n·x), n training examples.
-    online: mistakes (by the labels without noise) over the examples of a single pass, every so many examples.
-    stream: the measure on the test part during a single pass, every so many examples.
-    scatter: the measure of run ``y`` over that of run ``x``, one point per set.
-    """
-
-    name: str
-    kind: Literal["parameter", "online", "stream", "scatter"]
-    x: str | None = None
-    y: str | None = None
-    inverse: bool = False
-    measure: Literal["error", "accuracy", "train_error", "train_accuracy"] = "accuracy"
-    every: int = Field(default=1000, ge=1)
-    title: str = ""
-
-    @model_validator(mode="after")
-    def _axes(self) -> FigureSettings:
-        if (self.kind in ("parameter", "scatter") and self.x is None) or (self.kind == "scatter" and self.y is None):
-            raise ValueError(f"a {self.kind} figure needs {'x' if self.kind == 'parameter' else 'x and y'}")
-        return self
 
 
 class ExampleReported(Section):
@@ -258,7 +232,7 @@ class ClassificationRecipe(TaskRecipe):
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
-    figures: tuple[FigureSettings, ...] = ()
+    figures: tuple[ExampleFigure, ...] = ()
     reported: ExampleReported | None = None
 
     @field_validator("runs")

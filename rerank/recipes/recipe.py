@@ -15,6 +15,7 @@ from rerank.base.errors import RecipeError
 from rerank.engines.settings import EngineSettings
 from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
+from rerank.recipes.figures import ListFigure
 from rerank.recipes.sections import (
     OracleSettings,
     ReportedSettings,
@@ -46,7 +47,10 @@ from rerank.storage.bounded_yaml import as_yaml
 
 
 class TaskRecipe(Section):
-    """What the recipes of all tasks have in common. No result depends on the engine, and it is not stored with any."""
+    """What the recipes of all tasks have in common. No result depends on the engine, and it is not stored with any.
+
+    quick: settings, by dotted key, with which the recipe takes a fraction of its time.
+    """
 
     name: str
     task: str
@@ -55,6 +59,7 @@ class TaskRecipe(Section):
     seed: Seed = 1
     seeds: Seeds = ()
     metric: Settings
+    quick: Settings = Field(default_factory=dict)
 
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
@@ -97,6 +102,7 @@ class ListRecipe(TaskRecipe):
     runs: tuple[RunSettings, ...] = ()
     grid: Grid = Field(default_factory=dict)
     examples: Examples = 8
+    figures: tuple[ListFigure, ...] = ()
     reported: ReportedSettings | None = None
 
     @property
@@ -109,6 +115,16 @@ class ListRecipe(TaskRecipe):
         """The predictor whose choices are written out and shown."""
         return self.training.predictor
 
+    def points(self) -> list[tuple[RunSettings, Settings]]:
+        """Every run with every point of its grid.
+
+        Raises
+        ------
+        RecipeError: there are too many.
+        """
+        runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
+        return [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
+
     def expand(self) -> list[tuple[str, Self]]:
         """(name, recipe) of every single run: runs × grid points × seeds; only their training may differ.
 
@@ -117,11 +133,10 @@ class ListRecipe(TaskRecipe):
         RecipeError: a run changes what the corpora are made of.
         """
         plain = self.model_copy(update={"runs": (), "grid": {}, "seeds": ()})
-        points = grid_points(self.grid)
-        runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
-        require_few_runs(len(runs) * len(points) * max(1, len(self.seeds)))
+        points = self.points()
+        require_few_runs(len(points) * max(1, len(self.seeds)))
         expanded = []
-        for run, point, seed in product(runs, points, self.run_seeds):
+        for (run, point), seed in product(points, self.run_seeds):
             single = plain.changed({**run.set, **point, "seed": seed})
             message = "a run may not change data, features or metric"
             self.require_same(single, ("data", "features", "metric"), message, f"runs.{run.name}")

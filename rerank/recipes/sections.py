@@ -13,6 +13,7 @@ from rerank.learn.base_weight import AUTO
 from rerank.metrics.significance import TestName
 from rerank.recipes.settings import (
     Epochs,
+    Grid,
     Samples,
     Section,
     Sections,
@@ -159,6 +160,7 @@ class TrainingSettings(Section):
     dense: train the weights of dense columns too (false: they stay 0, for MERT to set together with that of the base
     score). checkpoint: seconds between two checkpoints, at least, from which an interrupted training, or voting, is
     resumed. mixing: train sections of the lists separately, by all workers of the engine; null: one after the other.
+    share: train on so much of the training lists, from the first on; features are those of all.
     """
 
     epochs: Epochs = 10
@@ -172,6 +174,7 @@ class TrainingSettings(Section):
     dense: bool = True
     checkpoint: float = Field(default=2.0, ge=0)
     mixing: MixingSettings | None = None
+    share: float = Field(default=1.0, gt=0, le=1)
 
 
 class SignificanceSettings(Section):
@@ -182,14 +185,18 @@ class SignificanceSettings(Section):
 
 
 class RunSettings(Section):
-    """A further run of the recipe: a name and the settings that differ, by dotted key."""
+    """A further run of the recipe: a name, and the settings that differ, by dotted key; ``grid`` replaces the
+    recipe's."""
 
     name: str
     set: Settings = Field(default_factory=dict)
+    grid: Grid | None = None
 
 
 class ReportedSettings(Section):
-    """What a paper reports, to be shown next to the results: source, and by row the measures and figures it gives."""
+    """What a paper reports, to be shown next to the results: source, and by run (with the point of its grid, if it has
+    one) the measures it gives; ``columns``: how many features its runs choose from."""
 
     source: str
+    columns: int | None = Field(default=None, ge=1)
     rows: dict[str, dict[str, float | str]]

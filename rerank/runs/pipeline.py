@@ -30,6 +30,7 @@ from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.corpora import Data, same_columns
 from rerank.runs.course import carry_out
+from rerank.runs.figures import check_figures
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.results import (
     RUNS,
@@ -48,7 +49,14 @@ from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
-RESULTS = (RUNS, "metrics.json", "history.jsonl", "report.html", "predictions")  # what is removed before a new run
+RESULTS = (
+    RUNS,
+    "metrics.json",
+    "history.jsonl",
+    "report.html",
+    "predictions",
+    "figures",
+)  # what is removed before a new run
 
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
@@ -144,6 +152,7 @@ def check(recipe: ListRecipe, inputs: Inputs) -> None:
     """
     content_of(recipe)
     make_reader(recipe.data.reader)
+    check_figures(recipe)
     for _, single in recipe.expand():
         settings = single.training
         check_pairs(accepted(make_learner(single.learner)), settings.pairs)

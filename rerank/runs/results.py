@@ -23,6 +23,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
+from rerank.runs.figures import draw_figures, write_figures
 from rerank.runs.ranking import ranked_lists
 from rerank.runs.report.data import Report
 from rerank.runs.report.html import write_report
@@ -137,7 +138,11 @@ def write_page(
     metrics: Metrics,
     seconds: float,
 ) -> None:
-    """The report, with examples of every test split."""
+    """The report, with examples of every test split, and the figures, which ``metrics`` then has as numbers."""
+    curves = [each.curve() for each in runs]
+    figures = draw_figures(recipe, metrics, curves)
+    write_figures(directory, figures)
+    metrics["figures"] = [drawing.as_data() for drawing in figures]
     examples = []
     for split in recipe.data.tests:
         choices = chosen.choices[split]
@@ -150,7 +155,8 @@ def write_page(
             recipe=recipe.as_yaml(),
             date=datetime.now().astimezone(),
             seconds=seconds,
-            curves=[each.curve() for each in runs],
+            curves=curves,
+            figures=figures,
             examples=examples,
             environment=environment(),
         ),

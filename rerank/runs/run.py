@@ -233,6 +233,7 @@ def checkpoint_of(recipe: ListRecipe, stage: str, data: tuple[str, ...], place: 
     """Where a stage of the run at ``place`` saves its progress; ``data``: digests of the run's lists and code."""
     if place is None:
         return None
-    text = as_json([__version__, stage, data, recipe.model_dump(mode="json", exclude={"name", "about", "reported"})])
+    settings = recipe.model_dump(mode="json", exclude={"name", "about", "quick", "figures", "reported"})
+    text = as_json([__version__, stage, data, settings])
     key = hashlib.sha256(text.encode()).hexdigest()
     return Checkpoint(place / UNFINISHED / stage, key, recipe.training.checkpoint)

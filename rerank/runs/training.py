@@ -13,7 +13,7 @@ import psutil
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import counting
 from rerank.base.registry import nearest
-from rerank.data.shards import Lists, parts
+from rerank.data.shards import Lists, parts, section
 from rerank.engines.settings import Engine
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
@@ -56,6 +56,8 @@ def train_run(
     sections, where there is mixing.
     """
     split = recipe.data.dev
+    if recipe.training.share < 1:
+        corpus = section(corpus, 0, max(1, round(recipe.training.share * corpus.list_count)))
     if dev is None and recipe.learner.get("base") == AUTO:
         corpus, dev, split = *held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None

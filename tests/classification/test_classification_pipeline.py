@@ -198,6 +198,17 @@ def test_figures_of_a_single_pass_and_of_two_runs(root: Path, tmp_path: Path) ->
     }
 
 
+def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_path: Path) -> None:
+    figures = [{"name": "epochs", "kind": "epochs", "measure": "error", "runs": ["PA"]}]
+    grid = {"tune": {"epochs": 3, "held_out": 0.2}, "training": {"predictor": "last"}}
+    found = carried_out(root, tmp_path, runs=TWO, figures=figures, **grid)
+    (run,) = (run for run in found["runs"] if run["name"] == "PA")
+    ((line,),) = (figure["lines"] for figure in found["figures"])
+    assert (line["name"], line["x"]) == ("PA", [1, 2, 3])
+    assert line["y"][run["tuned"]["epochs"] - 1] == pytest.approx(100 * run["mean"])
+    assert line["spread"][run["tuned"]["epochs"] - 1] == pytest.approx(100 * run["se"])
+
+
 def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.3})
     ((name, source),) = load_sets(recipe).items()

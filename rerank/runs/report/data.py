@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rerank.runs.report.lines import FigureDrawing
+
 
 @dataclass(frozen=True)
 class ShownContribution:
@@ -82,6 +84,7 @@ class Report:
     recipe: the resolved recipe, as YAML.
     date: when the run ended; ``seconds``: how long it took.
     curves: one for every run that kept a history.
+    figures: those that the recipe asks for.
     examples: in the order they are shown.
     environment: lines about machine, Python and libraries.
     """
@@ -91,5 +94,6 @@ class Report:
     date: datetime
     seconds: float
     curves: Sequence[Curve] = ()
+    figures: Sequence[FigureDrawing] = ()
     examples: Sequence[Example] = ()
     environment: Sequence[str] = ()

@@ -14,6 +14,7 @@ from rerank.base.escaping import plain
 from rerank.runs.report import figures, sections, summary
 from rerank.runs.report.data import Report
 from rerank.runs.report.measures import duration, measures_of, primary_of
+from rerank.runs.report.reported import reported_table
 from rerank.runs.report.rows import runs_of
 from rerank.storage.files import write_text
 
@@ -83,6 +84,8 @@ def _content(report: Report) -> dict[str, Any]:
         "legend": legend,
         "curves": sections.curves(report, legend),
         "sweep": sections.sweep(metrics),
+        "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in report.figures],
+        "reported": reported_table(metrics),
         "training": sections.training(metrics),
         "mert": sections.mert(metrics),
         "mert_weights": sections.mert_weights(metrics),

@@ -1,0 +1,84 @@
+"""Figures that recipes ask for: of runs over lists, and of classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from rerank.base.errors import RecipeError
+from rerank.recipes.settings import Section
+
+
+class FigureSettings(Section):
+    """What figures of all tasks have. runs: the names of those that are drawn, by default all; paper: what a paper says
+    about the figure that this one repeats, for the caption."""
+
+    name: str
+    runs: tuple[str, ...] = ()
+    title: str = ""
+    paper: str = ""
+
+    def shows(self, *names: str) -> bool:
+        """Is the run with one of these names drawn?"""
+        return not self.runs or any(name in self.runs for name in names)
+
+
+class ListFigure(FigureSettings):
+    """A figure over runs of reranking.
+
+    course: ``measure`` over the lists processed in training, one line per run and point of its grid.
+    size: the score on the first test split, less that of the base, over the share of columns with a weight; one line
+    per run, over its grid.
+    epochs: the score on dev, mean and standard deviation over all epochs, one bar per run.
+    """
+
+    kind: Literal["course", "size", "epochs"]
+    measure: Literal["mistakes", "nonzero_weights"] = "mistakes"
+
+
+class ExampleFigure(FigureSettings):
+    """A figure over runs of classification.
+
+    parameter: the measure over the grid's key ``x``; with ``inverse`` over 1/(n·x), n training examples.
+    online: mistakes (by the labels without noise) over the examples of a single pass, every so many examples.
+    stream: the measure on the test part during a single pass, every so many examples.
+    epochs: the measure on the test part after every epoch, mean over the folds; a tuned run has its tuned parameters.
+    scatter: the measure of run ``y`` over that of run ``x``, one point per set.
+    """
+
+    kind: Literal["parameter", "online", "stream", "epochs", "scatter"]
+    x: str | None = None
+    y: str | None = None
+    inverse: bool = False
+    measure: Literal["error", "accuracy", "train_error", "train_accuracy"] = "accuracy"
+    every: int = Field(default=1000, ge=1)
+
+    @model_validator(mode="after")
+    def _axes(self) -> ExampleFigure:
+        if (self.kind in ("parameter", "scatter") and self.x is None) or (self.kind == "scatter" and self.y is None):
+            raise ValueError(f"a {self.kind} figure needs {'x' if self.kind == 'parameter' else 'x and y'}")
+        return self
+
+    @property
+    def traced(self) -> bool:
+        """Is it measured in passes of its own, not taken from the results?"""
+        return self.kind in ("online", "stream", "epochs")
+
+
+def check_names(figures: Sequence[FigureSettings], runs: Sequence[str]) -> None:
+    """Have the figures names of their own, and do they show runs that there are?
+
+    Raises
+    ------
+    RecipeError: two have the same name, or one shows a run that is not among ``runs``.
+    """
+    if len({figure.name for figure in figures}) < len(figures):
+        raise RecipeError("two figures have the same name", key="figures")
+    for number, figure in enumerate(figures):
+        for name in figure.runs:
+            if name not in runs:
+                raise RecipeError(
+                    f"found {name!r}; runs: {', '.join(dict.fromkeys(runs))}", key=f"figures.{number}.runs"
+                )
