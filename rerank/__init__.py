@@ -6,14 +6,10 @@ voting), ``rerank.models`` (a model, stored and at work), ``rerank.runs`` (the c
 """
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 
 from rerank.base.escaping import PlainMessages
 
-try:
-    __version__ = version("rerank")
-except PackageNotFoundError:  # run from a source tree that was not installed
-    __version__ = "0+unknown"
+__version__ = "0.1.0"
 
 logging.getLogger("rerank").addFilter(PlainMessages())
 

@@ -29,7 +29,7 @@ def scikit(module: str, key: str) -> Any:
     try:
         return import_module(f"sklearn.{module}")
     except ImportError as error:
-        message = f"needs scikit-learn ({error}); install it with pip install 'rerank[classification]'"
+        message = f"needs scikit-learn ({error}); install it with pip install 'rerank-nbest[classification]'"
         raise RecipeError(message, key=key) from None
 
 

@@ -25,6 +25,7 @@ from rerank.readers.base import readers
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.recipes.shipped import about_recipe, find_recipe, shipped_recipes
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
 from rerank.runs.report.reported import reported_table
@@ -33,7 +34,9 @@ from rerank.runs.report.table import plain_text, results_table
 from rerank.runs.report.verdict import unbeaten, verdict
 from rerank.runs.results import Metrics
 
-RecipeFile = Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")]
+RecipeFile = Annotated[
+    Path, typer.Argument(metavar="RECIPE", help="The recipe: a YAML file, or a name of `rerank list recipes`.")
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
 ]
@@ -67,7 +70,7 @@ def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: 
 def _recipe(path: Path, sets: list[str] | None, output: Path | None, quick: bool = False) -> tuple[TaskRecipe, Path]:
     recipe = load_recipe(path, sets, quick=quick)
     directory = output if output is not None else Path("runs") / file_name(recipe.name)
-    stored = directory / "recipe.yaml"
+    stored, path = directory / "recipe.yaml", find_recipe(path)
     if stored.exists() and stored.samefile(path) and stored.read_text(encoding="utf-8") != recipe.as_yaml():
         raise RecipeError(
             "the recipe.yaml of the results would replace this file; use another --output", path=str(path)
@@ -258,7 +261,7 @@ def list_(
 
 def _parts(kind: str) -> list[str]:
     if kind == "recipes":
-        return [str(path) for path in sorted(Path("recipes").rglob("*.yaml"))] or ["(none below ./recipes)"]
+        return [f"{name}  {about_recipe(path)}" for name, path in shipped_recipes().items()]
     if kind == "losses":
         return sorted(LOSSES)
     if kind == "templates":

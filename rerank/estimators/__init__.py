@@ -3,7 +3,7 @@
 try:
     import sklearn  # noqa: F401
 except ImportError as error:
-    raise ImportError("rerank.estimators needs scikit-learn: pip install 'rerank[estimators]'") from error
+    raise ImportError("rerank.estimators needs scikit-learn: pip install 'rerank-nbest[estimators]'") from error
 
 from rerank.estimators.classifiers import (
     AROWClassifier,

@@ -83,7 +83,7 @@ class ExampleData(SourceSettings):
     noise: probabilities with which labels of the training part are flipped; those of the test part never are.
     """
 
-    root: str = "data/binary"
+    root: str = "."
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     format: Literal["svmlight", "text"] = "svmlight"
     vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)

@@ -11,6 +11,7 @@ from rerank.base.registry import nearest
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe, TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, undone, validate
+from rerank.recipes.shipped import find_recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.bounded_yaml import read_yaml
 
@@ -24,7 +25,8 @@ TASKS: dict[str, type[TaskRecipe]] = {
 
 
 def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: bool = False) -> TaskRecipe:
-    """Read a recipe and apply ``key.path=value`` overrides (values are YAML); its class is that of its task.
+    """Read a recipe, a file or one that comes with the program, and apply ``key.path=value`` overrides (values are
+    YAML); its class is that of its task.
 
     quick: with the settings that the recipe gives for a fraction of its time.
 
@@ -32,8 +34,9 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
     ------
     RecipeError: unreadable file, unknown key (with the nearest names) or a value out of range.
     """
+    path = find_recipe(path)
     try:
-        with Path(path).open("rb") as stream:
+        with path.open("rb") as stream:
             data = stream.read(LARGEST + 1)
         text = data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -46,7 +49,7 @@ def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: 
         raise RecipeError(f"not valid YAML: {error}", path=str(path)) from None
     if not isinstance(settings, dict):
         raise RecipeError("expected a mapping of settings", path=str(path))
-    settings.setdefault("name", Path(path).stem)
+    settings.setdefault("name", path.stem)
     if quick:
         _hasten(settings, str(path))
     changes: Settings = {}

@@ -22,13 +22,15 @@ from rerank.recipes.settings import (
     one_or_many,
     part,
 )
+from rerank.recipes.shipped import placed_root
 
 SplitName = Annotated[str, AfterValidator(check_split)]
 
 
 class SplitSettings(Section):
-    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in;
-    splits are names, not paths. ``train`` may name several sources, whose lists are trained on one after the other.
+    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in, and
+    ``{shipped}`` in root by the folder of the lists that come with the program; splits are names, not paths. ``train``
+    may name several sources, whose lists are trained on one after the other.
 
     shard_size: how many MB (10^6 bytes) a shard takes at most, one of the parts in which a corpus is kept and, if there
     are several, trained on.
@@ -84,7 +86,7 @@ class SplitSettings(Section):
         """``pattern`` with root and split filled in; a RecipeError names ``key`` where the pattern asks for anything
         else."""
         try:
-            return pattern.format(root=self.root, split=split)
+            return pattern.format(root=placed_root(self.root), split=split)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise RecipeError(
                 f"cannot fill {pattern!r} in ({error}); it may use {{root}} and {{split}}", key=f"data.{key}"

@@ -186,10 +186,15 @@ def _open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 try:
                     inputs.open(path, others=others)
                 except DataError as error:
-                    if split != recipe.data.dev or Path(path).exists():
-                        raise
-                    message = f"{error.message}; `data.dev: null` trains without a dev split"
-                    raise DataError(message, path=path) from None
+                    hints = _hints(recipe, split) if not Path(path).exists() else []
+                    raise DataError("; ".join([error.message, *hints]), path=path) from None
+
+
+def _hints(recipe: ListRecipe, split: str) -> list[str]:
+    """What to do where there is no file of a split."""
+    unnamed = recipe.data.root == type(recipe.data).model_fields["root"].default
+    hints = ["name the folder of the lists with --set data.root=DIR"] if unnamed else []
+    return [*hints, *(["`data.dev: null` trains without a dev split"] if split == recipe.data.dev else [])]
 
 
 def _inputs(recipe: ListRecipe) -> list[str]:

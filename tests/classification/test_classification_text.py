@@ -78,7 +78,7 @@ def test_settings_that_there_are_not(texts: Path, settings: dict[str, Any], mess
 
 def test_without_scikit_learn_there_is_a_message(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(RecipeError, match=r"needs scikit-learn .*pip install 'rerank\[classification\]'"):
+    with pytest.raises(RecipeError, match=r"needs scikit-learn .*pip install 'rerank-nbest\[classification\]'"):
         read_texts([str(texts)], {"name": "count"})
 
 

@@ -80,7 +80,7 @@ def test_train_leaves_a_model(rerank: Command, files: tuple[str, str], tmp_path:
 def test_what_is_not_there_is_said(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:
     refused(rerank("run", RECIPE), "data: found no examples", "--set data.path=FILE")
     refused(rerank("run", RECIPE, "--set", "data.path=absent.svm"), "absent.svm")
-    refused(rerank("run", RECIPE, "--set", "data.sets=[books]"), "data/binary/books.svm.gz", "--set data.root=DIR")
+    refused(rerank("run", RECIPE, "--set", "data.sets=[books]"), "books.svm.gz", "--set data.root=DIR")
     refused(rerank("test", RECIPE, "--set", files[0]), "`rerank test` is not for recipes of the task classification")
     refused(rerank("run", RECIPE, "--set", files[0], "--set", "data.flods=x"), "data.flods", "did you mean folds")
     bad = tmp_path / "bad.svm"

@@ -417,10 +417,8 @@ def test_list(rerank, tmp_path, monkeypatch):
         assert result.code == 0
         for name in names:
             assert re.search(rf"^{name}\b", result.out, re.MULTILINE)
-    monkeypatch.chdir(REPOSITORY)
-    assert "recipes/quickstart.yaml" in rerank("list", "recipes").out
     monkeypatch.chdir(tmp_path)
-    assert rerank("list", "recipes").out == "(none below ./recipes)\n"
+    assert "\nquickstart  What `make quickstart` runs" in rerank("list", "recipes").out
     everything = rerank("list").out
     assert all(kind in everything.splitlines() for kind in ("readers", "templates", "metrics", "learners", "losses"))
     usage(rerank("list", "learner"), "'learner' is not one of")
@@ -481,7 +479,8 @@ def test_wrong_settings_fail_before_anything_is_touched(
 
 
 def test_wrong_recipes(rerank, tmp_path):
-    failed(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe")
+    failed(rerank("run", tmp_path / "none.yaml"), 2, "none.yaml: cannot read the recipe", "known: asr, classification,")
+    failed(rerank("run", "quikstart"), 2, "did you mean quickstart?", "papers/vrda-table1", "translation")
     failed(rerank("run", tmp_path), 2, "cannot read the recipe")
     for text, part in (("a: [", "not valid YAML"), ("x", "expected a mapping"), ("sed: 1", "did you mean seed")):
         (tmp_path / "bad.yaml").write_text(text)
