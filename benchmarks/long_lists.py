@@ -73,7 +73,7 @@ def run(content: Content[Any], nbest: NBestList) -> int:
 
 
 def make_content(kind: str) -> Content[Any]:
-    """What a Reranker of a model of the kind has."""
+    """What a Scorer of a model of the kind has."""
     settings: dict[str, Any] = {"name": kind, "data": {"root": "."}, "features": {"set": FEATURES[kind]}}
     if kind == "trees":
         return content_of(Recipe.model_validate(settings), centred=False, keeps_texts=False)

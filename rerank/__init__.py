@@ -1,16 +1,52 @@
 """N-best reranking and structured prediction with sparse linear models.
 
-The parts, from the files up: ``rerank.readers`` (lists), ``rerank.features`` (templates), ``rerank.metrics``
+What a program needs is here, and loaded when it is first asked for::
+
+    model = rerank.load("runs/quickstart/model")
+    model.best(candidates)
+
+The parts behind it, from the files up: ``rerank.readers`` (lists), ``rerank.features`` (templates), ``rerank.metrics``
 (statistics that add up, oracles), ``rerank.data`` (corpora, flat arrays), ``rerank.learn`` (online learners, exact
 voting), ``rerank.models`` (a model, stored and at work), ``rerank.runs`` (the course of a recipe).
 """
 
 import logging
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from rerank.base.errors import RerankError
 from rerank.base.escaping import PlainMessages
+
+if TYPE_CHECKING:
+    from rerank.models.ranking import Ranking
+    from rerank.models.reranker import Reranker, load
+    from rerank.readers.candidate import Candidate
+    from rerank.readers.given.nbest import NBest
 
 __version__ = "0.1.0"
 
 logging.getLogger("rerank").addFilter(PlainMessages())
 
-__all__ = ["__version__"]
+# The public names that are loaded when they are asked for, and the modules that they are in.
+_PLACES = {
+    "Candidate": "rerank.readers.candidate",
+    "NBest": "rerank.readers.given.nbest",
+    "Ranking": "rerank.models.ranking",
+    "Reranker": "rerank.models.reranker",
+    "load": "rerank.models.reranker",
+}
+
+__all__ = ["Candidate", "NBest", "Ranking", "RerankError", "Reranker", "__version__", "load"]
+
+
+if not TYPE_CHECKING:  # which would take it for any name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,7 +19,7 @@ from rerank.metrics.oracle import oracle as best_gain
 from rerank.models.inspection import ablate as ablation
 from rerank.models.inspection import find_features, part_sizes, provenance_rows, shares
 from rerank.models.model import Model
-from rerank.models.reranker import Opened, Reranker, rank
+from rerank.models.scorer import Opened, Scorer, rank
 from rerank.readers.base import BadList, Reader, SkipCount
 from rerank.readers.streams import stream_name
 from rerank.runs.corpora import dev_corpus
@@ -113,10 +113,10 @@ def explain(
     predictor: Predictor = "average",
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
-    reranker = Reranker(Model.load(model), predictor)
-    form = reranker.reader if reader is None else make_reader(reader)
-    found, best = _find(reranker, form, nbest, gold, sources, list_id)
-    (ranked,) = list(reranker.rank([found]))
+    scorer = Scorer(Model.load(model), predictor)
+    form = scorer.reader if reader is None else make_reader(reader)
+    found, best = _find(scorer, form, nbest, gold, sources, list_id)
+    (ranked,) = list(scorer.rank([found]))
     if isinstance(ranked, BadList) or not len(found.nbest):
         raise DataError("the list has no candidates", path=nbest, list_id=list_id)
     winner = int(ranked.order[0])
@@ -131,7 +131,7 @@ def explain(
         if other == winner:
             out.print(f"the winner is the {name}")
             continue
-        parts = reranker.explain(found, winner, other)
+        parts = scorer.explain(found, winner, other)
         table = RichTable("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
         for part in parts[:top]:
             table.add_row(
@@ -145,19 +145,19 @@ def explain(
 
 
 def _find(
-    reranker: Reranker, reader: Reader, nbest: str, gold: str | None, sources: str | None, list_id: str
+    scorer: Scorer, reader: Reader, nbest: str, gold: str | None, sources: str | None, list_id: str
 ) -> tuple[Opened, int]:
     """The list called ``list_id``, and its oracle (-1 without references)."""
-    content, ids = reranker.content, list[str]()
+    content, ids = scorer.content, list[str]()
     if gold is None:
-        for item in reranker.read(reader, nbest, SkipCount("skip"), sources):
+        for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
             ids.append(item.id if isinstance(item, BadList) else item.nbest.id)
             if ids[-1] == list_id:
                 if isinstance(item, BadList):
                     raise DataError(f"the list cannot be used: {item}")
                 return item, -1
         raise _no_list(list_id, ids, nbest)
-    data = reranker.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
+    data = scorer.recipe.data.of_files(nbest, gold, sources).model_copy(update={"reader": reader})
     for raw in content.read(data, ""):
         ids.append(raw.nbest.id)
         if ids[-1] == list_id:
@@ -168,7 +168,7 @@ def _find(
             own, stats = content.stats(*pair)
             gain = content.metric.gain(stats, np.broadcast_to(own, (len(pair.nbest), own.size)))
             best = int(best_gain(np.array([0, len(pair.nbest)]), gain, pair.nbest.base)[0])
-            return reranker.opened(pair), best
+            return scorer.opened(pair), best
     raise _no_list(list_id, ids, nbest)
 
 

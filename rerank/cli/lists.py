@@ -14,7 +14,7 @@ from rerank.base.progress import track
 from rerank.cli.application import ListReader, OnBadList, PathsCommand, Predictor, app
 from rerank.extraction.content.base import make_reader
 from rerank.models.model import Model, model_files
-from rerank.models.reranker import Ranked, Reranker, write_ranked
+from rerank.models.scorer import Ranked, Scorer, write_ranked
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.streams import open_output, single_stdin
 from rerank.readers.texts.text_list import TextList
@@ -49,12 +49,12 @@ def rerank(
     """
     single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
-    reranker = Reranker(Model.load(model), predictor)
-    form = reranker.reader if reader is None else make_reader(reader)
+    scorer = Scorer(Model.load(model), predictor)
+    form = scorer.reader if reader is None else make_reader(reader)
     count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
-        opened = reranker.read(form, nbest, count, sources)
-        lists = _count_lists(track(reranker.rank(opened), "rerank"), found)
+        opened = scorer.read(form, nbest, count, sources)
+        lists = _count_lists(track(scorer.rank(opened), "rerank"), found)
         if n_best is not None:
             write_ranked(stream, form, lists, n_best)
         else:

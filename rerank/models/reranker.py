@@ -1,251 +1,214 @@
-"""A model at work: lists in, ranked lists out, and the reasons for a choice."""
+"""A model that picks: candidates in memory, or the lists of a file, in the order of their scores."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from rerank.base.errors import ModelError
-from rerank.data.corpus import Corpus
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair, make_reader
-from rerank.features.collecting import ListFeatures
-from rerank.features.rows import RowBuilder
-from rerank.features.table import FeatureTable
-from rerank.learn.scoring import add_scores
-from rerank.models.model import Model, recipe_of
-from rerank.models.predictions import vote_model
-from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError
+from rerank.extraction.content.base import make_reader
+from rerank.models.model import Model
+from rerank.models.ranking import Ranking
+from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
+from rerank.models.weights_text import named_weights
+from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
+from rerank.readers.given.lists import SCORE, refusal, texts_given, trees_given
+from rerank.readers.given.nbest import CandidateLike, NBest
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.sides import Beside, in_step
-from rerank.readers.streams import PathLike, Writable
+from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import source_lines
-from rerank.readers.writing import ListWriter
-from rerank.recipes.sections import SplitSettings
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json
 
-VOTE_BATCH = 64
+log = logging.getLogger("rerank")
+BATCH = 64  # lists that are voted on together
 
 
-class Ranked(NamedTuple):
-    """A list in the model's order. ``scores`` (float64 [N]) are in the list's own order; votes for a voted model."""
+def load(path: PathLike, predictor: str | None = None) -> Reranker:
+    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left.
 
-    nbest: NBestList
-    order: np.ndarray  # int64 [N], best first
-    scores: np.ndarray
-    unknown: int = 0  # how many features that vary in the list the model does not know
+    predictor: "average", "last", "mert" or "voted", where the model has it; by default what its recipe asks for.
 
-
-class Opened(NamedTuple):
-    """A list and what its candidates are (trees, or words and phrases), for Rerankers of one model."""
-
-    nbest: NBestList
-    content: Any
-    model: str  # its digest, see ``model_digest``
-
-
-class Contribution(NamedTuple):
-    """What one feature adds to the difference of two candidates' scores: weight × (value − other's value)."""
-
-    feature: str
-    weight: float
-    value: float
-    other: float
-
-    @property
-    def amount(self) -> float:
-        """The contribution."""
-        return self.weight * (self.value - self.other)
-
-
-def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
-    """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
-
-    A bad list becomes one without candidates, so that the output stays aligned with the references.
+    Raises
+    ------
+    ModelError: not a model, damaged, not one of lists, or without the predictor.
     """
-    written = ListWriter(out, reader)
-    for ranked in lists:
-        if isinstance(ranked, BadList):
-            written.bad(ranked)
-        else:
-            written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
-    written.finish()
-
-
-def model_digest(model: Model) -> str:
-    """What tells a model from others: its settings, provenance, columns and weights of the base score."""
-    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
-    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """Candidates by score, ties by base score, then by index (int64 [N])."""
-    return np.lexsort((np.arange(scores.size), -base, -scores))
+    return Reranker(Model.load(Path(path)), predictor)
 
 
 class Reranker:
-    """Applies a model to lists as they come, one at a time.
+    """A model and one of its predictors. Threads may share it: nothing in it changes while it ranks."""
 
-    Threads may share a Reranker, and the lists that it opens: a call keeps what it needs to itself, and no trace of a
-    list remains. See docs/serving.md.
-
-    Parameters
-    ----------
-    model: what ``Model.load`` gave.
-    predictor: "average", "last" or "voted" (if the model kept its votes).
-    """
-
-    def __init__(self, model: Model, predictor: str = "average") -> None:
-        recipe = recipe_of(model)
-        if predictor not in (*model.weights, "voted"):
-            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted'])}")
-        if predictor == "voted" and not model.votes:
-            raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
-        self.model, self.predictor, self.recipe = model, predictor, recipe
-        # Values as they are, not relative to the list, make scores comparable across lists.
-        columns = ScoreColumns.of_table(model.table.about)
-        self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
-        self._digest = model_digest(model)
+    def __init__(self, model: Model, predictor: str | None = None) -> None:
+        self._scorer = Scorer(model, predictor)
+        self._texts = isinstance(self._scorer.recipe, TextRecipe)
+        self._columns = self._scorer.content.columns
+        if self._columns is None and not self._texts:
+            self._columns = ScoreColumns((SCORE,), SCORE)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
         return Reranker, (self.model, self.predictor)
 
     @property
-    def reader(self) -> Reader:
-        """The reader of the format that the model was trained on."""
-        return make_reader(self.recipe.data.reader)
+    def model(self) -> Model:
+        """What it ranks with: weights, features and where they come from."""
+        return self._scorer.model
 
-    def read(
-        self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
-    ) -> Iterator[Opened | BadList]:
-        """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
+    @property
+    def predictor(self) -> str:
+        """Which of the model's predictors it ranks with."""
+        return self._scorer.predictor
 
-        sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
-        hold theirs.
+    @property
+    def recipe(self) -> ListRecipe:
+        """The recipe that made the model, all defaults written out; ``recipe.as_yaml()`` is what `rerank run` takes."""
+        return self._scorer.recipe
+
+    def rank(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Ranking:
+        """Candidates for one input, best first.
+
+        candidates: texts or trees, with or without numbers, or an ``NBest``; see ``NBest``. source: their input, for
+        features that look at it.
+
+        Raises
+        ------
+        DataError: a candidate that cannot be used; says which one, and why.
         """
-        sides = [] if sources is None else [source_lines(sources)]
-        return usable(in_step(reader.knowing(self.content.columns), path, sides), self._counted, count)
+        given, nbest = self._taken(candidates, source)
+        (ranked,) = self._scorer.rank([self._open(nbest)])
+        assert isinstance(ranked, Ranked)
+        return Ranking(given, ranked, self._explain)
 
-    def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
-        """See ``read``."""
-        nbest, found, _ = raw
-        if found and isinstance(nbest, TextList):
-            nbest = replace(nbest, source=found[0])
-        opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
-        if isinstance(opened, BadList):
-            count.bad(opened)
+    def best(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Any:
+        """The best of some candidates, as it was given.
+
+        Raises
+        ------
+        DataError: as for ``rank``; or there are no candidates.
+        """
+        return self.rank(candidates, source).best
+
+    def rank_many(
+        self,
+        lists: Iterable[NBest | Iterable[CandidateLike]] | PathLike,
+        *,
+        format: str | Mapping[str, Any] | None = None,
+        sources: PathLike | None = None,
+        on_bad_list: OnBadList = "error",
+    ) -> Iterator[Ranking]:
+        """The rankings of many lists, in their order, made while they are asked for.
+
+        Parameters
+        ----------
+        lists: of candidates, or ``NBest``s; or the path of a file of lists, "-" or ``sys.stdin`` for standard input.
+        format: the reader of the file, by name or with options; by default that of the lists of training.
+        sources: a file with the inputs of the file's lists, one per line.
+        on_bad_list: whether a list of the file that cannot be used is an "error", or is left out ("skip") and logged.
+
+        Raises
+        ------
+        DataError: a list or candidate that cannot be used, an unreadable file. RecipeError: an unknown format.
+        """
+        if lists is sys.stdin or lists is getattr(sys.stdin, "buffer", None):
+            lists = "-"
+        if isinstance(lists, str | os.PathLike):
+            yield from self._rank_file(lists, format, sources, on_bad_list)
+            return
+        taken = (self._taken(each, None, str(number)) for number, each in enumerate(lists))
+        size = BATCH if self.predictor == "voted" else 1
+        while batch := list(islice(taken, size)):
+            found = self._scorer.rank([self._open(nbest) for _, nbest in batch])
+            for (given, _), ranked in zip(batch, found, strict=True):
+                assert isinstance(ranked, Ranked)
+                yield Ranking(given, ranked, self._explain)
+
+    def save(self, path: PathLike) -> None:
+        """Write the model to a directory, which appears under its name only when it is complete.
+
+        Raises
+        ------
+        RunError: the directory cannot be written.
+        """
+        self.model.save(Path(path))
+
+    def to_json(self) -> str:
+        """The weights by name, for other programs: a JSON object with the weight of the base score, ``base``, those of
+        the features that are not 0, ``weights``, and the names of the score columns, the base score's first.
+
+        The score of a candidate is base · base score + Σ weight · value. Features of columns are called
+        ``Dense|NAME``.
+
+        Raises
+        ------
+        ModelError: the predictor is not one vector of weights, but votes.
+        """
+        weights = self.model.weights_of(self.predictor)
+        columns = self._columns or ScoreColumns((SCORE,), SCORE)
+        found = {
+            "task": self.recipe.task,
+            "predictor": self.predictor,
+            "columns": [columns.base, *(name for name in columns.names if name != columns.base)],
+            "base": weights.base,
+            "weights": named_weights(self.model.table, weights),
+        }
+        return as_json(found, indent=1)
+
+    def _rank_file(
+        self, path: PathLike, form: str | Mapping[str, Any] | None, sources: PathLike | None, on_bad_list: OnBadList
+    ) -> Iterator[Ranking]:
+        """``rank_many`` for a file."""
+        count = SkipCount(on_bad_list)
+        reader = self._scorer.reader if form is None else make_reader(form if isinstance(form, str) else dict(form))
+        for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(path), count, sources)):
+            if isinstance(ranked, Ranked):
+                yield Ranking(ranked.nbest.candidates, ranked, self._explain)
+        for line in str(count).splitlines()[1:]:
+            log.warning("%s", line)
+
+    def _taken(
+        self, candidates: NBest | Iterable[CandidateLike], source: str | None, name: str = ""
+    ) -> tuple[Sequence[CandidateLike], NBestList]:
+        """The candidates as they were given, and as a list."""
+        if isinstance(candidates, NBest):
+            given, name, rows = candidates.candidates, candidates.id, candidates.rows
+            source = candidates.source if source is None else source
+        elif isinstance(candidates, str | bytes | Mapping):
+            raise DataError(f"found {type(candidates).__name__}; expected several candidates, in a list")
         else:
-            count.good(opened.nbest)
-            count.scores.unknown.update(self.content.unknown(opened.nbest))
+            given, rows = candidates if isinstance(candidates, list | tuple) else list(candidates), None
+        if source is not None and not self._texts:
+            raise DataError("the model ranks parses, which have no source; leave it out", list_id=name or None)
+        if rows is not None:
+            if isinstance(rows, TextList) != self._texts:
+                message = "lists of texts are" if isinstance(rows, TextList) else "lists of trees are"
+                raise DataError(f"{message} not what the model was trained on", path=rows.path, list_id=name)
+            if isinstance(rows, TextList) and source is not None:
+                rows = rows.changed(source=encoded(source).strip())
+            return given, rows
+        try:
+            if self._texts:
+                return given, texts_given(given, self._columns, name=name, source=source)
+            return given, trees_given(given, self._columns, name=name)
+        except DataError as error:
+            raise DataError(error.message, list_id=name or None) from None
+
+    def _open(self, nbest: NBestList) -> Opened:
+        """What the candidates of a list are, all of them."""
+        opened = self._scorer.open(nbest)
+        if isinstance(opened, BadList):
+            raise refusal(opened)
+        if len(opened.nbest.bad) > len(nbest.bad):
+            raise refusal(next(bad for bad in opened.nbest.bad if bad not in nbest.bad))
         return opened
 
-    def open(self, nbest: NBestList) -> Opened | BadList:
-        """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
-        found = self.content.open(nbest)
-        return found if isinstance(found, BadList) else Opened(*found, self._digest)
-
-    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
-        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
-
-        Raises
-        ------
-        DataError: see the readers.
-        """
-        for pair in self.content.pairs(data, split, count):
-            yield self.opened(pair), pair
-
-    def opened(self, pair: Pair) -> Opened:
-        """A list that was opened together with its reference."""
-        return Opened(pair.nbest, pair.content, self._digest)
-
-    def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
-        """Features of a list, and their columns (int32, negative where the model does not know them).
-
-        Raises
-        ------
-        ModelError: the list was opened for another model.
-        """
-        if opened.model != self._digest:
-            message = f"list {opened.nbest.id} was opened for another model; open it by a Reranker of this one"
-            raise ModelError(message, path=opened.nbest.path)
-        features = self.content.features(opened.nbest, opened.content)
-        return features, self.model.table.columns(features)
-
-    def scores(self, opened: Opened) -> np.ndarray:
-        """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
-        return self._score(opened).scores
-
-    def _score(self, opened: Opened) -> Ranked:
-        """A list in the order of its scores."""
-        weights = self.model.weights[self.predictor]
-        features, columns = self.features(opened)
-        known = columns >= 0
-        weight = np.where(known, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
-        scores = weights.base * opened.nbest.base
-        add_scores(weight, features.first, features.candidate, features.value, scores)
-        order = rank(scores, opened.nbest.base)
-        return Ranked(opened.nbest, order, scores, columns.size - int(np.count_nonzero(known)))
-
-    def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
-        """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
-        if self.predictor != "voted":
-            for item in lists:
-                yield item if isinstance(item, BadList) else self._score(item)
-            return
-        batch: list[Opened | BadList] = []
-        for item in lists:
-            batch.append(item)
-            if len(batch) == VOTE_BATCH:
-                yield from self._vote(batch)
-                batch = []
-        yield from self._vote(batch)
-
-    def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
-        found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
-        corpus = self._corpus(found)
-        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
-        votes = vote_model(self.model, corpus, names)
-        columns = iter([columns for _, _, columns in found])
-        at = 0
-        for item in batch:
-            if isinstance(item, BadList):
-                yield item
-                continue
-            scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
-            at += 1
-            yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
-
-    def corpus(self, lists: Sequence[Opened]) -> Corpus:
-        """Lists without references as a corpus of the model's columns."""
-        return self._corpus([(opened, *self.features(opened)) for opened in lists])
-
-    def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
-        rows = RowBuilder()
-        for opened, features, columns in lists:
-            nothing = np.zeros(len(opened.nbest))
-            rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
-        table = self.model.table
-        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
-
-    def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
-        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
-        weights = self.model.weights["average" if self.predictor == "voted" else self.predictor]
-        features, columns = self.features(opened)
-        values = np.zeros((2, columns.size))
-        for row, candidate in zip(values, (chosen, other), strict=True):
-            entries = np.flatnonzero(features.candidate == candidate)
-            row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
-        base = opened.nbest.base
-        found = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
-        for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
-            weight = float(weights.w[columns[i]])
-            if weight:
-                name = self.model.table.name(int(columns[i]))
-                found.append(Contribution(name, weight, float(values[0, i]), float(values[1, i])))
-        return sorted(found, key=lambda part: (-abs(part.amount), part.feature))
+    def _explain(self, ranked: Ranked, chosen: int, other: int) -> list[Contribution]:
+        """See ``Ranking.explain``."""
+        return self._scorer.explain(self._open(ranked.nbest), chosen, other)

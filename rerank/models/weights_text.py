@@ -73,6 +73,18 @@ def weight_lines(table: Table, weights: Weights, *, top: int | None = None, orde
         yield f"{name} {weight!r}"
 
 
+def named_weights(table: Table, weights: Weights) -> dict[str, float]:
+    """The weights that are not 0 by the names of their features, the strongest first; a name that several columns share
+    is followed by the feature's hash."""
+    columns = strongest(weights.w).tolist()
+    names = [table.name(j) for j in columns]
+    counts = Counter(names)
+    for k, j in enumerate(columns):
+        if counts[names[k]] > 1 and isinstance(table, FeatureTable):
+            names[k] = f"{names[k]} #{int(table.hashes[j]):016x}"
+    return dict(zip(names, weights.w[columns].tolist(), strict=True))
+
+
 class TextWeights(NamedTuple):
     """What a file of weights holds: the weights, for how many features, and the SHA-256 of its text."""
 

@@ -71,9 +71,10 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
+from rerank.readers.candidate import TRACE, Candidate
 from rerank.readers.detection import advice_on
 from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
-from rerank.readers.nbest import TRACE, Candidate, NBestList
+from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, split_paths

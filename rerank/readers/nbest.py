@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
@@ -12,23 +11,22 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.readers.candidate import PRETERMINAL, TRACE, Candidate
 from rerank.readers.faults import BadCandidate, BadList, Fault
 from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
 
-TRACE = "-NONE-"  # the tag of traces, words that are not in the sentence
 ROOTS = ("", "TOP", "S1", "ROOT")  # labels of roots, which say nothing
 
 T = TypeVar("T")
 
 _NOTHING = [[label.encode()] for label in ROOTS if label]
-_PRETERMINAL = re.compile(r"\(\s*([^\s()]*)\s+([^\s()]+)\s*\)")
 
 
-class Candidate:
-    """One candidate of a list, made when asked for. ``index`` is its place in the list, from 0."""
+class ListCandidate(Candidate):
+    """A candidate of a list, made when asked for. ``index`` is its place in the list, from 0."""
 
     __slots__ = ("_list", "index")
 
@@ -36,9 +34,19 @@ class Candidate:
         self._list, self.index = nbest, index
 
     @property
+    def nbest(self) -> NBestList:
+        """The list that it is a candidate of."""
+        return self._list
+
+    @property
     def text(self) -> str:
         """The candidate as the file has it; bytes that are not UTF-8 are surrogate escapes."""
         return decoded(self._list.texts[self.index])
+
+    @property
+    def score(self) -> float:
+        """The base score."""
+        return float(self._list.base[self.index])
 
     @property
     def scores(self) -> np.ndarray:
@@ -51,9 +59,20 @@ class Candidate:
         return dict(zip(self._list.named().names, self.scores.tolist(), strict=True))
 
     @property
+    def columns(self) -> Mapping[str, float]:
+        """The scores by the names of their columns, except for the base score."""
+        named = self._list.named()
+        return {name: value for k, (name, value) in enumerate(self.named_scores.items()) if k != named.column}
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        """The sparse features that the list holds."""
+        return {}
+
+    @property
     def tokens(self) -> list[str]:
         """The words, without traces."""
-        return [word for tag, word in _PRETERMINAL.findall(self.text) if tag != TRACE]
+        return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
 
     @property
     def tree(self) -> nltk.Tree:
@@ -73,7 +92,7 @@ class Candidate:
             raise DataError(error.message, path=nbest.path, line=line, list_id=nbest.id) from None
 
 
-class Candidates(Sequence[Candidate]):
+class Candidates(Sequence[ListCandidate]):
     """The candidates of a list as a sequence; each is made when asked for."""
 
     def __init__(self, nbest: NBestList) -> None:
@@ -83,10 +102,10 @@ class Candidates(Sequence[Candidate]):
         return len(self._list.texts)
 
     @overload
-    def __getitem__(self, index: int) -> Candidate: ...
+    def __getitem__(self, index: int) -> ListCandidate: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Candidate]: ...
-    def __getitem__(self, index: int | slice) -> Candidate | list[Candidate]:
+    def __getitem__(self, index: slice) -> list[ListCandidate]: ...
+    def __getitem__(self, index: int | slice) -> ListCandidate | list[ListCandidate]:
         places, kind = range(len(self))[index], self._list.kind
         return kind(self._list, places) if isinstance(places, int) else [kind(self._list, i) for i in places]
 
@@ -113,7 +132,7 @@ class NBestList:
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
     """
 
-    kind: ClassVar[type[Candidate]] = Candidate  # the class of the candidates as objects
+    kind: ClassVar[type[ListCandidate]] = ListCandidate  # the class of the candidates as objects
 
     id: str
     path: str

@@ -10,13 +10,13 @@ from rerank.data.shards import Lists, list_sizes, parts
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
-from rerank.models.reranker import Ranked, Reranker, rank
+from rerank.models.scorer import Ranked, Scorer, rank
 from rerank.readers.base import BadList
 from rerank.recipes.sections import SplitSettings
 
 
 def ranked_lists(
-    reranker: Reranker, data: SplitSettings, split: str, extracted: Extracted, weights: Weights
+    scorer: Scorer, data: SplitSettings, split: str, extracted: Extracted, weights: Weights
 ) -> Iterator[Ranked | BadList]:
     """All lists of a split in the order of the scores that ``weights`` give in its corpus; bad ones keep their places.
 
@@ -27,11 +27,11 @@ def ranked_lists(
     ends, added = np.cumsum(sizes), np.zeros(sizes.size)
     if extracted.origins is not None:
         added = _scores(extracted.origins, Weights(weights.w, 0.0))
-    for number, raw in reranker.content.read_again(data, split, extracted.ids, sizes):
+    for number, raw in scorer.content.read_again(data, split, extracted.ids, sizes):
         nbest = raw.nbest
         if number < 0 or isinstance(nbest, BadList):
-            opened = nbest if isinstance(nbest, BadList) else reranker.open(nbest)
-            yield from reranker.rank([opened])
+            opened = nbest if isinstance(nbest, BadList) else scorer.open(nbest)
+            yield from scorer.rank([opened])
             continue
         found = own[ends[number] - sizes[number] : ends[number]]
         yield Ranked(nbest, rank(found, nbest.base), found + added[number])

@@ -18,7 +18,7 @@ from rerank.extraction.extraction import Extracted
 from rerank.metrics.base import Metric
 from rerank.models.dense_line import NAME, dense_line
 from rerank.models.model import Model
-from rerank.models.reranker import Reranker, write_ranked
+from rerank.models.scorer import Scorer, write_ranked
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
@@ -118,14 +118,14 @@ def write_predictions(
 ) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
-        reranker = Reranker(model, recipe.predictor)
+        scorer = Scorer(model, recipe.predictor)
         target = claim(directory, "predictions", prediction_files(split)[0])
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_output(target) as out:
             extracted = data.others[split]
-            ranked = ranked_lists(reranker, recipe.data, split, extracted, chosen.weights[recipe.predictor])
+            ranked = ranked_lists(scorer, recipe.data, split, extracted, chosen.weights[recipe.predictor])
             total = extracted.corpus.list_count
-            write_ranked(out, reranker.reader, track(ranked, f"predict {split}", total=total))
+            write_ranked(out, scorer.reader, track(ranked, f"predict {split}", total=total))
 
 
 def write_page(

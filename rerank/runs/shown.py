@@ -7,7 +7,7 @@ import numpy as np
 from rerank.data.shards import Lists, first_candidates, list_sizes, own, parts
 from rerank.extraction.extraction import Extracted
 from rerank.models.model import Model
-from rerank.models.reranker import Reranker
+from rerank.models.scorer import Scorer
 from rerank.readers.base import NBestList, SkipCount
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.report.data import Example, ShownContribution
@@ -54,21 +54,21 @@ def make_examples(
     picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
     if not picked:
         return []
-    reranker = Reranker(model, recipe.predictor)
+    scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     found: dict[int, Example] = {}
-    for i, raw in reranker.content.read_again(recipe.data, split, extracted.ids, sizes):
-        pair = reranker.content.pair(raw, SkipCount("skip")) if i in picked else None
+    for i, raw in scorer.content.read_again(recipe.data, split, extracted.ids, sizes):
+        pair = scorer.content.pair(raw, SkipCount("skip")) if i in picked else None
         if pair is None:
             continue
         places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
-        opened = reranker.opened(pair)
-        parts = reranker.explain(opened, places[1], places[0])
+        opened = scorer.opened(pair)
+        parts = scorer.explain(opened, places[1], places[0])
         texts = [text.decode("utf-8", "replace") for text in (pair.nbest.texts[y] for y in places)]
         found[i] = Example(
             split=split,
             list_id=pair.nbest.id,
-            gold=reranker.content.gold_text(pair),
+            gold=scorer.content.gold_text(pair),
             base=texts[0],
             chosen=texts[1],
             base_gain=float(gains["base"][i]),

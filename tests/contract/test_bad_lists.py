@@ -14,7 +14,7 @@ import rerank.readers
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
-from rerank.models.reranker import Ranked, write_ranked
+from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
 from rerank.readers.trees.pairs import parse_list
 

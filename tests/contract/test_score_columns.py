@@ -20,7 +20,7 @@ from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.base import Weights
 from rerank.models.inspection import provenance_rows
 from rerank.models.model import Model
-from rerank.models.reranker import Ranked, Reranker
+from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import BadList, SkipCount, readers
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.trees.parses import ParseReader
@@ -50,8 +50,8 @@ def changed(form: Format, root: Path, change: Change) -> str:
 
 
 def rank(model: Model, form: Format, path: str, policy: Any = "error") -> tuple[list[Ranked | BadList], SkipCount]:
-    reranker, count = Reranker(model), SkipCount(policy)
-    return list(reranker.rank(reranker.read(make_reader(dict(form.reader)), path, count))), count
+    scorer, count = Scorer(model), SkipCount(policy)
+    return list(scorer.rank(scorer.read(make_reader(dict(form.reader)), path, count))), count
 
 
 def same(found: list[Ranked | BadList], expected: list[Ranked | BadList]) -> None:
@@ -214,17 +214,17 @@ def test_a_column_that_the_model_does_not_know_is_named(name: str, models: dict[
 
 @every_format
 def test_lists_from_memory_are_held_to_the_columns_too(name: str, models: dict[str, Model], tmp_path: Path) -> None:
-    form, reranker = FORMATS[name], Reranker(models[name])
+    form, scorer = FORMATS[name], Scorer(models[name])
     path = form.write(tmp_path, small_lists.complete())
     whole = next(iter(make_reader(dict(form.reader)).read(path)))
     assert not isinstance(whole, BadList)
-    assert not isinstance(reranker.content.open(whole), BadList)
+    assert not isinstance(scorer.content.open(whole), BadList)
     lacking = replace(whole, names=(form.base,), scores=whole.base.reshape(-1, 1), column=0, sources={})
-    found = reranker.content.open(lacking)
+    found = scorer.content.open(lacking)
     assert isinstance(found, BadList)
     assert found.reason == "columns"
     other = replace(whole, names=("total", *whole.names), scores=np.insert(whole.scores, 0, 1.0, axis=1), column=0)
-    found = reranker.content.open(other)
+    found = scorer.content.open(other)
     assert isinstance(found, BadList)
     assert f"the base score is 'total'; expected {form.base!r}" in found.message
 
@@ -275,4 +275,4 @@ def test_a_model_of_texts_refuses_lists_of_trees(models: dict[str, Model], tmp_p
             form, reader = formats.FORMATS[name], make_reader({"name": name})
             (tmp_path / "trees").write_bytes(form.whole(0, [form.candidate(0, 0)]))
             with pytest.raises(RerankError, match="lists of trees"):
-                list(Reranker(models["moses"]).read(reader, str(tmp_path / "trees"), SkipCount()))
+                list(Scorer(models["moses"]).read(reader, str(tmp_path / "trees"), SkipCount()))

@@ -15,7 +15,7 @@ from rerank.features.sets import SETS
 from rerank.learn.base import learners
 from rerank.metrics.base import metrics
 from rerank.models.model import Model
-from rerank.models.reranker import Opened, Ranked, Reranker
+from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.base import SkipCount, readers
 
 from .reading import Rng, holds
@@ -212,17 +212,15 @@ def check_split_names(directory: Path, rng: Rng) -> int:
 
 def check_threads(directory: Path, rng: Rng) -> int:
     """One model in several threads, each with the lists in an order of its own: what one thread gives."""
-    reranker = Reranker(Model.load(directory / "model"), choice(rng, ("average", "last", "voted")))
+    scorer = Scorer(Model.load(directory / "model"), choice(rng, ("average", "last", "voted")))
     lists = [
-        item
-        for item in reranker.read(reranker.reader, str(directory / "lists"), SkipCount())
-        if isinstance(item, Opened)
+        item for item in scorer.read(scorer.reader, str(directory / "lists"), SkipCount()) if isinstance(item, Opened)
     ]
-    alone = [ranked for ranked in reranker.rank(lists) if isinstance(ranked, Ranked)]
+    alone = [ranked for ranked in scorer.rank(lists) if isinstance(ranked, Ranked)]
     orders = [rng.permutation(np.repeat(np.arange(len(lists)), 3)) for _ in range(4)]
 
     def work(order: np.ndarray) -> bool:
-        again = list(reranker.rank([lists[i] for i in order]))
+        again = list(scorer.rank([lists[i] for i in order]))
         pairs = zip(again, (alone[i] for i in order), strict=True)
         return all(isinstance(one, Ranked) and np.array_equal(one.scores, other.scores) for one, other in pairs)
 

@@ -27,7 +27,7 @@ from rerank.learn.base import learners
 from rerank.learn.trainer import train
 from rerank.metrics.oracle import oracle
 from rerank.models.model import Model
-from rerank.models.reranker import Reranker
+from rerank.models.scorer import Scorer
 from rerank.models.weights_text import read_weights
 from rerank.readers.base import SkipCount
 from rerank.readers.inputs import Inputs
@@ -196,15 +196,15 @@ def check_table(directory: Path, _: Rng) -> int:
 def check_model(directory: Path, rng: Rng) -> int:
     """A model, and good lists reranked by it."""
     model = Model.load(directory / "model")
-    reranker = Reranker(model, choice(rng, ("average", "last", "voted")))
+    scorer = Scorer(model, choice(rng, ("average", "last", "voted")))
     count, found = SkipCount("error"), 0
-    opened = list(reranker.read(reranker.reader, str(directory / "lists"), count))
-    for ranked in reranker.rank(opened):
+    opened = list(scorer.read(scorer.reader, str(directory / "lists"), count))
+    for ranked in scorer.rank(opened):
         holds(np.isfinite(ranked.scores).all(), "finite scores")
         holds(sorted(ranked.order.tolist()) == list(range(len(ranked.nbest))), "all candidates, once")
         found += 1
     if len(opened[0].nbest) > 1:
-        reranker.explain(opened[0], 0, 1)
+        scorer.explain(opened[0], 0, 1)
     return found
 
 

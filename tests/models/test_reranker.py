@@ -1,182 +1,230 @@
-"""A model at work: scores, ranks, skipped lists, and the reasons for a choice."""
+"""A model at work on candidates in memory: what it takes, what it gives, and what it says about bad ones."""
 
 from __future__ import annotations
 
-import io
-import shutil
-from dataclasses import replace
+import json
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import nltk
 import numpy as np
 import pytest
-import small
+import small_rankings
+import small_texts
 
-from rerank.base.errors import DataError, ModelError
-from rerank.data.corpus import Corpus
-from rerank.learn.scoring import scores
+import rerank
 from rerank.models.model import Model
-from rerank.models.predictions import vote_model
-from rerank.models.reranker import Opened, Ranked, Reranker, rank, write_ranked
-from rerank.readers.base import BadList, NBestList, SkipCount
-from rerank.readers.trees.berkeley import BerkeleyReader
-from rerank.readers.trees.charniak import CharniakReader
-from rerank.recipes.loading import load_recipe
+from rerank.models.scorer import Ranked, Scorer
+from rerank.readers.base import SkipCount
+from rerank.readers.streams import open_stream
 from rerank.runs import pipeline
-from rerank.runs.corpora import Data
+
+RIGHT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
+WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
 
 
 @pytest.fixture(scope="module")
-def model(small_run: Path) -> Model:
-    return Model.load(small_run / "model")
+def models(small_run: Path, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model of parses, one of translations with phrase pairs, one of the columns of samples alone."""
+    root = tmp_path_factory.mktemp("given")
+    small_texts.write_task(root)
+    small_rankings.write_task(root)
+    pipeline.run(small_texts.recipe(root), workspace / "given-texts", stages=("train",))
+    pipeline.run(small_rankings.recipe(root), workspace / "given-samples", stages=("train",))
+    found = {"parses": small_run, "texts": workspace / "given-texts", "samples": workspace / "given-samples"}
+    return {name: place / "model" for name, place in found.items()} | {"root": root}
 
 
-@pytest.fixture(scope="module")
-def corpus(small_run: Path) -> Corpus:
-    return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
+def as_dict(candidate: rerank.Candidate) -> dict[str, Any]:
+    """A candidate of a file as a user would give it."""
+    numbers = {"score": candidate.score, "columns": candidate.columns, "features": candidate.features}
+    return {"text": candidate.text, **numbers, "own": object()}
 
 
-def ranked(reranker: Reranker, path: Path, policy: str = "error") -> list[Ranked | BadList]:
-    return list(reranker.rank(reranker.read(reranker.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
+def files(models: dict[str, Path], small_data: Path, kind: str) -> tuple[Path, Path | None]:
+    """Lists that a model can rank, and their sources."""
+    if kind == "parses":
+        return small_data / "test.nbest.gz", None
+    root = models["root"]
+    return (root / "test.nbest.gz", root / "test.src.gz") if kind == "texts" else (root / "test.jsonl.gz", None)
 
 
-def opened(reranker: Reranker, found: Ranked | BadList) -> Opened:
-    assert isinstance(found, Ranked)
-    again = reranker.open(found.nbest)
-    assert isinstance(again, Opened)
-    return again
+@pytest.mark.parametrize("kind", ["parses", "texts", "samples"])
+def test_candidates_in_memory_are_ranked_like_those_of_files(
+    models: dict[str, Path], small_data: Path, kind: str
+) -> None:
+    model = rerank.load(models[kind])
+    path, sources = files(models, small_data, kind)
+    scorer = Scorer(Model.load(models[kind]), model.predictor)
+    expected = scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(), sources))
+    found = list(model.rank_many(path, sources=sources))
+    compared = 0
+    for ranking, ranked in zip(found, expected, strict=True):
+        assert isinstance(ranked, Ranked)
+        assert np.array_equal(ranking.order, ranked.order)
+        assert np.array_equal(ranking.scores, ranked.scores[ranked.order])
+        if kind == "texts":
+            continue  # their derivations are not known in memory
+        given = [as_dict(each) for each in ranked.nbest.candidates]
+        again = model.rank(given)
+        assert np.array_equal(again.order, ranked.order)
+        assert np.array_equal(again.scores, ranking.scores)
+        assert again.best is given[ranked.order[0]]
+        assert again.candidates == [given[y] for y in ranked.order]
+        assert again.explain() == ranking.explain()
+        compared += 1
+    assert len(found) >= 20
+    assert compared == (0 if kind == "texts" else len(found))
 
 
-def test_rank_breaks_ties_by_base_and_index():
-    given, base = np.array([1.0, 2.0, 2.0, 1.0, 2.0]), np.array([9.0, 1.0, 3.0, 9.0, 3.0])
-    expected = sorted(range(5), key=lambda y: (-given[y], -base[y], y))
-    assert list(rank(given, base)) == expected == [2, 4, 1, 0, 3]
-    assert rank(np.zeros(0), np.zeros(0)).size == 0
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: (text, -1.0),
+        lambda text: {"text": text, "score": -1.0},
+        lambda text: {"tree": nltk.Tree.fromstring(text), "score": -1},
+        lambda text: {"tree": text, "score": np.float32(-1.0)},
+        lambda text: rerank.Candidate(text, -1.0),
+        lambda text: rerank.Candidate(tree=nltk.Tree.fromstring(text), score=-1.0),
+    ],
+)
+def test_every_form_of_a_candidate_says_the_same(small_run: Path, form: Callable[[str], Any]) -> None:
+    model, given = rerank.load(small_run / "model"), [form(WRONG), form(RIGHT)]
+    expected = model.rank([(WRONG, -1.0), (RIGHT, -1.0)])
+    found = model.rank(iter(given))
+    assert found.scores.tolist() == expected.scores.tolist()
+    assert model.best(given) is given[expected.order[0]]
 
 
-@pytest.mark.parametrize("predictor", ["last", "average"])
-def test_scores_are_the_corpus_scores_up_to_a_constant(model, corpus, small_data, predictor):
-    reranker = Reranker(model, predictor)
-    expected = scores(corpus, model.weights[predictor])
-    for i, found in enumerate(ranked(reranker, small_data / "test.nbest.gz")):
-        assert isinstance(found, Ranked)
-        own = expected[corpus.lists[i] : corpus.lists[i + 1]]
-        difference = found.scores - own
-        assert np.ptp(difference) < 1e-4 * max(1.0, float(np.abs(found.scores).max()))
-        assert np.array_equal(found.scores[found.order], np.sort(found.scores)[::-1])
+def test_candidates_without_scores_have_the_score_0(small_run: Path) -> None:
+    model = rerank.load(small_run / "model")
+    for given in ([WRONG, RIGHT], [nltk.Tree.fromstring(WRONG), nltk.Tree.fromstring(RIGHT)]):
+        assert model.rank(given).scores.tolist() == model.rank([(WRONG, 0.0), (RIGHT, 0.0)]).scores.tolist()
 
 
-def test_votes_are_those_of_the_corpus(model, corpus, small_data):
-    votes = vote_model(model, corpus)
-    found = ranked(Reranker(model, "voted"), small_data / "test.nbest.gz")
-    assert len(found) == 40
-    for i, each in enumerate(found):
-        assert np.array_equal(each.scores, votes[corpus.lists[i] : corpus.lists[i + 1]])
+def test_sources_reach_the_features(models: dict[str, Path]) -> None:
+    model = rerank.load(models["texts"])
+    columns = dict.fromkeys(json.loads(model.to_json())["columns"][1:], 0.0)
+    given = [{"text": text, "score": 0.0, "columns": columns} for text in ("good1 good2", "bad1 bad2")]
+    named = rerank.NBest("a", given, source="quell1 quell2")
+    assert model.rank(named).id == "a"
+    assert model.rank(given, "quell1 quell2").scores.tolist() == model.rank(named).scores.tolist()
+    (one,) = model.rank_many([named])
+    assert one.order.tolist() == model.rank(named).order.tolist()
 
 
-def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
-    lists = small.lists_of(small_data / "train.nbest.gz")[:100]
-    lists[70] = "1\tbad\nno number\n(S1 (NN x))"
-    small.write_lists(tmp_path / "many.gz", lists)
-    found = ranked(Reranker(model, "voted"), tmp_path / "many.gz", "skip")
-    assert [isinstance(each, BadList) for each in found].index(True) == 70
-    ids = [each.id if isinstance(each, BadList) else each.nbest.id for each in found]
-    assert ids == [text.split("\n")[0].split("\t")[1] for text in lists]
+BAD = [
+    ("parses", [(RIGHT, 0.0), 3], "candidate 2: found int; expected a text"),
+    ("parses", [{"txet": RIGHT}], "candidate 1: expected either 'text' or 'tree'"),
+    ("parses", [{"texts": RIGHT}], "found the key 'texts'; did you mean 'text'?"),
+    ("parses", [(RIGHT, 0.0), RIGHT], "candidate 2 has no score"),
+    ("parses", [(RIGHT, float("nan"))], "candidate 1: found nan as 'score'; expected a finite number"),
+    ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as the score"),
+    ("parses", [RIGHT, "(S1 (NN never closed)"], "candidate 2: "),
+    ("parses", [RIGHT, "(S1 (NN other))"], "have different words"),
+    ("parses", RIGHT, "found str; expected several candidates"),
+    ("samples", [{"text": "a", "score": 1.0}], "candidate 1 has no column 'reward'"),
+    ("samples", ["a", "b"], "candidate 1 has no score"),
+    (
+        "samples",
+        [{"text": "a", "score": 1.0, "columns": {"reward": "x", "length": 1}}],
+        "found 'x' as the column 'reward'",
+    ),
+    ("samples", [{"text": 5, "score": 1.0, "columns": {"reward": 1, "length": 1}}], "found 5 as candidate 1"),
+    ("samples", [{"text": "a", "columns": 5}], "candidate 1: expected mappings of names to numbers"),
+    (
+        "samples",
+        [{"text": "a", "score": 1, "columns": {"reward": 1, "length": 1}, "features": {"x": None}}],
+        "found None as the feature 'x'",
+    ),
+    ("samples", [{"text": "a", "score": 1, "columns": {"reward": 1e39, "length": 1}}], "candidate 1: "),
+]
 
 
-def test_unknown_features_are_counted(model, tmp_path):
-    two = "2\ta\n-1\n(S1 (ZZ (QQ xyzzy)))\n-2\n(S1 (YY (QQ xyzzy)))"
-    small.write_lists(tmp_path / "odd", [two])
-    reranker = Reranker(model)
-    (found,) = ranked(reranker, tmp_path / "odd")
-    features, columns = reranker.features(opened(reranker, found))
-    assert found.unknown == np.count_nonzero(columns < 0) > 0
-    assert features.hashes.size == columns.size
-    assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
+@pytest.mark.parametrize(("kind", "given", "message"), BAD)
+def test_bad_candidates_are_named(models: dict[str, Path], kind: str, given: Any, message: str) -> None:
+    model = rerank.load(models[kind])
+    with pytest.raises(rerank.RerankError) as caught:
+        model.rank(given)
+    assert message in str(caught.value)
+    if not isinstance(given, str):
+        with pytest.raises(rerank.RerankError, match=r"^list seven: "):
+            list(model.rank_many([rerank.NBest("seven", given)]))
 
 
-def test_known_lists_have_no_unknown_features(small_data, workspace):
-    pipeline.run(small.recipe(small_data, features={"min_lists": 1}), workspace / "all")
-    reranker = Reranker(Model.load(workspace / "all" / "model"))
-    found = ranked(reranker, small_data / "train.nbest.gz")
-    assert [each.unknown for each in found if isinstance(each, Ranked)] == [0] * len(found)
+def test_a_list_without_candidates_has_no_best(small_run: Path) -> None:
+    ranking = rerank.load(small_run / "model").rank([])
+    assert (len(ranking), ranking.candidates, ranking.explain()) == (0, [], [])
+    with pytest.raises(rerank.RerankError, match="no candidates"):
+        _ = ranking.best
 
 
-@pytest.mark.parametrize("predictor", ["last", "average"])
-def test_contributions_sum_to_the_difference(model, small_data, predictor):
-    reranker, differing = Reranker(model, predictor), 0
-    for found in ranked(reranker, small_data / "test.nbest.gz"):
-        assert isinstance(found, Ranked)
-        base = int(rank(found.nbest.base, found.nbest.base)[0])
-        winner, last = int(found.order[0]), int(found.order[-1])
-        for other in {base, last}:
-            parts = reranker.explain(opened(reranker, found), winner, other)
-            expected = found.scores[winner] - found.scores[other]
-            assert sum(part.amount for part in parts) == pytest.approx(expected, abs=1e-4)
-            amounts = [abs(part.amount) for part in parts]
-            assert amounts == sorted(amounts, reverse=True)
-            assert sum(part.feature == "base score" for part in parts) == 1
-            differing += len(parts) > 1
-    assert differing > 20
+def test_parses_have_no_source(small_run: Path) -> None:
+    with pytest.raises(rerank.RerankError, match="no source"):
+        rerank.load(small_run / "model").rank([RIGHT], source="the cat sleeps .")
 
 
-def test_a_candidate_against_itself(model, small_data):
-    reranker = Reranker(model)
-    found = ranked(reranker, small_data / "test.nbest.gz")[0]
-    parts = reranker.explain(opened(reranker, found), 1, 1)
-    assert [(part.feature, part.amount) for part in parts] == [("base score", 0.0)]
+@pytest.mark.parametrize("predictor", ["last", "voted"])
+def test_lists_are_ranked_while_they_are_asked_for(small_run: Path, small_data: Path, predictor: str) -> None:
+    model = rerank.load(small_run / "model", predictor)
+    expected = list(model.rank_many(small_data / "test.nbest.gz"))
+    given, asked = [[each.candidates[i] for i in np.argsort(each.order)] for each in expected] * 3, 0
+
+    def ask() -> Iterator[list[rerank.Candidate]]:
+        nonlocal asked
+        for each in given:
+            asked += 1
+            yield each
+
+    found = model.rank_many(ask())
+    first = next(found)
+    assert asked == (64 if predictor == "voted" else 1)
+    for one, other in zip([first, *found], expected * 3, strict=True):
+        assert one.order.tolist() == other.order.tolist()
+        assert one.scores.tolist() == other.scores.tolist()
 
 
-def test_bad_lists(model, tmp_path):
-    good = "1\tgood\n-1\n(S1 (NN x))"
-    lists = [good, "0\tempty", "1\tscore\nx\n(S1 (NN x))", "1\tbrackets\n-1\n(S1 (NN x)"]
-    small.write_lists(tmp_path / "lists", lists)
-    with pytest.raises(DataError, match="list score"):
-        ranked(Reranker(model), tmp_path / "lists")
-    for predictor in ("average", "voted"):
-        reranker, count = Reranker(model, predictor), SkipCount("skip")
-        found = list(reranker.rank(reranker.read(reranker.reader, str(tmp_path / "lists"), count)))
-        assert [isinstance(each, BadList) for each in found] == [False, False, True, True]
-        assert [len(each.order) for each in found[:2]] == [1, 0]
-        assert (count.lists, count.skipped) == (2, 2)
+def test_standard_input_is_a_file_too(
+    small_run: Path, small_data: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = rerank.load(small_run / "model")
+    with open_stream(small_data / "test.nbest.gz") as stream:
+        (tmp_path / "lists").write_bytes(b"".join(iter(lambda: stream.read(1 << 20), b"")))
+    with (tmp_path / "lists").open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        found = [each.id for each in model.rank_many(sys.stdin)]
+    assert found == [each.id for each in model.rank_many(small_data / "test.nbest.gz")]
 
 
-BAD = BadList("bad", "file", 3, "score", "no score")
+def test_threads_share_a_model(models: dict[str, Path], small_data: Path) -> None:
+    for kind in ("parses", "samples"):
+        model = rerank.load(models[kind])
+        given = [each.candidates for each in model.rank_many(files(models, small_data, kind)[0])]
+        expected = [model.rank(each).scores.tolist() for each in given]
+        with ThreadPoolExecutor(8) as pool:
+            found = [each.scores.tolist() for each in pool.map(model.rank, given * 20)]
+        assert found == expected * 20
 
 
-def listed(form: str, name: str = "good") -> Ranked:
-    nbest = NBestList(name, "file", 1, [b"(S1 (NN x))", b"(S1 (VB x))"], [3, 5], np.array([[-1.0], [-2.0]]), form=form)
-    return Ranked(nbest, np.array([1, 0]), np.array([0.25, 0.5]))
+def test_a_saved_or_pickled_model_ranks_alike(small_run: Path, tmp_path: Path) -> None:
+    model = rerank.load(small_run / "model", "last")
+    model.save(tmp_path / "copy")
+    for other in (rerank.load(tmp_path / "copy", "last"), pickle.loads(pickle.dumps(model))):
+        assert other.rank([RIGHT, WRONG]).scores.tolist() == model.rank([RIGHT, WRONG]).scores.tolist()
 
 
-def test_bad_lists_are_written_as_empty_ones(tmp_path):
-    out = io.BytesIO()
-    write_ranked(out, CharniakReader(), iter([BAD, listed("header"), replace(BAD, id="last")]), 1)
-    assert out.getvalue() == b"0\tbad\n\n1\tgood\n0.5\t-2.0\n(S1 (VB x))\n\n0\tlast\n\n"
-    (tmp_path / "out").write_bytes(out.getvalue())
-    read = [found for found in CharniakReader().read(tmp_path / "out") if isinstance(found, NBestList)]
-    assert [(found.id, len(found)) for found in read] == [("bad", 0), ("good", 1), ("last", 0)]
-
-
-def test_bad_lists_take_the_form_of_the_others(tmp_path):
-    out = io.BytesIO()
-    write_ranked(out, BerkeleyReader(), iter([BAD, listed("groups"), BAD]))
-    (tmp_path / "out").write_bytes(out.getvalue())
-    found = list(BerkeleyReader().read(tmp_path / "out"))
-    assert [len(each) for each in found if isinstance(each, NBestList)] == [0, 2, 0]
-    only = io.BytesIO()
-    write_ranked(only, CharniakReader(), iter([BAD]))
-    assert only.getvalue() == b"0\tbad\n\n"
-
-
-def test_predictors_that_a_model_does_not_have(model):
-    with pytest.raises(ModelError, match="no predictor 'best'"):
-        Reranker(model, "best")
-    with pytest.raises(ModelError, match="keeps no votes"):
-        Reranker(replace(model, votes={}), "voted")
-
-
-def test_a_moved_model_works(small_run, small_data, tmp_path):
-    shutil.copytree(small_run / "model", tmp_path / "moved")
-    models = [Model.load(path) for path in (small_run / "model", tmp_path / "moved")]
-    both = [ranked(Reranker(model), small_data / "test.nbest.gz") for model in models]
-    assert [list(each.order) for each in both[0]] == [list(each.order) for each in both[1]]
+def test_weights_as_json_score_the_columns_of_samples(models: dict[str, Path]) -> None:
+    model = rerank.load(models["samples"])
+    told = json.loads(model.to_json())
+    base, *columns = told["columns"]
+    assert (base, sorted(columns)) == ("logprob", ["length", "reward"])
+    for ranking in model.rank_many(models["root"] / "test.jsonl.gz"):
+        for candidate, score in zip(ranking.candidates, ranking.scores, strict=True):
+            parts = [told["weights"].get(f"Dense|{name}", 0.0) * candidate.columns[name] for name in columns]
+            own = told["base"] * candidate.score + sum(parts)
+            spread = 1e-6 * (abs(told["base"] * candidate.score) + sum(map(abs, parts)))
+            assert abs(own - score) <= spread + 1e-6 * abs(score) or len(ranking) == 1

@@ -1,4 +1,4 @@
-"""A Reranker in a service: threads and forked processes share it, and nothing of a list remains when it is ranked."""
+"""A Scorer in a service: threads and forked processes share it, and nothing of a list remains when it is ranked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rerank.base.errors import DataError, ModelError
 from rerank.data.symbols import known_hash
 from rerank.learn.voting import voting
 from rerank.models.model import Model
-from rerank.models.reranker import Opened, Ranked, Reranker
+from rerank.models.scorer import Opened, Ranked, Scorer
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.texts.text_list import SparseScores, TextList
 from rerank.runs import pipeline
@@ -37,9 +37,9 @@ Result = tuple[str, str, int]  # of a list: its id, the digest of its order and 
 
 
 class Case(NamedTuple):
-    """A Reranker and lists to rank; ``times``: so many rankings."""
+    """A Scorer and lists to rank; ``times``: so many rankings."""
 
-    reranker: Reranker
+    scorer: Scorer
     lists: list[NBestList]
     times: int
 
@@ -71,15 +71,15 @@ def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 @pytest.fixture(scope="module")
 def cases(trees: Path, texts: dict[str, Path], small_data: Path) -> dict[str, Case]:
-    """Of every content a Reranker, with lists that have unknown words, labels and sparse features."""
+    """Of every content a Scorer, with lists that have unknown words, labels and sparse features."""
     model = Model.load(trees)
-    read = [each for each in Reranker(model).reader.read(small_data / "test.nbest.gz") if isinstance(each, NBestList)]
+    read = [each for each in Scorer(model).reader.read(small_data / "test.nbest.gz") if isinstance(each, NBestList)]
     found = {
-        "trees": Case(Reranker(model), [_odd_trees(each, i) for i, each in enumerate(read[:20])], 3_000),
-        "voted": Case(Reranker(model, "voted"), read[:20], 1_000),
+        "trees": Case(Scorer(model), [_odd_trees(each, i) for i, each in enumerate(read[:20])], 3_000),
+        "voted": Case(Scorer(model, "voted"), read[:20], 1_000),
     }
     for name, directory in texts.items():
-        found[name] = Case(Reranker(Model.load(directory)), [_text_list(i) for i in range(24)], 3_000)
+        found[name] = Case(Scorer(Model.load(directory)), [_text_list(i) for i in range(24)], 3_000)
     assert sum(case.times for case in found.values()) == RANKINGS
     return found
 
@@ -103,10 +103,10 @@ def _text_list(i: int) -> TextList:
     )  # fmt: skip
 
 
-def rank_all(reranker: Reranker, lists: list[NBestList]) -> list[Result]:
+def rank_all(scorer: Scorer, lists: list[NBestList]) -> list[Result]:
     """Open and rank the lists one after the other."""
-    opened = (reranker.open(each) for each in lists)
-    return [result(each) for each in reranker.rank(opened)]
+    opened = (scorer.open(each) for each in lists)
+    return [result(each) for each in scorer.rank(opened)]
 
 
 def result(ranked: Ranked | BadList) -> Result:
@@ -122,11 +122,11 @@ def rounds(case: Case, threads: int = THREADS) -> int:
 
 def test_threads_rank_as_one(cases: dict[str, Case]) -> None:
     """All contents at the same time, from as many threads each."""
-    expected = {name: rank_all(case.reranker, case.lists) for name, case in cases.items()}
+    expected = {name: rank_all(case.scorer, case.lists) for name, case in cases.items()}
     assert all(any(unknown for *_, unknown in expected[name]) for name in ("trees", "texts"))
 
     def work(case: Case) -> list[list[Result]]:
-        return [rank_all(case.reranker, case.lists) for _ in range(rounds(case))]
+        return [rank_all(case.scorer, case.lists) for _ in range(rounds(case))]
 
     with ThreadPoolExecutor(THREADS * len(cases)) as pool:
         jobs = [(name, pool.submit(work, case)) for _ in range(THREADS) for name, case in cases.items()]
@@ -139,26 +139,26 @@ def test_threads_rank_as_one(cases: dict[str, Case]) -> None:
 
 
 def test_threads_share_what_one_has_opened(cases: dict[str, Case]) -> None:
-    """By the Reranker that opened the lists, and by another of the same model."""
-    for name, (reranker, lists, _) in cases.items():
-        other = Reranker(reranker.model, reranker.predictor)
-        opened = [each for each in map(reranker.open, lists) if isinstance(each, Opened)]
-        expected = rank_all(reranker, lists)
+    """By the Scorer that opened the lists, and by another of the same model."""
+    for name, (scorer, lists, _) in cases.items():
+        other = Scorer(scorer.model, scorer.predictor)
+        opened = [each for each in map(scorer.open, lists) if isinstance(each, Opened)]
+        expected = rank_all(scorer, lists)
         assert len(opened) == len(lists)
 
-        def work(chosen: Reranker, opened: list[Opened] = opened) -> list[Result]:
+        def work(chosen: Scorer, opened: list[Opened] = opened) -> list[Result]:
             return [result(each) for each in chosen.rank(opened)]
 
         with ThreadPoolExecutor(THREADS) as pool:
-            for found in pool.map(work, [reranker, other] * THREADS):
+            for found in pool.map(work, [scorer, other] * THREADS):
                 assert found == expected, name
 
 
 def test_threads_of_joblib(cases: dict[str, Case]) -> None:
-    for name, (reranker, lists, _) in cases.items():
-        expected = rank_all(reranker, lists)
+    for name, (scorer, lists, _) in cases.items():
+        expected = rank_all(scorer, lists)
         work = delayed(rank_all)
-        for found in Parallel(n_jobs=THREADS, backend="threading")(work(reranker, lists) for _ in range(2 * THREADS)):
+        for found in Parallel(n_jobs=THREADS, backend="threading")(work(scorer, lists) for _ in range(2 * THREADS)):
             assert found == expected, name
 
 
@@ -186,20 +186,20 @@ def in_the_background(work: Callable[[], Any]) -> Iterator[None]:
 @pytest.mark.parametrize("name", ["trees", "voted", "texts", "dense"])
 def test_forked_processes_rank_as_their_parent(cases: dict[str, Case], name: str) -> None:
     """Forked while threads are at work: nothing that a child needs is held by a thread that it does not have."""
-    reranker, lists, _ = cases[name]
-    expected = rank_all(reranker, lists)
-    with in_the_background(lambda: rank_all(reranker, lists)):
-        pool = multiprocessing.get_context("fork").Pool(2, _inherited.extend, [(reranker, lists)])
+    scorer, lists, _ = cases[name]
+    expected = rank_all(scorer, lists)
+    with in_the_background(lambda: rank_all(scorer, lists)):
+        pool = multiprocessing.get_context("fork").Pool(2, _inherited.extend, [(scorer, lists)])
     try:
         for found in pool.map(_rank_inherited, range(4), 1):
             assert found == expected
     finally:  # in order: a SIGTERM interrupts a child of the tests, which can get lost where errors are ignored
         pool.close()
         pool.join()
-    assert rank_all(reranker, lists) == expected
+    assert rank_all(scorer, lists) == expected
 
 
-_inherited: list[Any] = []  # of a forked process: a Reranker and lists that its parent has made
+_inherited: list[Any] = []  # of a forked process: a Scorer and lists that its parent has made
 
 
 def _rank_inherited(_: int) -> list[Result]:
@@ -207,37 +207,37 @@ def _rank_inherited(_: int) -> list[Result]:
 
 
 def test_a_pickled_reranker_is_made_anew_from_its_model(cases: dict[str, Case]) -> None:
-    for reranker, lists, _ in cases.values():
-        opened = [reranker.open(each) for each in lists]
-        other, others = pickle.loads(pickle.dumps((reranker, opened)))
-        assert [result(each) for each in other.rank(others)] == rank_all(reranker, lists)
+    for scorer, lists, _ in cases.values():
+        opened = [scorer.open(each) for each in lists]
+        other, others = pickle.loads(pickle.dumps((scorer, opened)))
+        assert [result(each) for each in other.rank(others)] == rank_all(scorer, lists)
 
 
 def test_lists_opened_for_another_model_are_refused(cases: dict[str, Case]) -> None:
     for name, other in (("trees", "texts"), ("texts", "dense"), ("dense", "texts")):
-        opened = cases[other].reranker.open(cases[other].lists[0])
+        opened = cases[other].scorer.open(cases[other].lists[0])
         with pytest.raises(ModelError, match=r"list \S+ was opened for another model"):
-            list(cases[name].reranker.rank([opened]))
+            list(cases[name].scorer.rank([opened]))
 
 
 def test_what_a_template_lacks_is_logged_once_by_all_threads(
     cases: dict[str, Case], caplog: pytest.LogCaptureFixture
 ) -> None:
-    reranker = Reranker(cases["texts"].reranker.model)
+    scorer = Scorer(cases["texts"].scorer.model)
     lists = [replace(each, source=None) for each in cases["texts"].lists if isinstance(each, TextList)]
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(lambda _: rank_all(reranker, list(lists)), range(THREADS)))
+        list(pool.map(lambda _: rank_all(scorer, list(lists)), range(THREADS)))
     said = [record.getMessage() for record in caplog.records]
     assert len([text for text in said if "a list has no source" in text]) == 1
 
 
 def test_lists_that_are_too_long_to_vote_on_are_named(cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch) -> None:
-    reranker, lists, _ = cases["voted"]
+    scorer, lists, _ = cases["voted"]
     monkeypatch.setattr(voting, "LARGEST_LIST", 1_000)
     said = r"voting would take 0\.0 GB for the \d+ candidates of list \S+ at \S+:\d+; 0\.0 GB is the limit"
     with pytest.raises(DataError, match=said):
-        rank_all(reranker, lists[:3])
-    assert len(rank_all(Reranker(reranker.model), lists[:3])) == 3
+        rank_all(scorer, lists[:3])
+    assert len(rank_all(Scorer(scorer.model), lists[:3])) == 3
 
 
 # Memory, over 20,000 lists
@@ -263,10 +263,10 @@ def tiny_texts(i: int) -> NBestList:
 def test_lists_of_ever_new_words_leave_nothing(
     cases: dict[str, Case], name: str, make: Callable[[int], NBestList], total: int
 ) -> None:
-    reranker = cases[name].reranker
-    symbols = reranker.content.symbols
+    scorer = cases[name].scorer
+    symbols = scorer.content.symbols
     sizes = len(symbols), symbols.index.keys.size, symbols.hashes.base.size
-    ranked = reranker.rank(reranker.open(make(i)) for i in range(total))
+    ranked = scorer.rank(scorer.open(make(i)) for i in range(total))
     tracemalloc.start()
     try:
         left = [_left_by(ranked, lists) for lists in (500, 500, 500, 500)]
@@ -289,11 +289,11 @@ def _left_by(ranked: Iterator[Any], lists: int) -> int:
 
 
 def test_reading_keeps_no_symbols_either(cases: dict[str, Case], small_data: Path) -> None:
-    reranker, known = cases["trees"].reranker, len(cases["trees"].reranker.content.symbols)
-    for _ in reranker.rank(reranker.read(reranker.reader, str(small_data / "dev.nbest.gz"), SkipCount())):
+    scorer, known = cases["trees"].scorer, len(cases["trees"].scorer.content.symbols)
+    for _ in scorer.rank(scorer.read(scorer.reader, str(small_data / "dev.nbest.gz"), SkipCount())):
         pass
-    data = reranker.recipe.data.of_files(str(small_data / "dev.nbest.gz"), str(small_data / "dev.gold.gz"), None)
-    for opened, pair in reranker.pairs(data, "", SkipCount()):
-        assert reranker.content.gold_text(pair).startswith("(S1 ")
-        assert reranker.explain(opened, 0, 0)
-    assert len(reranker.content.symbols) == known
+    data = scorer.recipe.data.of_files(str(small_data / "dev.nbest.gz"), str(small_data / "dev.gold.gz"), None)
+    for opened, pair in scorer.pairs(data, "", SkipCount()):
+        assert scorer.content.gold_text(pair).startswith("(S1 ")
+        assert scorer.explain(opened, 0, 0)
+    assert len(scorer.content.symbols) == known

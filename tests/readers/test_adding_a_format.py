@@ -14,7 +14,7 @@ import pytest
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
-from rerank.models.reranker import Ranked, write_ranked
+from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import BadList, SkipCount, read_lists
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList

@@ -19,7 +19,7 @@ from rerank.extraction.content.texts import TextContent
 from rerank.extraction.content.trees import TreeContent
 from rerank.features.collecting import ListFeatures
 from rerank.models.model import Model
-from rerank.models.reranker import Ranked, Reranker
+from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
@@ -88,7 +88,7 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
     seen.clear()
     pipeline.run(recipe, tmp_path / "runs" / "two")
     assert not seen
-    model, data = Reranker(Model.load(tmp_path / "runs/one/model"), recipe.predictor), recipe.data
+    model, data = Scorer(Model.load(tmp_path / "runs/one/model"), recipe.predictor), recipe.data
     sources = data.files("test").get("sources", [None])[0]
     expected = list(model.rank(model.read(model.reader, data.files("test")["nbest"][0], SkipCount(), sources)))
     written = [*model.reader.read(str(tmp_path / "runs/one/predictions/test.nbest.gz"))]

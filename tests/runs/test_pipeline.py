@@ -19,7 +19,7 @@ from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import corpus_oracle
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model
-from rerank.models.reranker import Reranker
+from rerank.models.scorer import Scorer
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
@@ -120,8 +120,8 @@ def test_predictions_are_the_input_in_the_models_order(small_run, small_data):
     written = list(reader.read(small_run / "predictions" / "test.nbest.gz"))
     corpus = corpus_of(small_run, "test")[1]
     chosen = best(corpus, scores(corpus, model.weights["average"]))
-    reranker = Reranker(model)
-    ranked = list(reranker.rank(reranker.read(reader, str(small_data / "test.nbest.gz"), SkipCount())))
+    scorer = Scorer(model)
+    ranked = list(scorer.rank(scorer.read(reader, str(small_data / "test.nbest.gz"), SkipCount())))
     assert len(inputs) == len(written) == len(ranked) == 40
     for given, got, order, first, winner in zip(inputs, written, ranked, corpus.lists, chosen, strict=False):
         assert isinstance(given, NBestList)

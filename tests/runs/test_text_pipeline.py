@@ -25,7 +25,7 @@ from rerank.metrics.base import chosen_rows
 from rerank.metrics.oracle import oracle
 from rerank.models.model import Model
 from rerank.models.predictions import vote_model
-from rerank.models.reranker import Reranker
+from rerank.models.scorer import Scorer
 from rerank.models.unscaled import standard_weights
 from rerank.readers.base import BadList, SkipCount
 from rerank.readers.moses.reader import Moses
@@ -99,7 +99,7 @@ def test_final_figures_are_those_of_sacrebleu(tuned: Path, data: Path) -> None:
 
 def test_predictions_are_the_lists_in_the_order_of_the_tuned_model(tuned: Path, data: Path) -> None:
     old = {nbest.id: nbest for nbest in Moses().read(str(data / "test.nbest.gz"))}
-    model = Reranker(Model.load(tuned / "model"), "mert")
+    model = Scorer(Model.load(tuned / "model"), "mert")
     for nbest in Moses().read(str(tuned / "predictions" / "test.nbest.gz")):
         given = old[nbest.id]
         assert not isinstance(nbest, BadList)
@@ -157,13 +157,13 @@ def test_scores_of_files_are_those_of_corpora_but_for_a_constant(
     corpus = corpora(data, workspace, "test").others["test"].corpus.part(0)
     model = Model.load(tuned / "model")
     trained = scores(corpus, standard_weights(model.weights[predictor], model.table))
-    reranker = Reranker(model, predictor)
-    lists = reranker.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz")
+    scorer = Scorer(model, predictor)
+    lists = scorer.read(Moses(), str(data / "test.nbest.gz"), SkipCount(), data / "test.src.gz")
     for i, opened in enumerate(lists):
         assert not isinstance(opened, BadList)
         own = trained[corpus.lists[i] : corpus.lists[i + 1]]
         if own.size:
-            assert np.ptp(reranker.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
+            assert np.ptp(scorer.scores(opened) - own) < 1e-4 * max(1.0, np.abs(own).max())
 
 
 def test_dense_columns_are_standardised(data: Path, workspace: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from rerank.base.encoding import decoded
-from rerank.readers.base import Candidate, NBestList
+from rerank.readers.nbest import ListCandidate, NBestList
 
 
 class SparseScores(NamedTuple):
@@ -27,7 +27,7 @@ class SparseScores(NamedTuple):
         return SparseScores(first.astype(np.int64), [self.names[entry] for entry in flat], self.values[flat])
 
 
-class TextCandidate(Candidate):
+class TextCandidate(ListCandidate):
     """A candidate of a list of texts, which has no ``tree``."""
 
     __slots__ = ()
@@ -37,6 +37,15 @@ class TextCandidate(Candidate):
     def tokens(self) -> list[str]:
         """The words, separated by ASCII white space, as in the built-in templates."""
         return [decoded(word) for word in self._list.texts[self.index].split()]
+
+    @property
+    def features(self) -> Mapping[str, float]:
+        """The sparse features that the list holds."""
+        sparse = self._list.sparse
+        if sparse is None:
+            return {}
+        own = slice(int(sparse.first[self.index]), int(sparse.first[self.index + 1]))
+        return dict(zip(map(decoded, sparse.names[own]), sparse.values[own].tolist(), strict=True))
 
     @property
     def source(self) -> str | None:
@@ -58,7 +67,7 @@ class TextList(NBestList):
     | references   | tuple of bytes        | references, if the format holds them |
     """
 
-    kind: ClassVar[type[Candidate]] = TextCandidate
+    kind: ClassVar[type[ListCandidate]] = TextCandidate
 
     sparse: SparseScores | None = None
     segmentation: list[bytes] | None = None

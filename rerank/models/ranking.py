@@ -1,0 +1,73 @@
+"""What a model makes of one list: its candidates, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.models.scorer import Contribution, Ranked
+
+
+class Ranking:
+    """The candidates of a list, best first.
+
+    ``order`` (int64 [N]) has their places in the list as it was given; ``id`` is the list's name, empty if it has none.
+    """
+
+    __slots__ = ("_explain", "_given", "_ranked", "order")
+
+    def __init__(
+        self, given: Sequence[Any], ranked: Ranked, explain: Callable[[Ranked, int, int], list[Contribution]]
+    ) -> None:
+        self._given, self._ranked, self._explain = given, ranked, explain
+        self.order = ranked.order
+
+    @property
+    def id(self) -> str:
+        """The name of the list."""
+        return self._ranked.nbest.id
+
+    @property
+    def best(self) -> Any:
+        """The best candidate, as it was given.
+
+        Raises
+        ------
+        DataError: the list has no candidates.
+        """
+        if not self.order.size:
+            raise DataError("the list has no candidates", list_id=self.id or None)
+        return self._given[self.order[0]]
+
+    @property
+    def candidates(self) -> list[Any]:
+        """The candidates as they were given, best first."""
+        return [self._given[y] for y in self.order.tolist()]
+
+    @property
+    def scores(self) -> np.ndarray:
+        """float64 [N]: the scores of the candidates, best first; votes where the model votes."""
+        return np.asarray(self._ranked.scores[self.order])
+
+    @property
+    def unknown(self) -> int:
+        """How many features that vary in the list the model does not know."""
+        return self._ranked.unknown
+
+    def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
+        """Why the candidate at ``place`` of this order stands before the one at ``other``: the features in which they
+        differ, those that decide first. By default the best and the second; a list of one has nothing to explain.
+        """
+        if len(self) < 2:
+            return []
+        return self._explain(self._ranked, int(self.order[place]), int(self.order[other]))
+
+    def __len__(self) -> int:
+        return int(self.order.size)
+
+    def __repr__(self) -> str:
+        shown = f" {self.id}" if self.id else ""
+        return f"<Ranking{shown}: {len(self)} candidates, best {self.best!r}>" if len(self) else f"<Ranking{shown}: 0>"

@@ -1,0 +1,252 @@
+"""A model at work: lists in, ranked lists out, and the reasons for a choice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import ModelError
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Pair, make_reader
+from rerank.features.collecting import ListFeatures
+from rerank.features.rows import RowBuilder
+from rerank.features.table import FeatureTable
+from rerank.learn.scoring import add_scores
+from rerank.models.model import Model, recipe_of
+from rerank.models.predictions import vote_model
+from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.sides import Beside, in_step
+from rerank.readers.streams import PathLike, Writable
+from rerank.readers.texts.text_list import TextList
+from rerank.readers.texts.text_pairs import source_lines
+from rerank.readers.writing import ListWriter
+from rerank.recipes.sections import SplitSettings
+from rerank.storage.strict_json import as_json
+
+VOTE_BATCH = 64
+
+
+class Ranked(NamedTuple):
+    """A list in the model's order. ``scores`` (float64 [N]) are in the list's own order; votes for a voted model."""
+
+    nbest: NBestList
+    order: np.ndarray  # int64 [N], best first
+    scores: np.ndarray
+    unknown: int = 0  # how many features that vary in the list the model does not know
+
+
+class Opened(NamedTuple):
+    """A list and what its candidates are (trees, or words and phrases), for Scorers of one model."""
+
+    nbest: NBestList
+    content: Any
+    model: str  # its digest, see ``model_digest``
+
+
+class Contribution(NamedTuple):
+    """What one feature adds to the difference of two candidates' scores: weight × (value − other's value)."""
+
+    feature: str
+    weight: float
+    value: float
+    other: float
+
+    @property
+    def amount(self) -> float:
+        """The contribution."""
+        return self.weight * (self.value - self.other)
+
+
+def write_ranked(out: Writable, reader: Reader, lists: Iterable[Ranked | BadList], most: int | None = None) -> None:
+    """Write lists in the format of ``reader``, at most ``most`` candidates each, with new and old scores.
+
+    A bad list becomes one without candidates, so that the output stays aligned with the references.
+    """
+    written = ListWriter(out, reader)
+    for ranked in lists:
+        if isinstance(ranked, BadList):
+            written.bad(ranked)
+        else:
+            written.good(ranked.nbest, [int(y) for y in ranked.order[:most]], ranked.scores)
+    written.finish()
+
+
+def model_digest(model: Model) -> str:
+    """What tells a model from others: its settings, provenance, columns and weights of the base score."""
+    parts = model.settings, model.about, model.table.about, {name: w.base for name, w in model.weights.items()}
+    return hashlib.sha256(as_json(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Candidates by score, ties by base score, then by index (int64 [N])."""
+    return np.lexsort((np.arange(scores.size), -base, -scores))
+
+
+class Scorer:
+    """Applies a model to lists as readers give them, one at a time.
+
+    Threads may share a Scorer, and the lists that it opens: a call keeps what it needs to itself, and no trace of a
+    list remains. See docs/serving.md.
+
+    Parameters
+    ----------
+    model: what ``Model.load`` gave.
+    predictor: "average", "last", "mert" (if it was tuned) or "voted" (if it kept its votes); by default the recipe's.
+    """
+
+    def __init__(self, model: Model, predictor: str | None = None) -> None:
+        recipe = recipe_of(model)
+        predictor = recipe.predictor if predictor is None else predictor
+        if predictor not in (*model.weights, "voted"):
+            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted'])}")
+        if predictor == "voted" and not model.votes:
+            raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
+        self.model, self.predictor, self.recipe = model, predictor, recipe
+        # Values as they are, not relative to the list, make scores comparable across lists.
+        columns = ScoreColumns.of_table(model.table.about)
+        self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
+        self._digest = model_digest(model)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: the model, from which everything else is made again."""
+        return Scorer, (self.model, self.predictor)
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the format that the model was trained on."""
+        return make_reader(self.recipe.data.reader)
+
+    def read(
+        self, reader: Reader, path: str, count: SkipCount, sources: PathLike | None = None
+    ) -> Iterator[Opened | BadList]:
+        """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
+
+        sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
+        hold theirs.
+        """
+        sides = [] if sources is None else [source_lines(sources)]
+        return usable(in_step(reader.knowing(self.content.columns), path, sides), self._counted, count)
+
+    def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
+        """See ``read``."""
+        nbest, found, _ = raw
+        if found and isinstance(nbest, TextList):
+            nbest = replace(nbest, source=found[0])
+        opened = nbest if isinstance(nbest, BadList) else self.open(nbest)
+        if isinstance(opened, BadList):
+            count.bad(opened)
+        else:
+            count.good(opened.nbest)
+            count.scores.unknown.update(self.content.unknown(opened.nbest))
+        return opened
+
+    def open(self, nbest: NBestList) -> Opened | BadList:
+        """A list, minus the candidates that cannot be used, with what the others are; or why there are none."""
+        found = self.content.open(nbest)
+        return found if isinstance(found, BadList) else Opened(*found, self._digest)
+
+    def pairs(self, data: SplitSettings, split: str, count: SkipCount) -> Iterator[tuple[Opened, Pair]]:
+        """The usable lists of a split with their references; bad ones are errors, or skipped and counted.
+
+        Raises
+        ------
+        DataError: see the readers.
+        """
+        for pair in self.content.pairs(data, split, count):
+            yield self.opened(pair), pair
+
+    def opened(self, pair: Pair) -> Opened:
+        """A list that was opened together with its reference."""
+        return Opened(pair.nbest, pair.content, self._digest)
+
+    def features(self, opened: Opened) -> tuple[ListFeatures, np.ndarray]:
+        """Features of a list, and their columns (int32, negative where the model does not know them).
+
+        Raises
+        ------
+        ModelError: the list was opened for another model.
+        """
+        if opened.model != self._digest:
+            message = f"list {opened.nbest.id} was opened for another model; open it by a Scorer of this one"
+            raise ModelError(message, path=opened.nbest.path)
+        features = self.content.features(opened.nbest, opened.content)
+        return features, self.model.table.columns(features)
+
+    def scores(self, opened: Opened) -> np.ndarray:
+        """float64 [N]: the model's score of every candidate (any predictor but the voted)."""
+        return self._score(opened).scores
+
+    def _score(self, opened: Opened) -> Ranked:
+        """A list in the order of its scores."""
+        weights = self.model.weights[self.predictor]
+        features, columns = self.features(opened)
+        known = columns >= 0
+        weight = np.where(known, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
+        scores = weights.base * opened.nbest.base
+        add_scores(weight, features.first, features.candidate, features.value, scores)
+        order = rank(scores, opened.nbest.base)
+        return Ranked(opened.nbest, order, scores, columns.size - int(np.count_nonzero(known)))
+
+    def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
+        if self.predictor != "voted":
+            for item in lists:
+                yield item if isinstance(item, BadList) else self._score(item)
+            return
+        batch: list[Opened | BadList] = []
+        for item in lists:
+            batch.append(item)
+            if len(batch) == VOTE_BATCH:
+                yield from self._vote(batch)
+                batch = []
+        yield from self._vote(batch)
+
+    def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
+        corpus = self._corpus(found)
+        names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]
+        votes = vote_model(self.model, corpus, names)
+        columns = iter([columns for _, _, columns in found])
+        at = 0
+        for item in batch:
+            if isinstance(item, BadList):
+                yield item
+                continue
+            scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
+            at += 1
+            yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
+
+    def corpus(self, lists: Sequence[Opened]) -> Corpus:
+        """Lists without references as a corpus of the model's columns."""
+        return self._corpus([(opened, *self.features(opened)) for opened in lists])
+
+    def _corpus(self, lists: Sequence[tuple[Opened, ListFeatures, np.ndarray]]) -> Corpus:
+        rows = RowBuilder()
+        for opened, features, columns in lists:
+            nothing = np.zeros(len(opened.nbest))
+            rows.add(features, columns, opened.nbest.base, nothing, np.zeros((nothing.size, 0)), np.zeros(0))
+        table = self.model.table
+        return rows.finish(None, table.width, {}, scale=table.scale if isinstance(table, FeatureTable) else None)
+
+    def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
+        """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
+        weights = self.model.weights["average" if self.predictor == "voted" else self.predictor]
+        features, columns = self.features(opened)
+        values = np.zeros((2, columns.size))
+        for row, candidate in zip(values, (chosen, other), strict=True):
+            entries = np.flatnonzero(features.candidate == candidate)
+            row[np.searchsorted(features.first, entries, side="right") - 1] = features.value[entries]
+        base = opened.nbest.base
+        found = [Contribution("base score", weights.base, float(base[chosen]), float(base[other]))]
+        for i in np.flatnonzero((columns >= 0) & (values[0] != values[1])):
+            weight = float(weights.w[columns[i]])
+            if weight:
+                name = self.model.table.name(int(columns[i]))
+                found.append(Contribution(name, weight, float(values[0, i]), float(values[1, i])))
+        return sorted(found, key=lambda part: (-abs(part.amount), part.feature))

@@ -1,0 +1,212 @@
+"""Candidates in memory to lists as readers give them.
+
+A list of texts has the score columns that it is asked to have; what else a candidate has under ``columns`` is left out,
+and what it has under ``features`` is sparse. Bad candidates are errors that say which one it is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError
+from rerank.readers.candidate import NOTHING, Candidate
+from rerank.readers.faults import NUL, Bad, BadCandidate
+from rerank.readers.given.nbest import CandidateLike
+from rerank.readers.nbest import NBestList
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.text_list import SparseScores, TextList
+
+KEYS = "text", "tree", "score", "columns", "features"  # of a candidate that is a dict
+SCORE = "score"  # the base score, where it has no other name
+FORM = "jsonl"  # the format that texts are written in
+
+_PLAIN = {key.rstrip("s"): key for key in KEYS}
+
+
+def candidate_of(given: CandidateLike, k: int) -> Candidate:
+    """Candidate number ``k`` (from 1) of a list, whatever it was given as.
+
+    Raises
+    ------
+    DataError: it is nothing that can be a candidate.
+    """
+    if isinstance(given, str):
+        return Candidate(given)
+    if isinstance(given, Candidate):
+        return given
+    if isinstance(given, Mapping):
+        if (wrong := _wrong_keys(tuple(given))) is not None:
+            raise DataError(f"candidate {k}: {wrong}")
+        get = given.get
+        columns, features = get("columns") or NOTHING, get("features") or NOTHING
+        if not isinstance(columns, Mapping) or not isinstance(features, Mapping):
+            raise DataError(f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'")
+        return Candidate(get("text"), get("score"), columns, features, tree=get("tree"))
+    if isinstance(given, tuple) and len(given) == 2:
+        return Candidate(given[0], given[1])
+    if hasattr(given, "pformat") and hasattr(given, "leaves"):  # so that nltk need not be imported to tell
+        return Candidate(tree=given)
+    message = (
+        f"found {type(given).__name__}; expected a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
+    )
+    raise DataError(f"candidate {k}: {message}")
+
+
+@lru_cache(maxsize=256)
+def _wrong_keys(keys: tuple[Any, ...]) -> str | None:
+    """What is wrong with the keys of a candidate; those that do not look like one of ``KEYS`` are the user's own."""
+    for key in keys:
+        meant = _PLAIN.get(str(key).lower().rstrip("s"))
+        if meant not in (None, key):
+            return f"found the key {key!r}; did you mean {meant!r}?"
+    if ("text" in keys) == ("tree" in keys):
+        return f"expected either 'text' or 'tree' among its keys, which are {', '.join(map(repr, keys)) or 'none'}"
+    return None
+
+
+def texts_given(
+    given: Iterable[CandidateLike],
+    columns: ScoreColumns | None = None,
+    *,
+    name: str = "",
+    source: str | None = None,
+    references: Sequence[str] = (),
+) -> TextList:
+    """Candidates as a list of texts with ``columns``, by default "score" and those of the first candidate.
+
+    Raises
+    ------
+    DataError: a candidate lacks a column, has something that is not a finite number, or is not a text.
+    """
+    candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
+    columns = columns_shown(candidates) if columns is None else columns
+    return TextList(
+        id=name, path="", line=0, texts=_texts(candidates), lines=range(1, len(candidates) + 1),
+        scores=_scores(candidates, columns), column=columns.names.index(columns.base or SCORE),
+        form=FORM, names=columns.names, sources=columns.sources, sparse=_sparse(candidates, columns.names),
+        source=None if source is None else _text(source, "the source"),
+        references=tuple(_text(each, "a reference") for each in references),
+    )  # fmt: skip
+
+
+def trees_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str = "") -> NBestList:
+    """Candidates as a list of parses with ``columns``, by default a score alone, or "score" and the columns of the
+    first candidate.
+
+    Raises
+    ------
+    DataError: see ``texts_given``.
+    """
+    candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
+    columns = columns_shown(candidates) if columns is None else columns
+    named = len(columns.names) > 1 or columns.sources
+    return NBestList(
+        id=name, path="", line=0, texts=_texts(candidates), lines=range(1, len(candidates) + 1),
+        scores=_scores(candidates, columns), column=columns.names.index(columns.base or SCORE) if named else 0,
+        names=columns.names if named else (), sources=columns.sources,
+    )  # fmt: skip
+
+
+def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
+    """The columns that the first of some candidates has."""
+    own = candidates[0].columns if candidates else ()
+    return ScoreColumns(tuple(dict.fromkeys((SCORE, *own))), SCORE)
+
+
+def refusal(bad: Bad) -> DataError:
+    """A list or a candidate that was given and cannot be used, as an error."""
+    which = f"candidate {bad.place + 1}: " if isinstance(bad, BadCandidate) else ""
+    return DataError(f"{which}{bad.message}", list_id=bad.id or None)
+
+
+def _text(value: Any, what: str) -> bytes:
+    if not isinstance(value, str):
+        raise DataError(f"found {value!r} as {what}; expected a text")
+    if "\0" in value:
+        raise DataError(f"in {what}: {NUL}")
+    return encoded(value).strip()
+
+
+def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
+    return [_text(each.text, f"candidate {k}") for k, each in enumerate(candidates, start=1)]
+
+
+def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarray:
+    """float64 [N, K]: the columns of all candidates."""
+    base, names = columns.base or SCORE, columns.names
+    values = array("d")
+    try:
+        for each in candidates:
+            own, score = each.columns, each.score
+            for name in names:
+                values.append(score if score is not None and name == base else own[name])
+    except (KeyError, TypeError):
+        values = _slowly(candidates, base, names)
+    if not isfinite(sum(values)):
+        _refuse_infinite(names, values)
+    return np.frombuffer(values, np.float64).reshape(len(candidates), len(names))
+
+
+def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str]) -> array[float]:
+    """The columns, row by row, where something is missing: a base score called "score" if no candidate has it (it is 0
+    then), a column that is among the features. Anything else is an error."""
+    unscored = base == SCORE and all(each.score is None and SCORE not in each.columns for each in candidates)
+    values = array("d")
+    for k, each in enumerate(candidates, start=1):
+        known: dict[str, Any] = {**each.features, **each.columns}
+        if each.score is not None or unscored:
+            known[base] = 0.0 if unscored else each.score
+        for name in names:
+            if name not in known:
+                raise DataError(f"candidate {k} has no {_named(name, base)}; {_expected(base, names)}")
+            try:
+                values.append(known[name])
+            except TypeError:
+                message = f"candidate {k}: found {known[name]!r} as {_named(name, base)}; expected a number"
+                raise DataError(message) from None
+    return values
+
+
+def _named(name: str, base: str) -> str:
+    return f"score ({name!r}, the base score)" if name == base else f"column {name!r}"
+
+
+def _expected(base: str, names: Sequence[str]) -> str:
+    others = ", ".join(repr(name) for name in names if name != base)
+    return "expected a score for all candidates or for none" + (f", and the columns {others}" if others else "")
+
+
+def _refuse_infinite(names: Sequence[str], values: array[float]) -> None:
+    """Name the first number that is not finite; the sum of finite ones can be infinite too."""
+    for i, value in enumerate(values):
+        if not isfinite(value):
+            message = f"candidate {i // len(names) + 1}: found {value} as {names[i % len(names)]!r}"
+            raise DataError(f"{message}; expected a finite number")
+
+
+def _sparse(candidates: Sequence[Candidate], names: Sequence[str]) -> SparseScores | None:
+    """The features of all candidates, without those that are columns."""
+    if not any(each.features for each in candidates):
+        return None
+    columns, first = set(names), np.zeros(len(candidates) + 1, np.int64)
+    own = [[pair for pair in each.features.items() if pair[0] not in columns] for each in candidates]
+    np.cumsum([len(pairs) for pairs in own], out=first[1:])
+    values = array("d")
+    for k, pairs in enumerate(own, start=1):
+        for feature, value in pairs:
+            try:
+                values.append(value)
+            except TypeError:
+                message = f"candidate {k}: found {value!r} as the feature {feature!r}; expected a number"
+                raise DataError(message) from None
+            if not isfinite(value):
+                raise DataError(f"candidate {k}: found {value} as the feature {feature!r}; expected a finite number")
+    return SparseScores(first, [encoded(str(key)) for key, _ in chain(*own)], np.frombuffer(values, np.float64))

@@ -1,0 +1,182 @@
+"""A model at work: scores, ranks, skipped lists, and the reasons for a choice."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+
+from rerank.base.errors import DataError, ModelError
+from rerank.data.corpus import Corpus
+from rerank.learn.scoring import scores
+from rerank.models.model import Model
+from rerank.models.predictions import vote_model
+from rerank.models.scorer import Opened, Ranked, Scorer, rank, write_ranked
+from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.trees.berkeley import BerkeleyReader
+from rerank.readers.trees.charniak import CharniakReader
+from rerank.recipes.loading import load_recipe
+from rerank.runs import pipeline
+from rerank.runs.corpora import Data
+
+
+@pytest.fixture(scope="module")
+def model(small_run: Path) -> Model:
+    return Model.load(small_run / "model")
+
+
+@pytest.fixture(scope="module")
+def corpus(small_run: Path) -> Corpus:
+    return Data.load(load_recipe(small_run / "recipe.yaml"), small_run, ("test",)).others["test"].corpus.part(0)
+
+
+def ranked(scorer: Scorer, path: Path, policy: str = "error") -> list[Ranked | BadList]:
+    return list(scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(policy))))  # type: ignore[arg-type]
+
+
+def opened(scorer: Scorer, found: Ranked | BadList) -> Opened:
+    assert isinstance(found, Ranked)
+    again = scorer.open(found.nbest)
+    assert isinstance(again, Opened)
+    return again
+
+
+def test_rank_breaks_ties_by_base_and_index():
+    given, base = np.array([1.0, 2.0, 2.0, 1.0, 2.0]), np.array([9.0, 1.0, 3.0, 9.0, 3.0])
+    expected = sorted(range(5), key=lambda y: (-given[y], -base[y], y))
+    assert list(rank(given, base)) == expected == [2, 4, 1, 0, 3]
+    assert rank(np.zeros(0), np.zeros(0)).size == 0
+
+
+@pytest.mark.parametrize("predictor", ["last", "average"])
+def test_scores_are_the_corpus_scores_up_to_a_constant(model, corpus, small_data, predictor):
+    scorer = Scorer(model, predictor)
+    expected = scores(corpus, model.weights[predictor])
+    for i, found in enumerate(ranked(scorer, small_data / "test.nbest.gz")):
+        assert isinstance(found, Ranked)
+        own = expected[corpus.lists[i] : corpus.lists[i + 1]]
+        difference = found.scores - own
+        assert np.ptp(difference) < 1e-4 * max(1.0, float(np.abs(found.scores).max()))
+        assert np.array_equal(found.scores[found.order], np.sort(found.scores)[::-1])
+
+
+def test_votes_are_those_of_the_corpus(model, corpus, small_data):
+    votes = vote_model(model, corpus)
+    found = ranked(Scorer(model, "voted"), small_data / "test.nbest.gz")
+    assert len(found) == 40
+    for i, each in enumerate(found):
+        assert np.array_equal(each.scores, votes[corpus.lists[i] : corpus.lists[i + 1]])
+
+
+def test_votes_of_many_batches_keep_their_lists(model, small_data, tmp_path):
+    lists = small.lists_of(small_data / "train.nbest.gz")[:100]
+    lists[70] = "1\tbad\nno number\n(S1 (NN x))"
+    small.write_lists(tmp_path / "many.gz", lists)
+    found = ranked(Scorer(model, "voted"), tmp_path / "many.gz", "skip")
+    assert [isinstance(each, BadList) for each in found].index(True) == 70
+    ids = [each.id if isinstance(each, BadList) else each.nbest.id for each in found]
+    assert ids == [text.split("\n")[0].split("\t")[1] for text in lists]
+
+
+def test_unknown_features_are_counted(model, tmp_path):
+    two = "2\ta\n-1\n(S1 (ZZ (QQ xyzzy)))\n-2\n(S1 (YY (QQ xyzzy)))"
+    small.write_lists(tmp_path / "odd", [two])
+    scorer = Scorer(model)
+    (found,) = ranked(scorer, tmp_path / "odd")
+    features, columns = scorer.features(opened(scorer, found))
+    assert found.unknown == np.count_nonzero(columns < 0) > 0
+    assert features.hashes.size == columns.size
+    assert found.scores == pytest.approx(model.weights["average"].base * np.array([-1.0, -2.0]))
+
+
+def test_known_lists_have_no_unknown_features(small_data, workspace):
+    pipeline.run(small.recipe(small_data, features={"min_lists": 1}), workspace / "all")
+    scorer = Scorer(Model.load(workspace / "all" / "model"))
+    found = ranked(scorer, small_data / "train.nbest.gz")
+    assert [each.unknown for each in found if isinstance(each, Ranked)] == [0] * len(found)
+
+
+@pytest.mark.parametrize("predictor", ["last", "average"])
+def test_contributions_sum_to_the_difference(model, small_data, predictor):
+    scorer, differing = Scorer(model, predictor), 0
+    for found in ranked(scorer, small_data / "test.nbest.gz"):
+        assert isinstance(found, Ranked)
+        base = int(rank(found.nbest.base, found.nbest.base)[0])
+        winner, last = int(found.order[0]), int(found.order[-1])
+        for other in {base, last}:
+            parts = scorer.explain(opened(scorer, found), winner, other)
+            expected = found.scores[winner] - found.scores[other]
+            assert sum(part.amount for part in parts) == pytest.approx(expected, abs=1e-4)
+            amounts = [abs(part.amount) for part in parts]
+            assert amounts == sorted(amounts, reverse=True)
+            assert sum(part.feature == "base score" for part in parts) == 1
+            differing += len(parts) > 1
+    assert differing > 20
+
+
+def test_a_candidate_against_itself(model, small_data):
+    scorer = Scorer(model)
+    found = ranked(scorer, small_data / "test.nbest.gz")[0]
+    parts = scorer.explain(opened(scorer, found), 1, 1)
+    assert [(part.feature, part.amount) for part in parts] == [("base score", 0.0)]
+
+
+def test_bad_lists(model, tmp_path):
+    good = "1\tgood\n-1\n(S1 (NN x))"
+    lists = [good, "0\tempty", "1\tscore\nx\n(S1 (NN x))", "1\tbrackets\n-1\n(S1 (NN x)"]
+    small.write_lists(tmp_path / "lists", lists)
+    with pytest.raises(DataError, match="list score"):
+        ranked(Scorer(model), tmp_path / "lists")
+    for predictor in ("average", "voted"):
+        scorer, count = Scorer(model, predictor), SkipCount("skip")
+        found = list(scorer.rank(scorer.read(scorer.reader, str(tmp_path / "lists"), count)))
+        assert [isinstance(each, BadList) for each in found] == [False, False, True, True]
+        assert [len(each.order) for each in found[:2]] == [1, 0]
+        assert (count.lists, count.skipped) == (2, 2)
+
+
+BAD = BadList("bad", "file", 3, "score", "no score")
+
+
+def listed(form: str, name: str = "good") -> Ranked:
+    nbest = NBestList(name, "file", 1, [b"(S1 (NN x))", b"(S1 (VB x))"], [3, 5], np.array([[-1.0], [-2.0]]), form=form)
+    return Ranked(nbest, np.array([1, 0]), np.array([0.25, 0.5]))
+
+
+def test_bad_lists_are_written_as_empty_ones(tmp_path):
+    out = io.BytesIO()
+    write_ranked(out, CharniakReader(), iter([BAD, listed("header"), replace(BAD, id="last")]), 1)
+    assert out.getvalue() == b"0\tbad\n\n1\tgood\n0.5\t-2.0\n(S1 (VB x))\n\n0\tlast\n\n"
+    (tmp_path / "out").write_bytes(out.getvalue())
+    read = [found for found in CharniakReader().read(tmp_path / "out") if isinstance(found, NBestList)]
+    assert [(found.id, len(found)) for found in read] == [("bad", 0), ("good", 1), ("last", 0)]
+
+
+def test_bad_lists_take_the_form_of_the_others(tmp_path):
+    out = io.BytesIO()
+    write_ranked(out, BerkeleyReader(), iter([BAD, listed("groups"), BAD]))
+    (tmp_path / "out").write_bytes(out.getvalue())
+    found = list(BerkeleyReader().read(tmp_path / "out"))
+    assert [len(each) for each in found if isinstance(each, NBestList)] == [0, 2, 0]
+    only = io.BytesIO()
+    write_ranked(only, CharniakReader(), iter([BAD]))
+    assert only.getvalue() == b"0\tbad\n\n"
+
+
+def test_predictors_that_a_model_does_not_have(model):
+    with pytest.raises(ModelError, match="no predictor 'best'"):
+        Scorer(model, "best")
+    with pytest.raises(ModelError, match="keeps no votes"):
+        Scorer(replace(model, votes={}), "voted")
+
+
+def test_a_moved_model_works(small_run, small_data, tmp_path):
+    shutil.copytree(small_run / "model", tmp_path / "moved")
+    models = [Model.load(path) for path in (small_run / "model", tmp_path / "moved")]
+    both = [ranked(Scorer(model), small_data / "test.nbest.gz") for model in models]
+    assert [list(each.order) for each in both[0]] == [list(each.order) for each in both[1]]
