@@ -3,15 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 OUTPUT ?= runs/quickstart
-DATA ?= data/binary
+DATA ?= data
 COUNT ?= 100000
 EXAMPLES ?= 1
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 KERNELS = $(addprefix tests/,data features kernels learn metrics readers)  # where those are that plain Python can run
-PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 cw-figure5 cw-figure6 cw-figure7
+PARSE_PAPERS = xu-figures1-3 xu-figures4-5 vrda-table1 vrda-table2 vrda-figures3-4
+TRANSLATION_PAPERS = vrda-table3 vrda-table4
+BINARY_PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 cw-table3 cw-table4 cw-table5 \
+	cw-figures3-4 cw-figure5 cw-figure6 cw-figure7
+SHORT = $(filter-out 0,$(QUICK))
 
-.PHONY: help install quickstart papers-classification test test-quick test-random coverage fuzz check format bench clean
+.PHONY: help install quickstart papers test test-quick test-random coverage fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -37,10 +41,20 @@ quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
 	@echo "compiling kernels on first use (about half a minute), then extracting, training, evaluating"
 	@$(BIN)/rerank run recipes/quickstart.yaml --output $(OUTPUT)
 
-papers-classification: $(BIN)/.installed-classification  ## the tables of the Winnow, AROW and CW papers (DATA=DIR)
-	@status=0; for name in $(PAPERS); do \
-		$(BIN)/rerank run recipes/papers/$$name.yaml --set data.root=$(DATA) --output runs/$$name || status=$$?; \
-	done; exit $$status
+papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DATA=, QUICK=1 for a tenth)
+	@status=0; began=$$(date +%s); \
+	run() { \
+		root=$$1; shift; \
+		for name; do \
+			echo; echo "$$name"; \
+			$(BIN)/rerank run recipes/papers/$$name.yaml $(if $(SHORT),--quick) --set data.root=$$root \
+				--output runs/papers$(if $(SHORT),-quick)/$$name || status=$$?; \
+		done; \
+	}; \
+	run $(DATA)/parse/gum $(PARSE_PAPERS); \
+	run $(DATA)/translation/multi30k $(TRANSLATION_PAPERS); \
+	run $(DATA)/binary $(BINARY_PAPERS); \
+	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
 
 test: $(BIN)/.installed-dev  ## run the tests (WORKERS=)
 	@$(PYTEST)

@@ -29,13 +29,14 @@ class ListFigure(FigureSettings):
     """A figure over runs of reranking.
 
     course: ``measure`` over the lists processed in training, one line per run and point of its grid.
-    size: the score on the first test split, less that of the base, over the share of columns with a weight; one line
-    per run, over its grid.
+    size: the score on ``split``, the first test split by default, less that of the base, over the share of columns with
+    a weight; one line per run, over its grid.
     epochs: the score on dev, mean and standard deviation over all epochs, one bar per run.
     """
 
     kind: Literal["course", "size", "epochs"]
     measure: Literal["mistakes", "nonzero_weights"] = "mistakes"
+    split: str | None = None
 
 
 class ExampleFigure(FigureSettings):

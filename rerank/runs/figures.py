@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import named_point
 from rerank.runs.report.data import Curve
 from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_bars, draw_lines
-from rerank.runs.report.measures import Measure, primary_of
+from rerank.runs.report.measures import primary_of
 from rerank.runs.report.reported import written_score
 from rerank.runs.report.rows import dev_of, groups_of, splits_of
 from rerank.runs.report.spread import Spread
@@ -26,7 +27,7 @@ AXES = {"mistakes": "mistakes (cumulative)", "nonzero_weights": "nonzero weights
 
 
 def check_figures(recipe: ListRecipe) -> None:
-    """Do the figures name runs that there are, or single points of their grids?
+    """Do the figures name runs that there are, or single points of their grids, and splits that are tested?
 
     Raises
     ------
@@ -34,6 +35,10 @@ def check_figures(recipe: ListRecipe) -> None:
     """
     names = run_names(recipe)
     check_names(recipe.figures, [*names.values(), *names])
+    for number, figure in enumerate(recipe.figures):
+        if figure.split not in (None, *recipe.data.tests):
+            message = f"found {figure.split!r}; test splits: {', '.join(recipe.data.tests)}"
+            raise RecipeError(message, key=f"figures.{number}.split")
 
 
 def run_names(recipe: ListRecipe) -> dict[str, str]:
@@ -77,7 +82,9 @@ def _course(figure: ListFigure, curves: Mapping[str, Sequence[Curve]]) -> Figure
 
 def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, str]) -> FigureDrawing:
     """What is gained over the base against the share of columns with a weight; a paper's points beside it."""
-    measure, split = primary_of(metrics), next(iter(splits_of(metrics)), "")
+    measure, first = primary_of(metrics), next(iter(splits_of(metrics)), "")
+    split = figure.split or first
+    key = measure.key if split == first else f"{split}.{measure.key}"
     base = metrics["splits"].get(split, {}).get("base", {}).get(measure.key, 0.0)
     columns = max(entry["columns"] for entry in metrics["corpora"].values())
     points: dict[str, list[tuple[float, float]]] = {}
@@ -89,7 +96,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
             points.setdefault(run, []).append((100 * weights.mean / columns, gained))
     lines = []
     for run, own in points.items():
-        paper = _reported(metrics.get("reported") or {}, run, measure)
+        paper = _reported(metrics.get("reported") or {}, run, key, measure.scale)
         lines.append(FigureLine(run, *_axes(own)))
         lines += [FigureLine(f"{run}, paper", *_axes(paper), paper=True)] if paper else []
     text = f"what {split} gains over the base, {measure.text(base)}, by the size of the model"
@@ -103,14 +110,14 @@ def _axes(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[floa
     return [x for x, _ in ordered], [y for _, y in ordered]
 
 
-def _reported(reported: Mapping[str, Any], run: str, measure: Measure) -> list[tuple[float, float]]:
+def _reported(reported: Mapping[str, Any], run: str, key: str, scale: float) -> list[tuple[float, float]]:
     """The points, as those of ``_size``, that a paper gives for a run and its grid."""
     columns, rows = reported.get("columns"), reported.get("rows", {})
-    base, found = rows.get("base", {}).get(measure.key), []
+    base, found = rows.get("base", {}).get(key), []
     for name, row in rows.items():
-        known = columns and base is not None and {measure.key, "nonzero_weights"} <= set(row)
+        known = columns and base is not None and {key, "nonzero_weights"} <= set(row)
         if known and (name == run or re.match(rf"{re.escape(run)} \w+=", name)):
-            found.append((100 * row["nonzero_weights"] / columns, measure.scale * (row[measure.key] - base)))
+            found.append((100 * row["nonzero_weights"] / columns, scale * (row[key] - base)))
     return found
 
 

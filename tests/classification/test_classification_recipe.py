@@ -142,7 +142,7 @@ def test_the_papers_recipes_are_valid_and_their_numbers_belong_to_runs(path: Pat
 
 
 def test_all_papers_recipes_are_there() -> None:
-    assert len(PAPERS) == 11
+    assert len(PAPERS) == 12
 
 
 def test_a_generator_may_be_named_alone() -> None:

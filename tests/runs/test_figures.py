@@ -137,6 +137,7 @@ def test_a_share_of_the_training_lists(found: dict[str, Any]) -> None:
     ("figures", "message"),
     [
         ([{"name": "f", "kind": "size", "runs": ["RDA l1=0.2"]}], r"figures\.0\.runs: found 'RDA l1=0.2'; runs: "),
+        ([{"name": "f", "kind": "size", "split": "dev"}], r"figures\.0\.split: found 'dev'; test splits: test"),
         ([{"name": "f", "kind": "size"}, {"name": "f", "kind": "epochs"}], "two figures have the same name"),
     ],
 )
