@@ -15,7 +15,7 @@ BINARY_PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 
 	cw-figures3-4 cw-figure5 cw-figure6 cw-figure7
 SHORT = $(filter-out 0,$(QUICK))
 
-.PHONY: help install quickstart papers test test-quick test-random coverage fuzz check format bench clean
+.PHONY: help install quickstart papers docs test test-quick test-random coverage fuzz check format bench clean
 
 help:  ## show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -33,6 +33,10 @@ $(BIN)/.installed-dev: $(BIN)/.installed
 
 $(BIN)/.installed-classification: $(BIN)/.installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[classification]'
+	@touch $@
+
+$(BIN)/.installed-docs: $(BIN)/.installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 install: $(BIN)/.installed  ## make the environment in .venv
@@ -55,6 +59,10 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 	run $(DATA)/translation/multi30k $(TRANSLATION_PAPERS); \
 	run $(DATA)/binary $(BINARY_PAPERS); \
 	echo "papers: $$(($$(date +%s) - began)) seconds"; exit $$status
+
+docs: $(BIN)/.installed-docs  ## build the documentation site in site/; broken links and undocumented names are errors
+	@$(BIN)/python -m mkdocs build --quiet
+	@echo "site/index.html; to read it while you edit: $(BIN)/python -m mkdocs serve"
 
 test: $(BIN)/.installed-dev  ## run the tests (WORKERS=)
 	@$(PYTEST)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "docs" / "site"))
+
+from site_tables import expanded  # noqa: E402 - found only there
+
 PAGES = sorted(
     page.relative_to(ROOT)
     for pattern in ("*.md", "docs/**/*.md", "data/*.md", "benchmarks/*.md", "recipes/**/*.md")
@@ -16,9 +22,10 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# file: (\w+\.\w+)\n")
 
 
+@cache
 def text_of(page: str | Path) -> str:
-    """A page as text."""
-    return (ROOT / page).read_text(encoding="utf-8")
+    """A page as text, with the tables that the site fills in from the code."""
+    return expanded((ROOT / page).read_text(encoding="utf-8"))
 
 
 def fences(page: str | Path, language: str) -> list[str]:

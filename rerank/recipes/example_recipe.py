@@ -35,7 +35,11 @@ SOURCES = ("path", "train", "generator", "newsgroups")
 
 
 class FoldSettings(Section):
-    """Folds that are drawn: ``count`` of them, each with its share of every class."""
+    """Folds that are drawn, each with its share of every class.
+
+    count: how many.
+    seed: of the draw.
+    """
 
     count: FoldCount = 10
     seed: Seed = 1
@@ -51,10 +55,13 @@ Folds = Annotated[
 class SourceSettings(Section):
     """One set of examples: exactly one of ``path``, ``train`` with ``test``, ``generator`` and ``newsgroups``.
 
-    path: a file, divided by ``folds``: a file with the fold number of every example, or how many to draw.
-    train, test: two files. generator: a part that draws both, again for every seed of the recipe.
+    path: a file, divided by ``folds``.
+    folds: a file with the fold number of every example, or how many to draw (``{count: 10, seed: 1}``).
+    train, test: two files, for training and test.
+    generator: a part that draws both: winnow (``dimension``), zipf or ellipse (``train``, ``test``), again for every
+    seed, except for zipf.
     newsgroups: categories of the 20 Newsgroups, which scikit-learn fetches; divided by ``folds`` too.
-    vocabulary: a file with the name of every feature, one per line. ``{root}`` in a path is ``data.root``.
+    vocabulary: a file with the name of every feature, one per line, for ``rerank inspect``.
     """
 
     path: str | None = None
@@ -74,12 +81,15 @@ class SourceSettings(Section):
 class ExampleData(SourceSettings):
     """The examples of one set, or of many.
 
-    sets: named sets; one without a source of its own is {root}/NAME.svm.gz with {root}/NAME.folds.txt.
-    format: svmlight, or text: lines "label TAB text", which are turned into features by ``vectorizer``, the settings of
-    scikit-learn's CountVectorizer (name: count) or TfidfVectorizer (name: tfidf).
-    bias: value of a constant feature. scale: rows of length 1 (l2), or columns divided by their largest size (max).
-    Where a set has folds, that size, and a vectoriser's words and weights, come from all of its examples (but not their
-    labels); where it has a test part of its own, from the training part.
+    root: a directory, substituted for ``{root}`` in paths.
+    sets: named sets, a list or a mapping to what describes one; a set without a source of its own is
+    ``{root}/NAME.svm.gz`` with ``{root}/NAME.folds.txt``.
+    format: of the files; text: lines of a label, a tab and a text, which ``vectorizer`` turns into features.
+    vectorizer: the settings of scikit-learn's CountVectorizer (``name: count``) or TfidfVectorizer (``name: tfidf``).
+    bias: value of a constant feature.
+    scale: rows of length 1 (l2), or columns divided by their largest size (max), before the bias is added. That size,
+    and a vectoriser's words and weights, come from all examples (but not their labels) where there are folds, else from
+    training.
     noise: probabilities with which labels of the training part are flipped; those of the test part never are.
     """
 
@@ -146,10 +156,14 @@ def _check_source(source: SourceSettings, key: str) -> None:
 class TuneSettings(Section):
     """Choice of parameters and number of epochs by the error on held-out examples.
 
-    grid: values by dotted key; folds: how many folds to use; the recipe's own settings are kept unless others are
-    better by one standard error of the mean difference. held_out: hold out this share in one random split instead, and
-    take what is best there, as papers do. epochs: how many at most. clean: judge by labels without noise, as papers do
-    that tune on a run of the experiment itself; otherwise held-out labels are as noisy as those that train.
+    grid: values by dotted key.
+    folds: so many folds judge; the recipe's own settings are kept unless others are better by one standard error of the
+    mean difference.
+    held_out: hold out this share in one random split instead, and take what is best there, as papers do.
+    epochs: at most so many are chosen.
+    seed: of the split and of the order of examples.
+    clean: judge by labels without noise, as papers do that tune on a run of the experiment itself; otherwise held-out
+    labels are as noisy as those that train.
     """
 
     grid: Grid = Field(default_factory=dict)
@@ -161,15 +175,24 @@ class TuneSettings(Section):
 
 
 class ExampleMixing(MixingSettings):
-    """Training of sections separately, of examples in a random order. alone: show the average result of the
-    sections' own models instead of the combined one."""
+    """Training of sections separately, of examples in a random order.
+
+    alone: show the average result of the sections' own models instead of the combined one.
+    """
 
     alone: bool = False
 
 
 class ExampleTraining(Section):
-    """epochs: passes (of runs that are not tuned); predictor: whose error counts; vote: evaluate the voted predictor
-    too; workers: threads over the folds, null for one per processor; mixing: train sections separately."""
+    """How the examples are gone through.
+
+    epochs: passes, where nothing is tuned.
+    shuffle: a new order in every epoch, from the seed.
+    predictor: whose error counts; epochs of a voted one are tuned by the average.
+    vote: measure the voted predictor too; it takes time.
+    workers: threads over the folds, one per processor by default; results do not depend on it, times do.
+    mixing: train sections of the examples separately and combine them.
+    """
 
     epochs: Epochs = 5
     shuffle: bool = True
@@ -186,20 +209,31 @@ class ExampleTraining(Section):
 
 
 class ExampleSignificance(SignificanceSettings):
-    """The test of runs against one another, over the test examples of all folds; null for none."""
+    """The test of runs against one another, over the test examples of all folds.
+
+    test: which; null: none.
+    """
 
     test: TestName | None = "mcnemar"  # type: ignore[assignment] # lists are always compared with their base
 
 
 class ExampleRun(RunSettings):
-    """A run of a learner, or of a ``baseline`` from scikit-learn: naive-bayes, maxent (with C) or svm (with C)."""
+    """Runs with settings of their own, which may differ in learner, tune and training.
+
+    baseline: a batch learner from scikit-learn instead: ``naive-bayes``, ``maxent`` (with C) or ``svm`` (with C).
+    """
 
     baseline: Settings | None = None
 
 
 class ExampleReported(Section):
-    """What a paper reports: source; ``values``, the recipe's measure in percent by set and run; ``ranks``, mean ranks
-    by noise level and run; ``seconds`` of training by set and run."""
+    """A paper's numbers, shown after ours.
+
+    source: where they come from.
+    values: the measure in percent, without noise, by set and run.
+    ranks: mean ranks by noise level and run.
+    seconds: of training, by set and run.
+    """
 
     source: str
     values: dict[str, dict[str, float]] = Field(default_factory=dict)
@@ -217,7 +251,15 @@ class ClassificationRecipe(TaskRecipe):
     """Everything that determines a result of classification.
 
     Every run is trained on every set, at every noise level, with every seed, and on every fold.
-    best_of_grid: a run shows the point of its grid with the best mean on the test parts, for papers that do so.
+
+    learner: the update rule with its parameters.
+    runs: runs with settings of their own.
+    grid: values by dotted key; every run is made at every point, each a column of the table.
+    best_of_grid: instead, one column per run: the point with the best mean on the *test* parts, for papers that do so.
+    measure: what the table of results shows.
+    tables: which are shown.
+    figures: figures over all runs.
+    reported: a paper's numbers, shown after ours.
     """
 
     task: Literal["classification"] = "classification"

@@ -12,8 +12,13 @@ from rerank.recipes.settings import Section
 
 
 class FigureSettings(Section):
-    """What figures of all tasks have. runs: the names of those that are drawn, by default all; paper: what a paper says
-    about the figure that this one repeats, for the caption."""
+    """What figures of all tasks have.
+
+    name: of the file.
+    runs: the names of those that are drawn, by default all; with the point of a grid, as in tables, that point alone.
+    title: what the caption begins with, by default the name.
+    paper: what a paper says about the figure that this one repeats, for the caption.
+    """
 
     name: str
     runs: tuple[str, ...] = ()
@@ -28,10 +33,12 @@ class FigureSettings(Section):
 class ListFigure(FigureSettings):
     """A figure over runs of reranking.
 
-    course: ``measure`` over the lists processed in training, one line per run and point of its grid.
-    size: the score on ``split``, the first test split by default, less that of the base, over the share of columns with
-    a weight; one line per run, over its grid.
-    epochs: the score on dev, mean and standard deviation over all epochs, one bar per run.
+    kind: what it draws. course is ``measure`` over the lists processed in training, one line per run and point of its
+    grid. size is the score on a test split, less that of the base, over the share of columns with a weight; one
+    line per run, over its grid. epochs is the score on dev, mean and standard deviation over all epochs, one bar per
+    run.
+    measure: what a course draws.
+    split: the test split of a size; null: the first.
     """
 
     kind: Literal["course", "size", "epochs"]
@@ -42,11 +49,14 @@ class ListFigure(FigureSettings):
 class ExampleFigure(FigureSettings):
     """A figure over runs of classification.
 
-    parameter: the measure over the grid's key ``x``; with ``inverse`` over 1/(n·x), n training examples.
-    online: mistakes (by the labels without noise) over the examples of a single pass, every so many examples.
-    stream: the measure on the test part during a single pass, every so many examples.
-    epochs: the measure on the test part after every epoch, mean over the folds; a tuned run has its tuned parameters.
-    scatter: the measure of run ``y`` over that of run ``x``, one point per set.
+    kind: what it draws. parameter is the measure over the grid's key ``x``. epochs is the measure on the test part
+    after every epoch, mean over the folds; a tuned run has its tuned parameters. online counts mistakes (by the labels
+    without noise) over the examples of a single pass; stream is the measure on the test part during a single pass.
+    scatter has one point per set, the measure of run ``y`` over that of run ``x``.
+    x, y: a key of the grid, or two runs.
+    inverse: draw over 1/(n·x) for n training examples.
+    measure: what is drawn.
+    every: so many examples lie between two points of online and stream.
     """
 
     kind: Literal["parameter", "online", "stream", "epochs", "scatter"]

@@ -49,7 +49,13 @@ from rerank.storage.bounded_yaml import as_yaml
 class TaskRecipe(Section):
     """What the recipes of all tasks have in common. No result depends on the engine, and it is not stored with any.
 
-    quick: settings, by dotted key, with which the recipe takes a fraction of its time.
+    name: what the run is called, the file's name without its ending if it does not say; results go to ``runs/NAME``.
+    task: what the candidates are: trees (parse), texts (translation, speech, ranking) or classes (classification).
+    about: a note for yourself, shown in the report.
+    seed: decides the order of lists in every epoch, resampling, and which examples the report shows.
+    seeds: every run once per seed, in place of ``seed``; tables then show mean and standard deviation.
+    metric: the measure, with its options.
+    quick: settings, by dotted key, with which the recipe takes a fraction of its time (``rerank run --quick``).
     """
 
     name: str
@@ -91,7 +97,16 @@ class TaskRecipe(Section):
 
 
 class ListRecipe(TaskRecipe):
-    """Everything that determines a result of reranking lists, whatever their candidates are."""
+    """Everything that determines a result of reranking lists, whatever their candidates are.
+
+    learner: the update rule with its parameters. ``base``, the weight of the base score, is a number from 0 or
+    ``auto``: the best on dev, found after every epoch.
+    runs: runs with settings of their own; there are runs × points of the grid × seeds.
+    grid: values by dotted key; every run is made once with every combination, applied after the settings of the run.
+    examples: how many sentences the report shows.
+    figures: figures over all runs.
+    reported: figures from a paper, shown below the results.
+    """
 
     data: SplitSettings
     features: TemplateSettings
@@ -147,8 +162,8 @@ class ListRecipe(TaskRecipe):
 class DataSettings(SplitSettings):
     """Where lists of parses and their gold trees are.
 
-    gold: one pattern or several, each for a file, a folder or a glob; see ``rerank.readers.trees.treebank``.
-    normalize: whether words of candidates and gold trees are brought to one form; see ``rerank.readers.trees.words``.
+    gold: where the gold trees of a split are: files, folders or patterns such as ``wsj/0[2-9]``.
+    normalize: bring words of candidates and gold trees to one form.
     """
 
     gold: Annotated[tuple[str, ...], one_or_many(str), Field(min_length=1)] = ("{root}/{split}.gold.gz",)
@@ -171,10 +186,10 @@ class DataSettings(SplitSettings):
 
 
 class FeatureSettings(TemplateSettings):
-    """Templates of trees: the sets are minimal, cj2005 and extended.
+    """Templates of trees.
 
-    heads: head rules that replace the built-in ones, e.g. {syntactic: {NML: ["> NN NNS", "> *"]}}: steps tried in
-    order, "<" from the left or ">" from the right, then the labels to look for.
+    heads: head rules by kind and label that replace the built-in ones, e.g. ``{syntactic: {NML: ["> NN NNS", ">
+    *"]}}``: steps tried in order, ``<`` from the left or ``>`` from the right, then the labels to look for.
     """
 
     set: str | None = "cj2005"

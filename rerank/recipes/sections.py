@@ -28,12 +28,22 @@ SplitName = Annotated[str, AfterValidator(check_split)]
 
 
 class SplitSettings(Section):
-    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in, and
-    ``{shipped}`` in root by the folder of the lists that come with the program; splits are names, not paths. ``train``
-    may name several sources, whose lists are trained on one after the other.
+    """Where the lists of every split are, whatever they hold. ``{root}`` and ``{split}`` in patterns are filled in.
 
-    shard_size: how many MB (10^6 bytes) a shard takes at most, one of the parts in which a corpus is kept and, if there
-    are several, trained on.
+    root: a directory, substituted for ``{root}``; ``{shipped}`` in it is the folder of the lists that come with the
+    program.
+    train: the split that is trained on; several, as ``[news, web]``, are sources, trained on one after the other.
+    dev: the split on which epochs, runs and the weight of the base score are chosen. null: the last tenth of the
+    training lists takes its place if ``learner.base`` is ``auto``; with a number, the last epoch of the first run is
+    taken.
+    tests: the splits that are evaluated and reranked. Splits are names (letters, digits, ``_``, with ``.+-`` and spaces
+    between them), not paths.
+    nbest: where the lists of a split are.
+    reader: the format of the lists, with its options.
+    on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
+    shard_size: how many MB (10^6 bytes) a shard takes at most, unless it is a single list. A larger corpus is stored in
+    shards of equal size, worked on one at a time; training takes them in a random order every epoch, and the lists of
+    each in a random order. 32 million nonzeros take 256 MB.
     """
 
     root: str = "."
@@ -96,10 +106,13 @@ class SplitSettings(Section):
 class TemplateSettings(Section):
     """Which templates fire and which of their features are kept.
 
-    set: a named set, with ``templates`` added to it; set: null for ``templates`` alone.
+    set: a named set, to which ``templates`` and ``user`` are added; ``base`` is the base score alone, null no set.
+    templates: further templates, as ``Name``, ``Name(option=value)`` or ``{Name: {option: value}}``.
     user: functions from a candidate to a mapping of feature name to value, by import path ``module:function``.
-    min_lists: keep a feature that varies in at least so many training lists. hash_bits: instead of a table of kept
-    features, 2^hash_bits columns that features may share. centred: store values relative to a list's most frequent one.
+    min_lists: a feature is kept if it varies in at least so many training lists.
+    hash_bits: 2^hash_bits columns shared by all features in place of a table and the cut. A column takes 70 to 150
+    bytes, depending on the learner; what exceeds the memory is refused before anything is read.
+    centred: store values minus the most frequent value in the list: fewer nonzeros, the same model.
     """
 
     set: str | None
@@ -111,12 +124,17 @@ class TemplateSettings(Section):
 
 
 class OracleSettings(Section):
-    """ties: is the oracle the candidate with the best base score among the best, or "any" of them? auto: any where
-    several are equally right, which is so in rankings and where the gains of the training lists have no more than two
-    values.
-    level: the best gain list by list, or the selection that climbs to the best corpus score.
+    """Which candidates of a list are right.
+
+    ties: what is right among several best candidates: the one with the best base score (base), or any of them, where
+    the best-scoring one is moved away from its rival. auto is ``any`` for rankings and where the gains of the training
+    lists have at most two values, as for right and wrong, else ``base``; the log and ``training.ties`` say which.
+    level: the best candidate by its own gain, or the selection that climbs to the best corpus score.
     corpus_share: how much of a candidate's gain in training is what the corpus score of the oracles gains if the
-    candidate takes the place of its list's oracle; the rest is the metric of its sentence."""
+    candidate takes the place of its list's oracle (times the number of lists); the rest is the metric of its sentence.
+    A measure that is no mean over sentences, such as BLEU with its brevity penalty, then asks of a sentence what the
+    corpus needs.
+    """
 
     ties: Literal["auto", "base", "any"] = "auto"
     level: Literal["sentence", "corpus"] = "sentence"
@@ -129,10 +147,14 @@ def with_base(learner: Any) -> Any:
 
 
 class SelectSettings(Section):
-    """Feature selection before training: ``learner`` is trained first, and only columns with a nonzero weight in its
-    average stay; the learner proper starts afresh on them. At most ``keep`` columns (a number, or a share in (0, 1)),
-    those with the largest weights, or, by ``contribution``, with the largest |weight| · norm of the column: what they
-    do to scores. Dense columns always stay and do not count."""
+    """Feature selection before training: ``learner`` is trained first, and only columns with a weight in its average
+    stay; the recipe's learner then starts from the beginning on them. Dense columns always stay and do not count.
+
+    learner: the learner of that first training.
+    epochs: its epochs; null: as many as ``training.epochs``.
+    keep: at most so many columns; below 1: at most this share of all.
+    by: which columns are the largest: by weight, or by weight times the norm of the column.
+    """
 
     learner: Annotated[Settings, AfterValidator(with_base)]
     epochs: Epochs | None = None
@@ -143,9 +165,10 @@ class SelectSettings(Section):
 class MixingSettings(Section):
     """Training of sections separately, and one state from theirs: ``rerank.learn.mixing.mixing``.
 
-    shards: how many sections; every: combine after every epoch, and let all continue from the combined state, or once,
-    at the end; rule: how states are combined, auto being what fits the learner; keep: keep so many columns, those with
-    the largest weights across sections (null: all).
+    shards: how many sections, each of at least one list.
+    every: in every epoch all sections continue from the combined state, or (once) each from its own.
+    rule: how states are combined; auto: as suits the learner.
+    keep: keep so many columns, those with the largest weights across the sections; null: all.
     """
 
     shards: Sections
@@ -155,13 +178,21 @@ class MixingSettings(Section):
 
 
 class TrainingSettings(Section):
-    """epochs: passes at most; patience: epochs without a better dev score before training ends (null: never);
-    predictor: whose dev score counts; vote: keep what exact voting needs and evaluate the voted predictor; warm_start:
-    the directory of a model to continue from (its updates are not logged, so there is then no voted predictor);
-    pairs: where losses of two candidates take these from: the oracle and its best-scoring rival, or another source;
-    dense: train the weights of dense columns too (false: they stay 0, for MERT to set together with that of the base
-    score). checkpoint: seconds between two checkpoints, at least, from which an interrupted training, or voting, is
-    resumed. mixing: train sections of the lists separately, by all workers of the engine; null: one after the other.
+    """How the training lists are gone through.
+
+    epochs: passes over the training lists at most.
+    shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
+    patience: end after so many epochs without a better dev score; null: never.
+    predictor: whose dev score chooses epoch and run, and which reranks the test splits.
+    vote: keep the updates and evaluate the voted predictor too, which takes longer than training.
+    select: select features in a first training.
+    warm_start: a model to continue from, with the same learner, settings and features; there is then no voted
+    predictor.
+    pairs: which two candidates pairwise losses compare.
+    dense: train the weights of dense columns; false: they stay 0, for MERT to set.
+    checkpoint: at least so many seconds, and twenty times what a checkpoint takes to write, lie between two checkpoints
+    of training and voting, from which ``--resume`` continues.
+    mixing: train sections of the lists separately, on all workers, and combine them.
     share: train on so much of the training lists, from the first on; features are those of all.
     """
 
@@ -180,15 +211,23 @@ class TrainingSettings(Section):
 
 
 class SignificanceSettings(Section):
-    """The test of every predictor against the base, and of runs against one another."""
+    """The test of every predictor but the last against the base, and of runs against one another.
+
+    test: which.
+    samples: of the resampling tests.
+    """
 
     test: TestName = "approximate_randomization"
     samples: Samples = 10_000
 
 
 class RunSettings(Section):
-    """A further run of the recipe: a name, and the settings that differ, by dotted key; ``grid`` replaces the
-    recipe's."""
+    """Runs with settings of their own.
+
+    name: what the run is called in tables.
+    set: the settings that differ, by dotted key.
+    grid: takes the place of the recipe's.
+    """
 
     name: str
     set: Settings = Field(default_factory=dict)
@@ -196,8 +235,13 @@ class RunSettings(Section):
 
 
 class ReportedSettings(Section):
-    """What a paper reports, to be shown next to the results: source, and by run (with the point of its grid, if it has
-    one) the measures it gives; ``columns``: how many features its runs choose from."""
+    """Figures from a paper, shown next to the results.
+
+    source: where they come from.
+    columns: how many features its runs choose from, for figures of the kind ``size``.
+    rows: the numbers by run (with the point of its grid), or of ``base`` and ``oracle``. A measure is that of the first
+    test split or ``SPLIT.MEASURE``, or ``nonzero_weights`` or ``seconds`` of the training.
+    """
 
     source: str
     columns: int | None = Field(default=None, ge=1)

@@ -19,9 +19,10 @@ SETS = {"translation": "dptm", "speech": "speech", "ranking": "text"}
 class TextDataSettings(SplitSettings):
     """Where lists of texts, their sources and their references are.
 
-    sources: a file with one source per line, null where the lists hold theirs (or have none). references: one pattern
-    or several, null where the lists hold theirs. form: what is in a file of references: one per line, several separated
-    by tabs, or ``id ||| reference`` lines.
+    sources: where the inputs are, one per line; null: in the lists, or unknown.
+    references: where the references are, in one file or several; null: in the lists, or (for a gain) not needed.
+    form: what a file of references holds: one per line, several per line separated by tabs, or ``id ||| reference``
+    lines.
     """
 
     sources: str | None = "{root}/{split}.src.gz"
@@ -55,12 +56,12 @@ class TextFeatureSettings(TemplateSettings):
 
 
 class MertStage(Section):
-    """After training, the weights of the dense columns, of the base score and of the learned sparse score as a whole
-    are set for the best corpus score of a split by minimum error rate training (Och 2003).
+    """Sets the weights of the dense columns, of the base score and of the learned sparse score as a whole for the best
+    corpus score of a split, after training (Och 2003).
 
-    split: the lists to tune on. predictor: whose weights make the sparse score. The others are those of
-    ``rerank.learn.mert.mert``: random directions per iteration, random restarts, iterations at most, the window over
-    neighbouring intervals.
+    split: the lists to tune on.
+    predictor: whose weights the search starts from, and which makes the sparse score.
+    settings: those of the search.
     """
 
     split: SplitName = "tune"

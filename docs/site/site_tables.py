@@ -1,0 +1,170 @@
+"""The reference in the pages: a line ``<!-- NAME words -->`` is followed, on the site, by what the code says.
+
+``expanded`` fills a page; the site's hook and the tests call it. ``python docs/site/site_tables.py PAGE`` prints one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from site_meanings import Setting, cell, markdown, options, settings
+from typer.main import get_command
+
+import rerank.features.parse
+import rerank.features.text
+import rerank.readers  # noqa: F401 - this, and the two above, register parts
+from rerank.base.errors import RecipeError
+from rerank.cli import evaluating, exporting, folds, inspecting, lists, oracles, running  # noqa: F401 - commands
+from rerank.cli.application import app
+from rerank.features.parse.local import LocalTree
+from rerank.features.template import templates
+from rerank.learn.base import learners
+from rerank.learn.losses import LOSSES
+from rerank.learn.mert.settings import MertSettings
+from rerank.learn.pairs import PairSource
+from rerank.metrics.base import metrics
+from rerank.readers.base import readers
+from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.recipe import Recipe
+from rerank.recipes.text_recipe import TextRecipe
+
+MARK = re.compile(r"^<!-- (\w+)((?: [\w.-]+)*) -->$", re.MULTILINE)
+EXAMPLES = Path(__file__).with_name("features.txt")
+NAMED = {"mert": MertSettings, "pairs": PairSource, "local": LocalTree}  # parts that are no registry's
+REGISTRIES: dict[str, Any] = {"learner": learners, "reader": readers, "metric": metrics, "template": templates}
+
+
+def expanded(page: str) -> str:
+    """A page with its tables.
+
+    Raises
+    ------
+    KeyError: a mark asks for a table, or part, that does not exist.
+    """
+    return MARK.sub(lambda mark: f"{mark[0]}\n\n{TABLES[mark[1]](*mark[2].split()).strip()}\n", page)
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Rows of cells in Markdown."""
+    heads = list(heads)
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(each)} |" for each in lines) + "\n"
+
+
+def _settings(rows: Iterable[Setting], head: str) -> str:
+    return table(
+        [head, "values", "default", "meaning"],
+        ([f"`{row.key}`", cell(row.values), cell(row.default), cell(row.meaning)] for row in rows),
+    )
+
+
+def known() -> dict[str, type]:
+    """The classes of all parts, and those that they derive from, by name."""
+    return {base.__name__: base for parts in REGISTRIES.values() for _, part in parts for base in part.__mro__}
+
+
+def option_table(kind: str, name: str = "") -> str:
+    """The options of a registered part."""
+    rows = list(options(NAMED[kind] if kind in NAMED else REGISTRIES[kind].get(name), known()))
+    return _settings(rows, "parameter" if kind == "learner" else "option") if rows else "It has no options.\n"
+
+
+def setting_table(task: str, *names: str) -> str:
+    """The keys of recipes: of ``lists`` (of trees and of texts) or of ``classification``."""
+    if task == "classification":
+        made = {"": (ClassificationRecipe, ClassificationRecipe(name="x").model_dump(mode="json"))}
+        return _settings(settings(made, list(names)), "key")
+    made = {"trees": (Recipe, Recipe(name="x").model_dump(mode="json"))}
+    texts = TextRecipe.model_validate({"name": "x", "task": "translation"})
+    made["texts"] = (TextRecipe, texts.model_dump(mode="json"))
+    return _settings(
+        (row._replace(default="required" if row.key == "name" else row.default) for row in settings(made, list(names))),
+        "key",
+    )
+
+
+def format_section(name: str) -> str:
+    """A format: what its module says, and its options."""
+    reader = readers.get(name)
+    text = markdown(sys.modules[reader.__module__].__doc__ or "")
+    return f"{text}\n\n{option_table('reader', name)}"
+
+
+def loss_table() -> str:
+    """Which losses a learner takes."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for name, learner in learners:
+        default = {field.name: field.default for field in dataclasses.fields(learner)}.get("loss")
+        if default is not None:
+            takes = tuple("yes" if _takes(learner, loss) else "no" for loss in LOSSES)
+            rows.setdefault((*takes, f"`{default}`"), []).append(f"`{name}`")
+    heads = ["learner", *(f"`{loss}`" for loss in LOSSES), "default"]
+    return table(heads, ([", ".join(names), *row] for row, names in rows.items()))
+
+
+def _takes(learner: Any, loss: str) -> bool:
+    try:
+        learner(loss=loss)
+    except RecipeError:
+        return False
+    return True
+
+
+def template_table(content: str) -> str:
+    """All templates of trees or of texts."""
+    examples: dict[str, list[str]] = {}
+    for line in EXAMPLES.read_text(encoding="utf-8").splitlines():
+        examples.setdefault(re.split(r"[(|]", line)[0], []).append(line)
+    rows, local = [], {row.key for row in options(LocalTree, known())}
+    for name, template in templates:
+        if (template.content == "trees") == (content == "trees"):
+            given = "<br>".join(
+                f"`{row.key}={row.default.strip('`')}`: {row.values}" + (f"; {row.meaning}" if row.meaning else "")
+                for row in options(template, known())
+                if not (issubclass(template, LocalTree) and row.key in local)
+            ) + ("<br>those of local trees" if issubclass(template, LocalTree) else "")
+            shown = "<br>".join(f"`{example}`" for example in examples[name])
+            rows.append([f"`{name}`", cell(given.removeprefix("<br>")) or "none", cell(_said(template)), cell(shown)])
+    return table(["template", "options", "looks at", "example"], rows)
+
+
+def _said(part: type) -> str:
+    """What a docstring says before its options."""
+    return re.split(r"\n+Parameters\n", part.__doc__ or "")[0]
+
+
+def command_pages() -> str:
+    """All commands with their arguments and options."""
+    return "\n".join(_command(["rerank"], get_command(app)))
+
+
+def _command(names: list[str], command: Any) -> Iterable[str]:
+    inner = getattr(command, "commands", {})
+    if len(names) > 1:
+        yield f"## {' '.join(names[1:])}\n" if len(names) == 2 else f"### {' '.join(names[1:])}\n"
+    yield f"{cell(command.help or '')}\n"
+    context = command.make_context(" ".join(names), [], resilient_parsing=True)
+    yield f"```\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
+    records = [each.get_help_record(context) for each in command.params if each.name != "help"]
+    if rows := [[f"`{cell(name)}`", cell(said)] for name, said in filter(None, records)]:
+        yield table(["option", "meaning"], rows)
+    for name, each in inner.items():
+        yield from _command([*names, name], each)
+
+
+TABLES: dict[str, Callable[..., str]] = {
+    "options": option_table,
+    "settings": setting_table,
+    "format": format_section,
+    "losses": loss_table,
+    "templates": template_table,
+    "commands": command_pages,
+}
+
+if __name__ == "__main__":
+    print(expanded(Path(sys.argv[1]).read_text(encoding="utf-8")))
