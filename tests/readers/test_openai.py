@@ -43,6 +43,13 @@ BATCH = {
 }  # fmt: skip
 FAILED = BATCH | {"custom_id": "request-3", "response": None, "error": {"code": "x", "message": "out of time"}}
 
+SEVERAL = {  # a response of vLLM to several prompts (``return_token_ids``): no other field tells whose a choice is
+    "choices": [
+        {"index": k, "text": text, "prompt_token_ids": prompt}
+        for k, (text, prompt) in enumerate([("a", [1, 2]), ("b", [1, 2]), ("c", [3]), ("d", [3])])
+    ],
+}
+
 
 def read(root: Path, *items: dict[str, Any], **options: Any) -> list[TextList | BadList]:
     (root / "lists").write_text("".join(json.dumps(item) + "\n" for item in items))
@@ -104,6 +111,7 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
         ({"choices": [{"text": "a", "logprobs": {"token_logprobs": ["x"]}}]}, "score", "a log probability of choice 1"),
         ({"choices": [{"text": "a", "logprobs": {"content": [1]}}]}, "columns", "found a list as 'logprobs' of choice"),
         ({"choices": [{"text": "a", "logprobs": 1}]}, "columns", "found 1 as 'logprobs' of choice 1"),
+        (SEVERAL, "text", "the choices are answers to 2 prompts; send every prompt in a request of its own"),
     ],
 )
 def test_faults(item: dict[str, Any], reason: str, message: str, tmp_path: Path) -> None:

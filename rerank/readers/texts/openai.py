@@ -8,7 +8,8 @@ Three lines this reads (the last one is of the output of a batch)::
     {"id": "batch_req_1", "custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}, "error": null}
 
 Where choices have the log probabilities of their tokens, the base score is their sum, and their mean, minimum and
-number are columns; elsewhere all base scores are 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
+number are columns; elsewhere all base scores are 0. The response to several prompts is refused where it tells them
+apart, as vLLM's with ``prompt_token_ids`` does; most do not. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
 which no server writes, count as in ``jsonl``.
 """
 
@@ -94,6 +95,10 @@ def _choices(item: dict[str, Any]) -> list[Any]:
     choices = body.get("choices")
     if not isinstance(choices, list):
         raise Fault("text", f"found {shown(choices)} under 'choices'; expected the choices of a response, a list")
+    prompts = {str(one["prompt_token_ids"]) for one in choices if isinstance(one, dict) and one.get("prompt_token_ids")}
+    if len(prompts) > 1:
+        message = f"the choices are answers to {len(prompts)} prompts; send every prompt in a request of its own"
+        raise Fault("text", message)
     return choices
 
 
