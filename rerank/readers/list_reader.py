@@ -21,6 +21,7 @@ class Record(NamedTuple):
     content: Any  # what the list is made of, or the Fault that leaves nothing to make it of
 
 
+Place = tuple[str, int]  # a file and a line
 Make = Callable[[str, Record], NBestList | BadList]  # of an id and a record; may raise Fault
 
 
@@ -41,9 +42,14 @@ class ListReader(Checked, Reader):
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 
-    def lists(self, lines: LineReader, records: Iterable[Record]) -> Iterator[NBestList | BadList]:
-        """The lists that records of a file (or of several, ``lines`` being those of the first) describe."""
-        make, seen = self.maker(lines), dict[str, int]()
+    def lists(
+        self, lines: LineReader, records: Iterable[Record], seen: dict[str, Place] | None = None
+    ) -> Iterator[NBestList | BadList]:
+        """The lists that records of a file (or of several, ``lines`` being those of the first) describe.
+
+        seen: the places of earlier lists by their ids, where other files have some; these are added to them.
+        """
+        make, seen = self.maker(lines), {} if seen is None else seen
         for ordinal, record in enumerate(records):
             name = str(ordinal) if record.id is None or self.ids == "ordinal" else record.id
             try:
@@ -63,13 +69,15 @@ class ListReader(Checked, Reader):
     def maker(self, lines: LineReader) -> Make:
         """The function that makes the lists of one file; it may remember what earlier ones have shown."""
 
-    def _unlike(self, found: NBestList | BadList, seen: dict[str, int]) -> NBestList | BadList:
-        """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their lines."""
+    def _unlike(self, found: NBestList | BadList, seen: dict[str, Place]) -> NBestList | BadList:
+        """``found``, or a bad list if its id is that of an earlier one; ``seen`` are their places."""
         name = found.name if isinstance(found, BadList) else found.id
-        before = seen.setdefault(name, found.line)
-        if before == found.line:
+        if name not in seen:
+            seen[name] = found.path, found.line
             return found
+        path, line = seen[name]
         numbered = "the reader's option ids: ordinal numbers the lists instead"
         advice = numbered if self.offers("ids") else "remove one of them"
-        message = f"the id is also that of the list at line {before}; {advice}"
+        where = f"line {line}" if path == found.path else f"line {line} of {path}"
+        message = f"the id is also that of the list at {where}; {advice}"
         return BadList(found.id, found.path, found.line, "duplicate id", message, found.size)

@@ -125,6 +125,22 @@ def test_several_jobs_are_read_in_the_order_of_their_numbers(tmp_path: Path) -> 
     assert names[:2] == [str(tmp_path / "logdir/output.1/1best_recog" / name) for name in ("text", "score")]
 
 
+def test_an_utterance_of_several_jobs_is_bad(tmp_path: Path) -> None:
+    """Its line is the same in both, and then another."""
+    folder(tmp_path / "output.1", ESPNET)
+    folder(tmp_path / "output.2", {name: data for name, data in ESPNET.items() if name.startswith("1")})
+    folder(tmp_path / "output.3", {"1best_recog/text": b"new A\nutt-0001 B\n", "1best_recog/score": b"new 1\nutt-0001 2\n"})
+    found = list(make_reader({"name": "espnet"}).read(tmp_path))
+    bad = [one for one in found if isinstance(one, BadList)]
+    assert [(one.id, one.line, one.reason) for one in bad] == [
+        ("utt-0001", 1, "duplicate id"), ("utt-0002", 2, "duplicate id"), ("utt-0003", 3, "duplicate id"),
+        ("utt-0001", 2, "duplicate id"),
+    ]  # fmt: skip
+    assert bad[0].path == str(tmp_path / "output.2/1best_recog/text")
+    message = f"the id is also that of the list at line 1 of {tmp_path}/output.1/1best_recog/text; remove one of them"
+    assert [one.message for one in bad if one.id == "utt-0001"] == [message] * 2
+
+
 @pytest.mark.parametrize(
     ("file", "data", "line", "message"),
     [

@@ -24,7 +24,7 @@ from typing import ClassVar, NamedTuple
 from rerank.base.errors import DataError
 from rerank.readers.base import BadList, NBestList, readers
 from rerank.readers.lines import LineReader
-from rerank.readers.list_reader import Record
+from rerank.readers.list_reader import Place, Record
 from rerank.readers.streams import PathLike, open_stream, stream_name
 from rerank.readers.texts.archives import Archive, Keyed, score_of, text_of
 from rerank.readers.texts.as_jsonl import WrittenAsJsonl
@@ -72,10 +72,11 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         ------
         DataError: there is no such folder, or its files have different keys, or keys in different orders.
         """
+        seen = dict[str, Place]()
         for job in _jobs(path):
             with ExitStack() as stack:
                 first, *others = [_opened(folder, stack) for folder in job]
-                yield from self.lists(first.texts.lines, _together(first, others))
+                yield from self.lists(first.texts.lines, _together(first, others), seen)
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         """See ``ListReader.records``; those of the first candidates alone, without scores."""
