@@ -131,7 +131,8 @@ class Scorer:
         hold theirs.
         """
         sides = [] if sources is None else [source_lines(sources)]
-        return usable(in_step(reader.knowing(self.content.columns), path, sides), self._counted, count)
+        told = reader.knowing(self.content.columns, normal=self.content.normalize)
+        return usable(in_step(told, path, sides), self._counted, count)
 
     def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
         """See ``read``."""

@@ -88,8 +88,9 @@ __all__ = [
 class Reader(ABC):
     """A format of N-best lists. A reader is a frozen dataclass; its fields are the options a recipe can set.
 
-    ``known`` are the score columns that its lists should have, if that is known before a file is read. The properties
-    hold for most formats; a format where they do not, or where they are options, defines its own.
+    ``known`` are the score columns that its lists should have, if that is known before a file is read; ``normal`` tells
+    whether words are compared in normal form (see ``words``). The properties hold for most formats; a format where they
+    do not, or where they are options, defines its own.
     """
 
     @property
@@ -138,11 +139,13 @@ class Reader(ABC):
         )
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
+    normal: ClassVar[bool] = False
 
-    def knowing(self, columns: ScoreColumns | None) -> Self:
-        """This reader, told which score columns to look for; its own options take precedence."""
+    def knowing(self, columns: ScoreColumns | None, *, normal: bool = False) -> Self:
+        """This reader, told which score columns to look for (its own options take precedence), and how to compare."""
         told = copy(self)
         object.__setattr__(told, "known", columns)
+        object.__setattr__(told, "normal", normal)
         return told
 
     @abstractmethod

@@ -38,7 +38,7 @@ class CostReader(Reader):
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""
-        for nbest in self.inner.knowing(self.known).read(path):
+        for nbest in self.inner.knowing(self.known, normal=self.normal).read(path):
             yield nbest if isinstance(nbest, BadList) else _negated(nbest)
 
     def write(

@@ -14,6 +14,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.readers.candidate import PRETERMINAL, TRACE, Candidate
 from rerank.readers.faults import BadCandidate, BadList, Fault
 from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
+from rerank.readers.trees.words import normal_text
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
@@ -171,10 +172,10 @@ class NBestList:
         columns = range(self.scores.shape[1])
         return self.changed(names=tuple("score" if k == self.column else f"number_{k + 1}" for k in columns))
 
-    @property
-    def alike(self) -> Sequence[bytes]:
-        """A text for every candidate, equal for equal trees: white space and the label of the root do not count."""
-        return list(map(_plain_tree, self.texts))
+    def alike(self, *, normal: bool = False) -> Sequence[bytes]:
+        """A text for every candidate, equal for equal trees: white space and the label of the root do not count, nor,
+        in normal form, does the way of writing words."""
+        return list(map(_plain_tree, map(normal_text, self.texts) if normal else self.texts))
 
     @property
     def candidates(self) -> Candidates:

@@ -129,7 +129,9 @@ def test_an_utterance_of_several_jobs_is_bad(tmp_path: Path) -> None:
     """Its line is the same in both, and then another."""
     folder(tmp_path / "output.1", ESPNET)
     folder(tmp_path / "output.2", {name: data for name, data in ESPNET.items() if name.startswith("1")})
-    folder(tmp_path / "output.3", {"1best_recog/text": b"new A\nutt-0001 B\n", "1best_recog/score": b"new 1\nutt-0001 2\n"})
+    folder(
+        tmp_path / "output.3", {"1best_recog/text": b"new A\nutt-0001 B\n", "1best_recog/score": b"new 1\nutt-0001 2\n"}
+    )
     found = list(make_reader({"name": "espnet"}).read(tmp_path))
     bad = [one for one in found if isinstance(one, BadList)]
     assert [(one.id, one.line, one.reason) for one in bad] == [

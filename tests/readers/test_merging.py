@@ -9,17 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outcomes import fault_of
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.data.symbols import SymbolTable
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import make_reader
 from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
 from rerank.readers.combined.merging import MergedReader
 from rerank.readers.moses.reader import Moses
 from rerank.readers.texts.fairseq import FairseqReader
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
+from rerank.readers.trees.pairs import read_pairs
 
 ONE = b"""\
 0 ||| a b ||| LM= -1 X= 2 ||| -3 ||| 0=0
@@ -267,6 +272,31 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
         list(MergedReader(of=["charniak", "berkeley"]).read(path))
 
 
+ONE_WAY = b"1\t0\n-1\n(S1 (S (NN 1\\/2) (`` ``)))\n\n"
+OTHER_WAY = b'1\t0\n-5\n(S1 (S (NN 1/2) (`` ")))\n\n'
+
+
+@pytest.mark.parametrize("spec", [{}, {"scores": "cost"}, {"of": {"name": "joined", "of": "charniak"}}], ids=str)
+def test_trees_that_write_words_differently_are_equal_in_normal_form(
+    spec: dict[str, Any], place: Path, tmp_path: Path
+) -> None:
+    """Where recipes or commands ask for it, and through the readers around it."""
+    spec = {"name": "merged", "of": "charniak"} | spec
+    (tmp_path / "scores").write_text("1\n")
+    (tmp_path / "gold").write_bytes(OTHER_WAY.splitlines()[2])
+    names = paths(place, ONE_WAY, OTHER_WAY)
+    path = names if isinstance(spec["of"], str) else f"{names},".replace(",", f",{tmp_path}/scores,").removesuffix(",")
+    for normalize, expected in ((False, [[1, 0], [0, 1]]), (True, [[1, 1]])):
+        data = {"reader": spec, "nbest": path, "gold": str(tmp_path / "gold"), "normalize": normalize}
+        about = small.recipe(tmp_path, data=data)
+        (pair,) = content_of(about).pairs(about.data, "dev", SkipCount())
+        ((found, *_),) = read_pairs(make_reader(spec), path, tmp_path / "gold", SymbolTable(), normalize=normalize)
+        for nbest in (pair.nbest, found):
+            of_systems = [name.startswith("system_") for name in nbest.names]
+            assert nbest.scores[:, of_systems].tolist() == expected
+            assert nbest.texts[0] == ONE_WAY.splitlines()[2]  # as it is written
+
+
 @pytest.mark.parametrize(
     ("one", "two", "equal"),
     [
@@ -279,7 +309,7 @@ def test_equal_trees_of_several_parsers_are_one_candidate_with_the_scores_of_all
 )
 def test_equal_trees_may_differ_in_white_space_and_the_label_of_their_root(one: bytes, two: bytes, equal: bool) -> None:
     lists = NBestList("0", "f", 1, [one, two], [1, 2], np.zeros((2, 1)))
-    assert (len(set(lists.alike)) == 1) == equal
+    assert (len(set(lists.alike())) == 1) == equal
 
 
 def test_columns_that_change_within_a_system_are_bad() -> None:

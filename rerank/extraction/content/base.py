@@ -55,6 +55,7 @@ class Content(ABC, Generic[T]):
     metric: Metric
     names: list[str]
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
+    normalize = False  # whether words are brought to one form
 
     def __init__(self, columns: ScoreColumns | None, *, keeps_texts: bool) -> None:
         self.symbols, self.keeps_texts = SymbolTable(), keeps_texts

@@ -67,7 +67,7 @@ class TreeContent(Content[Parses]):
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
         """See ``Content.read_source``."""
         files = data.files_of(source)
-        reader = make_reader(data.reader).knowing(self.shown)
+        reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
         return in_step(reader, data.lists(source), [TreebankSide(files["gold"])])
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:

@@ -94,9 +94,8 @@ class JoinedReader(Reader):
 
     def _told(self, joined: tuple[str, ...]) -> Reader:
         """The reader of the lists, told not to look for the columns ``joined`` or for those joined in training."""
-        if self.known is None:
-            return self.inner
-        return self.inner.knowing(self.known.without({*joined, *self.known.sources.get(_SOURCE, ())}))
+        known = self.known and self.known.without({*joined, *self.known.sources.get(_SOURCE, ())})
+        return self.inner.knowing(known, normal=self.normal)
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

@@ -45,7 +45,7 @@ class MergedReader(Checked, Reader):
     ----------
     of: the reader of all files, or a list with one reader per file: names, or mappings of a name and options.
     duplicates: "drop" candidates that are repeated in a list, or "keep" them; both count them. Trees are equal whatever
-        their white space and the label of their root (S1, TOP, ROOT or none).
+        their white space and the label of their root (S1, TOP, ROOT or none); in normal form, however words are spelt.
     base: the name of the column that is the base score; by default that of the first system.
     """
 
@@ -85,7 +85,11 @@ class MergedReader(Checked, Reader):
             parts = [(system, head) for system, head in heads if isinstance(head, NBestList)]
             if bad is None:
                 bad = next((fault for system, head in parts if (fault := other_columns(system, head))), None)
-            yield columns.join(parts, self.duplicates) if bad is None else replace(bad, size=_size(heads))
+            yield (
+                columns.join(parts, self.duplicates, normal=self.normal)
+                if bad is None
+                else replace(bad, size=_size(heads))
+            )
 
     def systems(self, path: PathLike) -> list[tuple[Reader, str]]:
         """The reader and the path of each system.
@@ -104,11 +108,9 @@ class MergedReader(Checked, Reader):
             raise DataError(message, path=stream_name(path))
         firsts = np.cumsum([0, *counts]).tolist()
         spans = pairwise(firsts)
-        systems = [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(chosen, spans, strict=True)]
-        if self.known is None:
-            return systems
-        parts = [self.known.of_source(system_name(k)) for k in range(1, len(systems) + 1)]
-        return [(reader.knowing(part), path) for (reader, path), part in zip(systems, parts, strict=True)]
+        parts = [self.known and self.known.of_source(system_name(k)) for k in range(1, len(chosen) + 1)]
+        told = [reader.knowing(part, normal=self.normal) for reader, part in zip(chosen, parts, strict=True)]
+        return [(reader, ",".join(names[a:b])) for reader, (a, b) in zip(told, spans, strict=True)]
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

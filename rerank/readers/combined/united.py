@@ -48,15 +48,15 @@ class UnitedColumns:
         self.sources = {system_name(system.number): system.names for system in shown}
         self.places = {system.number: [names.index(name) for name in system.names] for system in systems}
 
-    def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates) -> NBestList:
-        """One list from the lists of all systems that have one.
+    def join(self, parts: list[tuple[System, NBestList]], duplicates: Duplicates, *, normal: bool) -> NBestList:
+        """One list from the lists of all systems that have one; normal: whether words are compared in normal form.
 
         Raises
         ------
         RecipeError: some are lists of texts, and others of trees.
         """
         lists = [found for _, found in parts]
-        alike = [found.alike for found in lists]
+        alike = [found.alike(normal=normal) for found in lists]
         blocks = [self._block(system, found) for system, found in parts]
         scores = np.concatenate([np.empty((0, len(self.names))), *blocks])
         flat = [(k, i) for k, found in enumerate(lists) for i in range(len(found))]

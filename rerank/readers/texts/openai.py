@@ -8,9 +8,9 @@ Three lines this reads (the last one is of the output of a batch)::
     {"id": "batch_req_1", "custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}, "error": null}
 
 Where choices have the log probabilities of their tokens, the base score is their sum, and their mean, minimum and
-number are columns; elsewhere all base scores are 0. The response to several prompts is refused where it tells them
-apart, as vLLM's with ``prompt_token_ids`` does; most do not. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
-which no server writes, count as in ``jsonl``.
+number are columns; elsewhere all base scores are 0. Numbers called ``score``, ``base_score`` and ``gain`` in a choice,
+which no server writes, count as in ``jsonl``. The response to several prompts is refused where it tells them apart, as
+vLLM's with ``prompt_token_ids`` does; most do not.
 """
 
 from __future__ import annotations

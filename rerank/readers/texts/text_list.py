@@ -81,8 +81,7 @@ class TextList(NBestList):
         """The columns of every source; the name of a single source is its format."""
         return self.sources or {self.form or "lists": self.names}
 
-    @property
-    def alike(self) -> Sequence[bytes]:
+    def alike(self, *, normal: bool = False) -> Sequence[bytes]:  # noqa: ARG002 - for trees
         """The texts themselves."""
         return self.texts
 

@@ -123,7 +123,8 @@ def read_pairs(
         count.good(pair[0], changed)
         return pair
 
-    yield from usable(in_step(reader, nbest_path, [TreebankSide(treebank_files(gold_path))]), take, count)
+    told, side = reader.knowing(reader.known, normal=normalize), TreebankSide(treebank_files(gold_path))
+    yield from usable(in_step(told, nbest_path, [side]), take, count)
 
 
 def parse_pair(

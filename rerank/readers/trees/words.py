@@ -21,6 +21,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rerank.base.encoding import decoded, encoded
 from rerank.data.symbols import SymbolTable
 from rerank.readers.trees.trees import Trees
 
@@ -29,6 +30,7 @@ _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-
 _ORNAMENTS = {"❨": "-LRB-", "❩": "-RRB-"}  # what parses as a word in place of ( and )
 _FORMS = str.maketrans(_BRACKETS | _ORNAMENTS | dict.fromkeys("“”„‟", '"') | dict.fromkeys("`‘’‚‛", "'"))
 _AFFECTED = re.compile(r"[][\\`'‘’‚‛“”„‟(){}❨❩]")
+_WORD = re.compile(r"(\s)([^\s()]+)(?=\s*\))")  # not a label, which a bracket precedes and something follows
 _LITERAL = re.compile(rb"\(([^\s()]+)\s+([()])\)")
 
 
@@ -38,6 +40,12 @@ def normal_word(word: str) -> str:
         return word
     form = word.replace("\\/", "/").replace("\\*", "*").translate(_FORMS)
     return '"' if form == "''" else form
+
+
+def normal_text(text: bytes) -> bytes:
+    """The text of a tree with its words in normal form."""
+    (text,) = bracket_words([text])
+    return encoded(_WORD.sub(lambda match: match[1] + normal_word(match[2]), decoded(text)))
 
 
 def bracket_words(texts: list[bytes]) -> list[bytes]:
