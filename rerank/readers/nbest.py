@@ -14,7 +14,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.readers.candidate import PRETERMINAL, TRACE, Candidate
 from rerank.readers.faults import BadCandidate, BadList, Fault
 from rerank.readers.trees.trees import Trees, parse_brackets, to_nltk
-from rerank.readers.trees.words import normal_text
+from rerank.readers.trees.words import bracket_advice, normal_text
 
 if TYPE_CHECKING:
     import nltk  # takes a second and 95 MB: only where a user asks for its trees
@@ -253,7 +253,8 @@ class NBestList:
         try:
             return parse_brackets(self.texts, symbols, path=self.path, lines=self.lines, list_id=self.id)
         except DataError as error:
-            raise Fault("brackets", error.message, error.line, path=self.path, list_id=self.id) from None
+            message = error.message + next(filter(None, map(bracket_advice, self.texts)), "")
+            raise Fault("brackets", message, error.line, path=self.path, list_id=self.id) from None
 
 
 def _plain_tree(text: bytes) -> bytes:

@@ -68,14 +68,16 @@ def parsed(directory: Path, fold: int, form: str = "charniak") -> str:
     return str(path)
 
 
-def joined(rerank: Command, directory: Path, files: list[str], *options: str) -> tuple[list[str], str]:
+def joined(
+    rerank: Command, directory: Path, files: list[str], *options: str, total: int = TOTAL
+) -> tuple[list[str], str]:
     """The first words of the joined lists, and what was said."""
     target = directory.parent / "joined"
     result = rerank("folds", "join", str(directory), *files, "--output", str(target), *options)
     assert result.code == 0, result.err
     form = BerkeleyReader(ids="ordinal") if "berkeley" in options else CharniakReader()
     lists = list(read_lists(form, target))
-    assert [each.id for each in lists] == [str(i) for i in range(TOTAL)] or "--ids" in options
+    assert [each.id for each in lists] == [str(i) for i in range(total)] or "--ids" in options
     return [each.candidates[0].tokens[0] if len(each) else "" for each in lists], result.out + result.err
 
 
@@ -136,6 +138,26 @@ def test_a_sentence_file_goes_with_the_trees(treebank: Path, tmp_path: Path) -> 
         with pytest.raises(DataError, match=message):
             split([str(treebank)], 2, tmp_path / "others", words=str(words))
     assert not (tmp_path / "others").exists()
+
+
+def test_brackets_that_are_words_are_written_as_parsers_need_them(
+    tmp_path: Path, rerank: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    trees = [f"(S (NN w{i}) (-LRB- ()\n  (X (-RRB- ))))" if i % 2 else f"(S (NN w{i}) (X (Y z)))" for i in range(4)]
+    Path("t.mrg").write_text("\n".join(trees))
+    Path("words").write_text("w0 z\nw1 ()\nw2 z\nw3 ( )\n")
+    for options in ([], ["--sentences", "words"]):
+        done = rerank("folds", "split", "t.mrg", "--folds", "2", "-o", f"folds{len(options)}", *options)
+        assert done.code == 0, done
+        assert "2 trees have brackets that are words, which the folds write -LRB- and -RRB-; recipes" in done.err
+    assert Path("folds0/00/sentences.txt").read_text() == "w0 z\nw1 -LRB- -RRB-\n"
+    assert Path("folds2/01/sentences.txt").read_text() == "w2 z\nw3 ( )\n"
+    expected = "(S (NN w0) (X (Y z)))\n(S (NN w1) (-LRB- -LRB-) (X (-RRB- -RRB-)))\n"
+    assert Path("folds0/00/gold.mrg").read_text() == Path("folds0/01/train.mrg").read_text() == expected
+    joined(rerank, Path("folds0"), [parsed(Path("folds0"), fold) for fold in range(2)], "--ids", "number", total=4)
+    pairs = read_pairs(CharniakReader(), "joined", "t.mrg", SymbolTable(), normalize=True)
+    assert [nbest.candidates[0].tokens[0] for nbest, *_ in pairs] == ["w0", "w1", "w2", "w3"]
 
 
 def test_what_cannot_be_split_leaves_nothing(treebank: Path, tmp_path: Path) -> None:

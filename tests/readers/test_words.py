@@ -60,7 +60,7 @@ def test_trees_are_normalized_and_changes_counted() -> None:
 def test_brackets_that_are_words_are_read() -> None:
     found, changed = words_of("( (S (-LRB- ()(NN a) (X (-RRB- ))) (NP (-LRB- -LRB-))) )")
     assert (found, changed[GOLD]) == (["-LRB-", "a", "-RRB-", "-LRB-"], 2)
-    plain = [b"(S (NN a) (VP (VB b) ) )", b"( (S (NN a)) )"]
+    plain = [b"(S (NN a) (VP (VB b) ) )", b"( (S (NN a)) )", b"(S1 ())", b"( (S1 ()) )"]  # two failed parses
     assert bracket_words(plain) == plain
 
 
@@ -101,6 +101,21 @@ def test_words_that_differ_in_form_only_are_said_to(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         pairs(tmp_path, ["(S (NN a) (`` ``))"], '(S (NN b) (`` "))', normalize=False)
     assert "data.normalize" not in str(caught.value)
+
+
+def test_brackets_that_are_words_are_named_where_words_stay_as_they_are(tmp_path: Path) -> None:
+    good, bad, said = (
+        "(S (NN a) (-LRB- -LRB-) (-RRB- -RRB-))",
+        "(S (NN a) (-LRB- ()(-RRB- )))",
+        r"; brackets are words in it: set data\.norm",
+    )
+    for candidates, gold in (([bad], good), ([good], bad)):
+        with pytest.raises(DataError, match=said):
+            pairs(tmp_path, candidates, gold, normalize=False)
+        pairs(tmp_path, candidates, gold, normalize=True)
+    with pytest.raises(DataError, match="word beside") as caught:
+        pairs(tmp_path, ["(S a (NN b))"], good, normalize=True)
+    assert "brackets are words" not in str(caught.value)
 
 
 def test_nothing_is_counted_where_nothing_is_asked_for(tmp_path: Path) -> None:

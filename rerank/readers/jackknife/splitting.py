@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -22,11 +23,12 @@ from rerank.readers.texts.references import read_lines
 from rerank.readers.trees.pairs import yield_words
 from rerank.readers.trees.treebank import GoldText, read_treebank, treebank_files
 from rerank.readers.trees.trees import parse_brackets
-from rerank.readers.trees.words import normal_word
+from rerank.readers.trees.words import escaped, normal_word
 from rerank.storage.checksums import seal
 from rerank.storage.files import new_directory, remove_leftovers, write_text
 from rerank.storage.outputs import LOCK, check_apart, sole_run
 
+log = logging.getLogger("rerank")
 By = Literal["sentences", "files"]
 _MARKS = re.compile(rb"^<s\b[^>]*>|</s>$")  # of a sentence, for the parsers of Charniak and BLLIP
 
@@ -69,9 +71,15 @@ def split(
 
 def _plan(paths: list[str], words: str | None, folds: int, by: By, inputs: Inputs) -> Manifest:
     """Read everything once: is it all of use, and which sentence goes to which fold?"""
-    counts = dict.fromkeys(paths, 0)
+    counts, literal = dict.fromkeys(paths, 0), 0
     for gold in _checked(paths, words):
         counts[gold.path] += 1
+        literal += escaped(gold.text) != gold.text
+    if literal:
+        message = (
+            "%s trees have brackets that are words, which the folds write -LRB- and -RRB-; recipes with these gold "
+        )
+        log.warning(message + "trees need data.normalize: true", f"{literal:,}")
     total, full = sum(counts.values()), [count for count in counts.values() if count]
     if (total if by == "sentences" else len(full)) < folds:
         message = f"{total:,} sentences in {len(full):,} files are too few for {folds} folds by {by}; ask for fewer"
@@ -126,7 +134,7 @@ def _checked(paths: list[str], words: str | None) -> Iterator[GoldText]:
 def _words(gold: GoldText) -> bytes:
     """The sentence of a tree, with blanks between its words."""
     symbols = SymbolTable()
-    tree = parse_brackets([gold.text], symbols, path=gold.path, lines=[gold.line])
+    tree = parse_brackets([escaped(gold.text)], symbols, path=gold.path, lines=[gold.line])
     return " ".join(yield_words(tree, 0, symbols)).encode("utf-8", "surrogateescape")
 
 
@@ -158,6 +166,6 @@ def _write(manifest: Manifest, fold: int, place: Path) -> None:
     with ExitStack() as stack:
         train, gold, sentences = (stack.enter_context((place / name).open("wb")) for name in (TRAIN, GOLD, SENTENCES))
         for tree, own, line in zip(trees, manifest.members(), lines, strict=manifest.words is not None):
-            (gold if own == fold else train).write(b" ".join(tree.text.split()) + b"\n")
+            (gold if own == fold else train).write(b" ".join(escaped(tree.text).split()) + b"\n")
             if own == fold:
                 sentences.write((_words(tree) if line is None else line) + b"\n")

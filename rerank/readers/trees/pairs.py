@@ -15,7 +15,7 @@ from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import PathLike
 from rerank.readers.trees.treebank import GoldText, TreebankSide, treebank_files
 from rerank.readers.trees.trees import Trees, parse_brackets
-from rerank.readers.trees.words import CANDIDATES, GOLD, bracket_words, normalized, unchanged
+from rerank.readers.trees.words import CANDIDATES, GOLD, bracket_advice, bracket_words, normalized, unchanged
 
 
 @kernel
@@ -138,11 +138,11 @@ def parse_pair(
     if isinstance(found, BadList):
         return found
     nbest, trees = found
+    texts = [gold.text] if changed is None else bracket_words([gold.text])
     try:
-        texts = [gold.text] if changed is None else bracket_words([gold.text])
         tree = parse_brackets(texts, symbols, lines=[gold.line])
     except DataError as error:
-        fault = Fault("gold tree", f"in the gold tree: {error.message}", error.line)
+        fault = Fault("gold tree", f"in the gold tree: {error.message}{bracket_advice(texts[0])}", error.line)
         return BadList.of(fault, nbest.id, gold.path, gold.line)
     if changed is not None:
         tree = normalized(tree, symbols, changed, GOLD)

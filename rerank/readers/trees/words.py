@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
 from rerank.data.symbols import SymbolTable
-from rerank.readers.trees.trees import Trees
+from rerank.readers.trees.trees import Trees, is_failed
 
 CANDIDATES, GOLD = "candidates", "gold trees"  # the sides whose words are counted
 _BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
@@ -49,12 +49,26 @@ def normal_text(text: bytes) -> bytes:
 
 
 def bracket_words(texts: list[bytes]) -> list[bytes]:
-    """The texts of trees with brackets that are words, as in ``(-LRB- ()``, in a form that can be parsed."""
-    return [_LITERAL.sub(_word, text) if b" ()" in text or b" ))" in text else text for text in texts]
+    """The texts of trees with brackets that are words, as in ``(-LRB- ()``, in a form that can be parsed, and that
+    ``normal_word`` changes."""
+    return [_without_brackets(text, "❨❩") for text in texts]
 
 
-def _word(match: re.Match[bytes]) -> bytes:
-    return b"(%b %b)" % (match[1], ("❨" if match[2] == b"(" else "❩").encode())
+def escaped(text: bytes) -> bytes:
+    """The text of a tree with brackets that are words as -LRB- and -RRB-, as most programs need them."""
+    return _without_brackets(text, (_BRACKETS["("], _BRACKETS[")"]))
+
+
+def _without_brackets(text: bytes, forms: Sequence[str]) -> bytes:
+    """The text of a tree with other ``forms`` of "(" and ")" where these are words; not a failed parse, ``(S1 ())``."""
+    if (b" ()" not in text and b" ))" not in text) or is_failed(text):
+        return text
+    return _LITERAL.sub(lambda found: b"(%b %b)" % (found[1], forms[b"()".index(found[2])].encode()), text)
+
+
+def bracket_advice(text: bytes) -> str:
+    """For a message about a tree that is malformed: what to do if brackets are words in it."""
+    return "; brackets are words in it: set data.normalize: true (--normalize)" if escaped(text) != text else ""
 
 
 def unchanged() -> Counter[str]:
