@@ -62,10 +62,10 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -137,6 +137,10 @@ class Reader(ABC):
         return option in getattr(self, "__dataclass_fields__", ()) or any(
             reader.offers(option) for reader in self.within
         )
+
+    # Options without a default, with which a file of unknown format is tried. A reader that needs some may read any
+    # file, so it counts only where it finds base scores.
+    trial: ClassVar[Mapping[str, Any]] = {}
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
     normal: ClassVar[bool] = False

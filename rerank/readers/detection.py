@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from rerank.base.errors import DataError, RerankError
 from rerank.readers.faults import BadList
 from rerank.readers.nbest import NBestList
-from rerank.readers.streams import InputStream, PathLike, held, open_file
+from rerank.readers.streams import START, InputStream, PathLike, held, open_file, standard_input
 
-START, MOST = 1 << 20, 1000  # the bytes of a file, and the lists in them, that are looked at
+MOST = 1000  # lists that are looked at
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
 
 # What programs write that is no list, by how it starts, and what to do instead.
@@ -38,6 +38,8 @@ _NO_LISTS = (
 class Reads(Protocol):
     """What is asked of a reader; see ``Reader``."""
 
+    trial: ClassVar[Mapping[str, Any]]
+
     @property
     def within(self) -> tuple[Reads, ...]: ...
     @property
@@ -45,15 +47,20 @@ class Reads(Protocol):
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]: ...
 
 
-def advice_on(reader: Reads, others: Iterable[tuple[str, type[Reads]]], path: str) -> str:
-    """What to do about a file of which ``reader`` cannot use the first list; empty if nobody can tell.
+Readers = Iterable[tuple[str, type[Reads]]]
 
-    others: the readers to try, by name. A file that cannot be read twice, such as standard input, is not looked into.
+
+def advice_on(reader: Reads, others: Readers, path: str) -> str:
+    """What to do about a file, or a folder, of which ``reader`` cannot use the first list; empty if nobody can tell.
+
+    others: the readers to try, by name.
     """
-    start, leaves = _start(path) if os.path.isfile(path) else None, list(_leaves(reader))
-    if start is None or any(_share(leaf, path, start) > MOSTLY for leaf in leaves):
+    start, leaves = _start(path), list(_leaves(reader))
+    if start is None and not os.path.isdir(path):
+        return _advice_on_several(path.split(","), others)
+    if any(_share(leaf, path, start) > MOSTLY for leaf in leaves):
         return ""
-    shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others)}
+    shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
     kinds = {name: kind for name, (share, kind) in shares.items() if share == best > MOSTLY}
     if any(type(leaf) in kinds.values() for leaf in leaves):  # what its options ask for is not there
@@ -61,19 +68,42 @@ def advice_on(reader: Reads, others: Iterable[tuple[str, type[Reads]]], path: st
     for name, kind in kinds.items():
         # A format that takes all files of another, and more, is not the one that is meant.
         if not issubclass(kind, tuple({*kinds.values()} - {kind})):
-            how = f"--reader {name} (in a recipe: data.reader: {{name: {name}}})"
-            return f"this looks like {name}: use {how if reader.files == 1 else f'the option of: {name}'}"
-    return next((what for form, what in _NO_LISTS if re.match(form, start)), "")
+            return _looks_like(name, (), one=reader.files == 1)
+    if what := next((what for form, what in _NO_LISTS if re.match(form, start or b"")), ""):
+        return what
+    needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
+    return next((_looks_like(name, dict(others)[name].trial, one=reader.files == 1) for name in needing), "")
 
 
-def _made(kinds: Iterable[tuple[str, type[Reads]]]) -> Iterator[tuple[str, Reads]]:
-    """Readers of single files, where they need no options: those that take any text do."""
+def _advice_on_several(paths: Sequence[str], others: Readers) -> str:
+    """What to do about a path that a reader of single files takes for the name of one."""
+    if len(paths) == 1 or not all(map(os.path.isfile, paths)):
+        return ""
+    start, found = _start(paths[0]), dict(_made(others, needing=False))
+    if start is not None and "kaldi" in found and _share(found["kaldi"], paths[0], start) > MOSTLY:
+        return _looks_like("kaldi", ("costs",), one=True)
+    message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
+    return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
+
+
+def _looks_like(name: str, needed: Iterable[str], *, one: bool) -> str:
+    """The advice to use a reader, with the options that it needs."""
+    options = "".join(f", {key}: ..." for key in needed)
+    spec = f"{{name: {name}{options}}}"
+    short = spec if options else name
+    quoted = f"'{short}'" if options else short
+    how = f"--reader {quoted} (in a recipe: data.reader: {spec})" if one else f"the option of: {short}"
+    return f"this looks like {name}: use {how}"
+
+
+def _made(kinds: Readers, *, needing: bool) -> Iterator[tuple[str, Reads]]:
+    """Readers of single files: those that need options or, on the contrary, those that do not."""
     for name, kind in kinds:
         try:
-            reader = kind()
+            reader = kind(**kind.trial)
         except (TypeError, RerankError):
             continue
-        if reader.files == 1:
+        if reader.files == 1 and bool(kind.trial) == needing:
             yield name, reader
 
 
@@ -86,7 +116,12 @@ def _leaves(reader: Reads) -> Iterator[Reads]:
 
 
 def _start(path: str) -> bytes | None:
-    """The start of a file, decompressed; None if it cannot be read."""
+    """The start of a file, decompressed; None if it cannot be read (twice)."""
+    given = standard_input.get()
+    if given is not None and path == given.path:
+        return given.look()
+    if not os.path.isfile(path):
+        return None
     try:
         with open_file(path, InputStream) as stream:
             start = b""
@@ -97,18 +132,20 @@ def _start(path: str) -> bytes | None:
     return start
 
 
-def _share(reader: Reads, path: str, start: bytes) -> float:
-    """The share of lists that ``reader`` can use whole, of those that it sees in the start of a file; 0 if none."""
+def _share(reader: Reads, path: str, start: bytes | None) -> float:
+    """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
+    0 if none."""
     usable = list[bool]()
-    token = held.set(lambda name: InputStream(io.BytesIO(start), name))
+    token = held.set(lambda name: None if start is None else InputStream(io.BytesIO(start), name))
     try:
         for nbest in islice(reader.read(path), MOST):
             if isinstance(nbest, BadList) or nbest.size:
-                usable.append(not isinstance(nbest, BadList) and not nbest.bad)
+                whole = isinstance(nbest, NBestList) and not nbest.bad and (not reader.trial or nbest.base.any())
+                usable.append(bool(whole))
     except RerankError:
         return 0.0
     finally:
         held.reset(token)
-    if len(start) == START and len(usable) > 1:
+    if start is not None and len(start) >= START and len(usable) > 1:
         usable.pop()  # the last one was cut
     return sum(usable) / len(usable) if usable else 0.0

@@ -24,6 +24,7 @@ from rerank.storage.locks import Lock
 
 PathLike = str | os.PathLike[str]
 Found = TypeVar("Found")
+START = 1 << 20  # the bytes of a file that tell what it is
 
 
 class Writable(Protocol):
@@ -104,7 +105,32 @@ class InputStream:
         return DataError(message + "copy, download or compress the file again", path=self.path)
 
 
+class StandardInput(InputStream):
+    """Standard input, which cannot be read twice, but whose start can be looked at whatever has been read of it."""
+
+    _first_bytes = b""  # that have been read of it, about as many as ``START``
+    _ahead = b""  # those of them that are still to be given out
+
+    def read(self, size: int) -> bytes:
+        """See ``InputStream``."""
+        if self._ahead:
+            piece, self._ahead = self._ahead[:size], self._ahead[size:]
+            return piece
+        piece = super().read(size)
+        if len(self._first_bytes) < START:
+            self._first_bytes += piece
+        return piece
+
+    def look(self) -> bytes:
+        """The first ``START`` bytes, or a little more; fewer if that is all, or what follows cannot be read."""
+        with contextlib.suppress(DataError):
+            while len(self._first_bytes) < START and (piece := super().read(START)):
+                self._first_bytes, self._ahead = self._first_bytes + piece, self._ahead + piece
+        return self._first_bytes
+
+
 Stream = TypeVar("Stream", bound=InputStream)
+standard_input: ContextVar[StandardInput | None] = ContextVar("standard_input", default=None)  # opened last
 # Streams that are open already, by name: see ``inputs``.
 held: ContextVar[Callable[[str], InputStream | None]] = ContextVar("held", default=lambda _: None)
 
@@ -120,7 +146,8 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     """
     name = os.fspath(path)
     if name == "-":
-        return InputStream(sys.stdin.buffer, stream_name(name), owned=False)
+        standard_input.set(stream := StandardInput(sys.stdin.buffer, stream_name(name), owned=False))
+        return stream
     return held.get()(name) or open_file(name, InputStream, others=others)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,7 +59,9 @@ def others() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("form", "name"), list(others()))
-def test_the_error_for_a_file_of_another_format_names_its_reader(tmp_path: Path, form: str, name: str) -> None:
+def test_the_error_for_a_file_of_another_format_names_its_reader(
+    tmp_path: Path, form: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = lists_in(form)
     (tmp_path / "lists").write_bytes(data)
     count = SkipCount("skip")
@@ -68,9 +72,11 @@ def test_the_error_for_a_file_of_another_format_names_its_reader(tmp_path: Path,
     if found and not count.skipped:
         assert [len(one) for one in found] == [CANDIDATES] * LISTS
         pytest.skip("it reads the format too")
-    error = error_of(name, tmp_path / "lists")
-    assert f"; this looks like {form.split()[0]}: use --reader {form.split()[0]} (in a recipe: data." in error
-    assert SKIP not in error
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    for path in (tmp_path / "lists", *([] if name == "espnet" else [Path("-")])):
+        error = error_of(name, path)
+        assert f"; this looks like {form.split()[0]}: use --reader {form.split()[0]} (in a recipe: data." in error
+        assert SKIP not in error
 
 
 def test_a_reader_that_reads_through_another_is_told_of_its_option(tmp_path: Path) -> None:
@@ -78,6 +84,30 @@ def test_a_reader_that_reads_through_another_is_told_of_its_option(tmp_path: Pat
     (tmp_path / "lists").write_bytes(lists_in("jsonl"))
     with pytest.raises(DataError, match="this looks like jsonl: use the option of: jsonl"):
         list(read_lists(make_reader({"name": "joined", "of": "fairseq"}), f"{tmp_path}/lists,{tmp_path}/scores"))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in readers if tried(name)])
+def test_readers_that_need_options_and_those_of_folders_and_of_several_files_are_named(
+    tmp_path: Path, name: str
+) -> None:
+    texts = lists_in("opennmt")
+    for data in (texts, b"it rains .\t-0.35\nit rain .\t-0.5\n"):
+        assert "this looks like opennmt: use --reader '{name: opennmt, n: ...}' (in a" in error_of(
+            name, tmp_path / "o", data
+        )
+    FORMATS["espnet"].put(tmp_path / "e", lists_in("espnet"))
+    FORMATS["kaldi"].put(tmp_path / "k", lists_in("kaldi"))
+    several = f"{tmp_path}/k,{tmp_path}/o"
+    if name != "espnet":
+        assert "; this looks like espnet: use --reader espnet (in a recipe" in error_of(name, tmp_path / "e")
+        assert "; this looks like kaldi: use --reader '{name: kaldi, costs: ...}'" in error_of(name, Path(several))
+        assert "; these are several files; --reader '{name: joined, " in error_of(
+            name, Path(f"{tmp_path}/o,{tmp_path}/k")
+        )
+
+
+def test_texts_without_scores_are_of_no_format(tmp_path: Path) -> None:
+    assert "looks like" not in error_of("moses", tmp_path / "lists", b"it rains .\nit rain .\n")
 
 
 def test_a_file_whose_reader_asks_for_what_is_not_there_is_of_its_format(tmp_path: Path) -> None:

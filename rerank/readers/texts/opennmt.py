@@ -18,10 +18,10 @@ candidate, but fills a list up to n lines. The ids are the ordinals of the lists
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class OpenNmtReader(TextReader):
     """
 
     form: ClassVar[str] = "opennmt"
+    trial: ClassVar[Mapping[str, Any]] = {"n": 1}
 
     n: Annotated[int, Range(1)] | None = None
 
