@@ -9,8 +9,8 @@ from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.parseval_kernel import REFUSED
 from rerank.readers.base import NBestList
-from rerank.readers.trees.pairs import equal_form
 from rerank.readers.trees.trees import Trees
+from rerank.readers.trees.yields import equal_form
 
 FEW = 10  # errors that say nothing about the other sentences
 

@@ -16,8 +16,9 @@ from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.trees.charniak import CharniakReader
-from rerank.readers.trees.pairs import parse_list, read_pairs, same_yield, yield_words
+from rerank.readers.trees.pairs import parse_list, read_pairs
 from rerank.readers.trees.trees import parse_brackets, to_nltk
+from rerank.readers.trees.yields import same_yield, yield_words
 
 GOOD = ["(S (NN a) (VB b))", "(S (X (NN a)) (VB b))"]
 GOLD = "(S (NN a) (VP (VB b)))"

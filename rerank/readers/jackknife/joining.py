@@ -14,11 +14,12 @@ from rerank.readers.base import TRACE, BadList, NBestList, Reader, SkipCount, us
 from rerank.readers.jackknife.manifest import GOLD, SENTENCES, Manifest
 from rerank.readers.sides import Beside, in_step
 from rerank.readers.streams import single_stdin
-from rerank.readers.trees.pairs import difference, open_list, same_yield, yield_words
+from rerank.readers.trees.pairs import open_list
 from rerank.readers.trees.treebank import TreebankSide, read_treebank
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import GOLD as GOLD_TREES
 from rerank.readers.trees.words import normal_word, normalized, unchanged
+from rerank.readers.trees.yields import difference, same_yield, yield_words
 
 Ids = Literal["number", "file"]
 

@@ -20,10 +20,10 @@ from rerank.readers.inputs import Inputs
 from rerank.readers.jackknife.manifest import GOLD, NAME, SENTENCES, TRAIN, Manifest, Source
 from rerank.readers.streams import stream_name
 from rerank.readers.texts.references import read_lines
-from rerank.readers.trees.pairs import yield_words
 from rerank.readers.trees.treebank import GoldText, read_treebank, treebank_files
 from rerank.readers.trees.trees import parse_brackets
 from rerank.readers.trees.words import escaped, normal_word
+from rerank.readers.trees.yields import yield_words
 from rerank.storage.checksums import seal
 from rerank.storage.files import new_directory, remove_leftovers, write_text
 from rerank.storage.outputs import LOCK, check_apart, sole_run
