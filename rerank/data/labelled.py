@@ -1,4 +1,4 @@
-"""Labelled examples: what classification and learning to rank read, before they become lists of candidates.
+"""Labelled examples: what classification reads, before they become lists of candidates.
 
 Axes: n examples, nnz nonzeros, D columns, k classes.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.data.class_names import canonical, canonical_order, is_number
+from rerank.data.class_names import canonical, canonical_order
 from rerank.data.corpus import Corpus
 from rerank.data.labelled_kernel import (
     divide_columns,
@@ -266,41 +266,6 @@ class Labelled:
             weight=self.weight,
             width=width,
             about={"classes": list(self.classes), "columns_per_class": self.width},
-        )
-
-    def ranking_corpus(self) -> Corpus:
-        """One list per group, in the order of the groups' first examples, with one candidate per example, in order.
-
-        The gain is the label as a number; ``stats`` is the same number and ``reference`` 1, so that their quotient is
-        the mean relevance of the first in each list. A list's weight is the mean of its examples' weights.
-
-        Raises
-        ------
-        DataError: there are no groups, or a label is not a number.
-        """
-        if not self.group.size:
-            raise DataError("the examples have no groups; expected qid:NUMBER after every label")
-        words = [name for name in self.classes if not is_number(name)]
-        if words:
-            raise DataError(f"found label {words[0]} where lists are ranked; expected numbers, higher for better")
-        _, first, member = np.unique(self.group, return_index=True, return_inverse=True)
-        place = np.empty(first.size, np.int64)
-        place[np.argsort(first)] = np.arange(first.size)  # rank of each group by its first example
-        ordinal = place[member]
-        ordered = self.take(np.argsort(ordinal, kind="stable"))
-        relevance = np.array([float(name) for name in self.classes])[ordered.label]
-        sizes = np.bincount(ordinal)
-        return Corpus(
-            lists=_offsets(sizes),
-            rows=ordered.rows,
-            columns=ordered.columns,
-            values=ordered.values,
-            base=np.zeros(self.size),
-            gain=relevance,
-            stats=relevance[:, np.newaxis],
-            reference=np.ones((sizes.size, 1)),
-            weight=np.bincount(ordinal, weights=self.weight) / sizes,
-            width=self.width,
         )
 
 

@@ -27,7 +27,6 @@ class TemplateShare:
     nonzero: int
     share: float
     strongest: list[tuple[str, float]]
-    score_without: float | None = None  # primary measure of a corpus with the template's weights set to zero
 
 
 def shares(model: Model, predictor: str, top: int) -> list[TemplateShare]:

@@ -224,29 +224,6 @@ def test_what_makes_no_corpus() -> None:
         changed(from_csr(np.eye(3), [0, 1, 2]), width=10**9).corpus()
 
 
-@given(sets())
-def test_ranking_lists_are_the_groups(examples) -> None:
-    if not examples.group.size:
-        with pytest.raises(DataError, match="qid"):
-            examples.ranking_corpus()
-        return
-    corpus = examples.ranking_corpus()
-    order = list(dict.fromkeys(examples.group.tolist()))
-    members = [np.flatnonzero(examples.group == group) for group in order]
-    assert np.diff(corpus.lists).tolist() == [len(m) for m in members]
-    flat = np.concatenate(members)
-    assert np.array_equal(dense(corpus), dense(examples)[flat])
-    assert corpus.gain.tolist() == [float(examples.classes[c]) for c in examples.label[flat]]
-    assert corpus.stats[:, 0].tolist() == corpus.gain.tolist()
-    assert np.allclose(corpus.weight, [examples.weight[m].mean() for m in members])
-
-
-def test_ranking_needs_numbers() -> None:
-    words = changed(from_csr(np.eye(2), ["good", "1"]), group=[1, 1])
-    with pytest.raises(DataError, match="found label good where lists are ranked"):
-        words.ranking_corpus()
-
-
 # Matrices and labels
 
 
