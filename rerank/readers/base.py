@@ -30,7 +30,7 @@ a NUL byte                                          bad candidate "nul"; bad lis
 all candidates of a list bad                        bad list, for the reason of the first
 an id used before                                   bad list "duplicate id"; ``ids: ordinal`` numbers lists instead
 whole numbers as ids, with a number left out        an empty list
-such ids that do not increase, or leave out 10^6    error: sources and references can no longer be told apart
+such ids that do not increase, or leave out 10^4    error: sources and references can no longer be told apart
 a list without references, where they are needed    bad list "no reference"
 a list without a source, where it is needed         bad list "no source"
 sources or references after the last list           bad list "missing" for each; if skipped, an empty list
@@ -80,8 +80,8 @@ from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
 from rerank.readers.streams import PathLike, Writable, split_paths
 
 __all__ = [
-    "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader", "SkipCount",
-    "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
+    "LARGEST_GAP", "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader",
+    "SkipCount", "check_choice", "excerpt", "lists_of", "nameless", "read_lists", "readers", "usable",
 ]  # fmt: skip
 
 
@@ -182,6 +182,8 @@ class Reader(ABC):
         form = like.form if like is not None else ""
         self.write(out, NBestList(bad.name, bad.path, bad.line, [], [], np.zeros((0, 1)), form=form))
 
+
+LARGEST_GAP = 10_000  # lists left out in a row; whole numbers that are farther apart are no numbers of inputs
 
 readers: Registry[type[Reader]] = Registry("reader", Reader)
 

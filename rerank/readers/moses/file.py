@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, excerpt
+from rerank.readers.base import LARGEST_GAP, BadList, Fault, excerpt
 from rerank.readers.faults import NUL
 from rerank.readers.moses.kernel import BEGIN, COUNT, FIRST, NUMBER, fill_columns
 from rerank.readers.moses.layout import (
@@ -32,8 +32,6 @@ from rerank.readers.moses.values import Values, read_values
 from rerank.readers.texts.drafts import Pieces
 from rerank.readers.texts.named_columns import OF_WORDS
 from rerank.readers.texts.text_list import SparseScores, TextList
-
-FARTHEST = 1_000_000  # lists without candidates in a row
 
 
 class _Parsed(NamedTuple):
@@ -164,8 +162,8 @@ class File:
         if number < self.next:
             message = f"found the id {number}; expected {self.next} or more, as ids must rise: sort the lists, {advice}"
             raise DataError(message, path=self.path, line=line, list_id=str(number))
-        if number - self.next > FARTHEST:
-            message = f"found the id {number}; expected {self.next}, or not much more: {advice}"
+        if number - self.next > LARGEST_GAP:
+            message = f"found the id {number}; expected {self.next}, or at most {LARGEST_GAP:,} more: {advice}"
             raise DataError(message, path=self.path, line=line, list_id=str(number))
         while self.next < number:
             name = str(self.next)

@@ -82,8 +82,8 @@ class Moses(Checked, Reader):
 
         Raises
         ------
-        DataError: ids do not increase, or leave out more than a million; no column has the name ``base``; a line or
-            list does not end; or the stream cannot be read.
+        DataError: ids do not increase, or leave out too many; no column has the name ``base``; a line or list does not
+            end; or the stream cannot be read.
         """
         with open_stream(path) as stream:
             file = File(self, stream.path)

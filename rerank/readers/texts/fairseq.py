@@ -27,7 +27,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
+from rerank.readers.base import LARGEST_GAP, BadList, Fault, NBestList, excerpt, readers
 from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
@@ -37,8 +37,6 @@ from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.named_columns import OF_WORDS
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_reader import TextReader
-
-LARGEST_GAP = 1_000_000  # lists missing in a row; more are not a gap but another kind of number
 
 _RECORD = re.compile(rb"([STHDPAIECWO])-(\d{1,18})(?:_\d+)?(?:\t|$)")
 _LOG = re.compile(rb"\s*$|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\| |INFO|WARNING|Namespace\(|Generate |Translated |NOTE:")
@@ -178,7 +176,7 @@ def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBes
     for one in found:
         number = int(one.id)
         if number - following > LARGEST_GAP:
-            message = f"no lists from {following} to {number - 1}; expected numbers without such a gap"
+            message = f"no lists from {following} to {number - 1}; expected gaps of at most {LARGEST_GAP:,}"
             raise DataError(message, path=path, line=one.line, list_id=one.id)
         for missing in range(following, number):
             yield TextList(
