@@ -16,6 +16,7 @@ from rerank.readers.texts.text_list import TextList
 BARE = b"it rains .\nit rain .\n\nyes\n"
 PY = b"it rains .\t-0.3500\nit rain .\t-0.5\n\nyes\t-1\n"
 TF = b"-0.350000 ||| it rains .\n-0.500000 ||| it rain .\n-0.75 |||\n-1.000000 ||| yes\n"
+TF_WORDS = TF.replace(b" .", b" . ||| -0.1 -0.2").replace(b" |||\n", b" |||  ||| \n").replace(b"yes", b"yes ||| -1")
 
 
 def read(root: Path, data: bytes, n: int = 2) -> list[NBestList | BadList]:
@@ -47,7 +48,19 @@ def test_word_alignments(text: bytes, tmp_path: Path) -> None:
     assert only.base.tolist() == ([-1.5] if b"1.5" in text else [0.0])
 
 
-@pytest.mark.parametrize("data", [BARE, PY, TF])
+@pytest.mark.parametrize("score", [b"", b"1.123214 ||| "])
+@pytest.mark.parametrize("alignment", [b"", b" ||| 0-0 1-1", b" ||| 0.5 0.25 0.125 ; 0.75 1e-3 0"])
+def test_scores_of_words(score: bytes, alignment: bytes, tmp_path: Path) -> None:
+    """As OpenNMT-tf writes them with ``with_token_level_scores``; its soft alignments are not used."""
+    (only,) = good(tmp_path, score + b"Hello world ||| -0.5 -0.25" + alignment + b"\n\n")
+    assert only.texts == [b"Hello world"]
+    assert only.alignment == ([b"0-0 1-1"] if b"0-0" in alignment else None)
+    assert dict(zip(only.names, only.scores[0].tolist(), strict=True)) == {
+        "score": 1.123214 if score else 0.0, "sum": -0.75, "mean": -0.375, "min": -0.5, "length": 2.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("data", [BARE, PY, TF, TF_WORDS])
 def test_what_is_written_is_what_was_read(data: bytes, tmp_path: Path) -> None:
     reader, lists = make_reader({"name": "opennmt", "n": 2}), good(tmp_path, data)
     out, scored = io.BytesIO(), io.BytesIO()
@@ -79,6 +92,11 @@ def test_a_file_that_n_does_not_fit_is_refused_at_its_end(tmp_path: Path) -> Non
         (b"1 2 ||| a b", "score", "found '1 2'; expected the candidate's score"),
         (b"nan ||| a b", "infinite score", "expected finite scores"),
         (b"a b", "score", "no number 'score'"),
+        (
+            b"-1 ||| a ||| b",
+            "alignment",
+            "found 'b' after the text; expected the scores of its words, or a word alignm",
+        ),
     ],
 )
 def test_faults_of_lines(line: bytes, reason: str, message: str, tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ Three lines of each variant this reads::
     it rains .	-0.35
 
     -0.350000 ||| it rains .
-    -0.350000 ||| it rains . ||| 0-0 1-1 2-2
+    -0.350000 ||| it rains . ||| -0.1 -0.05 -0.2 ||| 0-0 1-1 2-2
     -0.350000 |||
 
 Those of OpenNMT-py are a text, and with ``-with_score`` a tab and its score; those of OpenNMT-tf and CTranslate2 with
-``with_scores`` are a score and a text. Either may have a word alignment behind it. A line without anything is not a
+``with_scores`` are a score and a text. Behind the text may be the scores of its words, which give the columns ``sum``,
+``mean``, ``min`` and ``length``, and a word alignment; a soft one is not used. A line without anything is not a
 candidate, but fills a list up to n lines. The ids are the ordinals of the lists, from 0.
 """
 
@@ -31,15 +32,16 @@ from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
 from rerank.readers.faults import NUL
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
-from rerank.readers.numerals import numbers, scores_of
+from rerank.readers.numerals import numbers, scores_of, word_scores
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, each
-from rerank.readers.texts.named_columns import SCORE
+from rerank.readers.texts.named_columns import OF_WORDS, SCORE
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_reader import TextReader
 
 _BARS = b" |||"
-_ALIGNMENT = re.compile(rb"\s*(?:\d+-\d+(?:\s+|$))*$")
+_ALIGNMENT = re.compile(rb"(?:\d+-\d+(?:\s+|$))*$")
+_NUMERALS = re.compile(rb"[\d\s.,;+e-]*$")  # an alignment, scores of words, or the weights of a soft alignment
 
 
 @readers.add("opennmt")
@@ -105,29 +107,40 @@ class _Parts(NamedTuple):
     score: bytes | None
     first: bool
     text: bytes
-    alignment: bytes | None
+    others: list[bytes]  # the fields after the text
 
 
 def _parts(row: bytes) -> _Parts:
     """The parts of a line, not checked yet."""
     body, tab, after = row.rpartition(b"\t")
-    before, bars, rest = body.partition(_BARS) if tab else row.partition(_BARS)
-    first = bool(bars) and not tab and (numbers(before) is not None or not _ALIGNMENT.match(rest))
-    text, bars, rest = rest.partition(_BARS) if first else (before, bars, rest)
-    return _Parts(before if first else after if tab else None, first, text.strip(), rest.strip() if bars else None)
+    fields = (body if tab else row).split(_BARS)
+    first = len(fields) > 1 and not tab and (numbers(fields[0]) is not None or not _NUMERALS.match(fields[1]))
+    score = fields.pop(0) if first else after if tab else None
+    text, *others = map(bytes.strip, fields)
+    return _Parts(score, first, text, others)
 
 
 def _candidate(row: bytes, _: int) -> Entry:
     """What a line says. Raises Fault."""
     if b"\0" in row:
         raise Fault("nul", NUL)
-    parts, found = _parts(row), dict[str, float]()
+    parts, found, alignment = _parts(row), dict[str, float](), None
     if parts.score is not None:
         values = scores_of(parts.score, "the candidate's score")
         if len(values) != 1:
             raise Fault("score", f"found {excerpt(parts.score)}; expected the candidate's score")
         found[SCORE] = values[0]
-    return Entry(parts.text, found, alignment=parts.alignment)
+    if not parts.text and parts.others[:1] == [b""]:
+        found |= zip(OF_WORDS, word_scores([]), strict=True)
+    for field in parts.others:
+        if _ALIGNMENT.match(field):
+            alignment = field
+        elif (values := numbers(field) or []) != []:
+            found |= zip(OF_WORDS, word_scores(values), strict=True)
+        elif not _NUMERALS.match(field):
+            message = f"found {excerpt(field)} after the text; expected the scores of its words, or a word alignment"
+            raise Fault("alignment", message)
+    return Entry(parts.text, found, alignment=alignment)
 
 
 def _rescored(row: bytes, score: float) -> bytes:
