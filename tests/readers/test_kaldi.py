@@ -98,6 +98,17 @@ def test_keys_of_single_transcripts_are_refused(tmp_path: Path) -> None:
     assert "found the key 'utt_1'; expected an utterance and the number of a candidate, 'utt-1'" in bad.message
 
 
+@pytest.mark.parametrize("numbers", ["1 1", "1 2 1 2", "1 3 2"])
+def test_numbers_of_candidates_rise(numbers: str, tmp_path: Path) -> None:
+    """As they do not where archives are put one behind the other."""
+    words = "".join(f"utt-{number} a{k}\n" for k, number in enumerate(numbers.split()))
+    (bad,) = make_reader({"name": "kaldi"}).read(write(tmp_path, words=words.encode()))
+    assert isinstance(bad, BadList)
+    assert (bad.reason, bad.line) == ("id", 1)
+    assert "their numbers rise: is this several lists?" in bad.message
+    assert len(read({"name": "kaldi"}, write(tmp_path, words=b"utt-1 a\nutt-3 b\nutt-10 c\n"))[0]) == 3
+
+
 def test_folders_of_first_second_and_third_candidates(tmp_path: Path) -> None:
     one, two, three = read({"name": "espnet"}, folder(tmp_path, ESPNET))
     assert (one.id, one.texts) == ("utt-0001", [b"IT RAINED", b"IT RAINS", b"IT REIGNED"])
@@ -141,6 +152,20 @@ def test_an_utterance_of_several_jobs_is_bad(tmp_path: Path) -> None:
     assert bad[0].path == str(tmp_path / "output.2/1best_recog/text")
     message = f"the id is also that of the list at line 1 of {tmp_path}/output.1/1best_recog/text; remove one of them"
     assert [one.message for one in bad if one.id == "utt-0001"] == [message] * 2
+
+
+def test_folders_that_are_missing_are_an_error(tmp_path: Path) -> None:
+    """A job that has failed, or a rank that was not copied, would shift the references."""
+    folder(tmp_path / "a", {name: data for name, data in ESPNET.items() if name[0] != "2"})
+    folder(tmp_path / "b" / "output.1", ESPNET)
+    (tmp_path / "b" / "output.2").mkdir()
+    for name, path, message in (
+        ("a", "a", "there is no 2best_recog, but there is 3best_recog"),
+        ("b", "b/output.2", "there is no 1best_recog: has this job ended? Run it again, or remove it"),
+    ):
+        with pytest.raises(DataError) as caught:
+            list(make_reader({"name": "espnet"}).read(tmp_path / name))
+        assert (caught.value.message, caught.value.path) == (message, str(tmp_path / path))
 
 
 @pytest.mark.parametrize(

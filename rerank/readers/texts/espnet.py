@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count, takewhile
 from typing import ClassVar, NamedTuple
 
 from rerank.base.errors import DataError
@@ -33,6 +32,7 @@ from rerank.readers.texts.named_columns import SCORE
 from rerank.readers.texts.text_reader import TextReader
 
 _FIRST = "1best_recog"
+_RANK = re.compile(r"([1-9]\d{0,8})best_recog$")
 _JOB = re.compile(r"output\.(\d{1,9})$")
 _TENSOR = re.compile(rb"tensor\(([^,()]*)(?:,.*)?\)$")
 
@@ -98,12 +98,28 @@ def _jobs(path: PathLike) -> list[list[str]]:
     places = [top, os.path.join(top, "logdir")] if os.path.isdir(top) else []
     found = [(place, _JOB.match(name)) for place in places if os.path.isdir(place) for name in os.listdir(place)]
     outputs = sorted((int(job[1]), os.path.join(place, job[0])) for place, job in found if job)
-    one = os.path.isdir(os.path.join(top, _FIRST))
-    jobs = [top] if one else [job for _, job in outputs if os.path.isdir(os.path.join(job, _FIRST))]
+    jobs = [top] if os.path.isdir(os.path.join(top, _FIRST)) else [job for _, job in outputs]
     if not jobs:
         message = "expected a folder with 1best_recog, 2best_recog and so on, or with output.1, output.2... of several "
         raise DataError(f"{message}jobs that have these", path=stream_name(path))
-    return [list(takewhile(os.path.isdir, (os.path.join(job, f"{k}best_recog") for k in count(1)))) for job in jobs]
+    return list(map(_folders, jobs))
+
+
+def _folders(job: str) -> list[str]:
+    """The folders of a job's first, second... candidates.
+
+    Raises
+    ------
+    DataError: there is not one for every rank.
+    """
+    ranks = sorted(int(found[1]) for found in map(_RANK.match, os.listdir(job)) if found)
+    if ranks != list(range(1, len(ranks) + 1)) or not ranks:
+        lacking = next(rank for rank, there in enumerate([*ranks, 0], 1) if rank != there)
+        others = (
+            f", but there is {ranks[-1]}best_recog" if ranks else ": has this job ended? Run it again, or remove it"
+        )
+        raise DataError(f"there is no {lacking}best_recog{others}", path=job)
+    return [os.path.join(job, f"{rank}best_recog") for rank in ranks]
 
 
 def _files(folder: str) -> list[str]:

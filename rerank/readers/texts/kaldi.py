@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import ClassVar
 
 from rerank.base.errors import DataError, RecipeError
@@ -88,6 +88,13 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
             raise Fault("id", f"{message}{excerpt(first[1] + b'-1')}")
+        found = [int(key[2]) for words, *_ in content if (key := _KEY.match(words.key))]
+        for before, number in pairwise(found):
+            if number <= before:
+                message = (
+                    f"candidate {number} comes after candidate {before}; their numbers rise: is this several lists?"
+                )
+                raise Fault("id", message)
         return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
 
     def _candidate(self, lines: Sequence[Keyed], _: int) -> Entry:
