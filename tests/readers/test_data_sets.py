@@ -78,6 +78,12 @@ def test_keys_are_options_and_numbers_become_columns(tmp_path: Path) -> None:
         ("preferences", {"chosen": "4"}, "text", "there is no 'rejected'; the reader's options chosen and rejected"),
         ("preferences", {"chosen": 4, "rejected": 5}, "text", "expected 'chosen' or 'rejected', a text"),
         ("preferences", {"chosen": [{"a": 1}], "rejected": [{"a": 1}]}, "text", "expected messages with a role"),
+        (
+            "preferences",
+            {"chosen": [USER, FOUR], "rejected": [USER, FOUR, USER, FIVE]},
+            "text",
+            "the answers come after different messages",
+        ),
         ("parallel", {"response": []}, "text", "found null under 'responses'; expected a list of texts; the reader's"),
         ("parallel", {"responses": ["a"], "scores": [1, 2]}, "columns", "found 2 entries under 'scores'"),
         ("parallel", {"responses": [1]}, "text", "expected text 1, a text"),
@@ -89,6 +95,18 @@ def test_faults(name: str, item: dict[str, Any], reason: str, message: str, tmp_
     assert isinstance(bad, BadList)
     assert (bad.reason, bad.line) == (reason, 1)
     assert message in bad.message
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("name", ["openai", "preferences", "parallel", "jsonl"])
+def test_json_that_is_not_one_object_per_line_is_told_how_to_become_so(
+    name: str, indent: int | None, tmp_path: Path
+) -> None:
+    for value, advice in (([{"a": 1}], "jq -c '.[]'"), ({"a": 1}, "jq -c .")):
+        (tmp_path / "lists").write_text(json.dumps(value, indent=indent))
+        first, *_ = make_reader({"name": name}).read(tmp_path / "lists")
+        assert isinstance(first, BadList)
+        assert (advice[:5] in first.message) == (indent is not None or advice.endswith("'"))
 
 
 def test_numbers_that_are_asked_for_must_be_there(tmp_path: Path) -> None:

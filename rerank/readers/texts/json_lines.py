@@ -70,9 +70,14 @@ def parse_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise Fault("json", f"the JSON value {excerpt(line)} is nested too deeply; expected an object") from None
     except ValueError as error:  # also raised for a number of thousands of digits
-        raise Fault("json", f"found {excerpt(line)}; expected a JSON object on one line: {error}") from None
+        message = f"found {excerpt(line)}; expected a JSON object on one line: {error}"
+        advice = (
+            " (jq -c . writes objects that are spread over lines so)" if line.strip()[:2] in (b"{", b"[", b"[{") else ""
+        )
+        raise Fault("json", message + advice) from None
     if not isinstance(item, dict):
-        raise Fault("json", f"found {excerpt(line)}; expected a JSON object, {{...}}")
+        advice = " (jq -c '.[]' takes a list apart)" if isinstance(item, list) else ""
+        raise Fault("json", f"found {excerpt(line)}; expected a JSON object, {{...}}{advice}")
     return item
 
 

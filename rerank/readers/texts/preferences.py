@@ -73,9 +73,11 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
         found = each(answers, self._candidate)
         order = sorted(range(len(found)), key=lambda k: str(answers[k].text))
         candidates = [one if isinstance(one, Fault) else one[0] for one in (found[k] for k in order)]
-        before = [one[1] for one in found if not isinstance(one, Fault)]
+        before = dict.fromkeys(one[1] for one in found if not isinstance(one, Fault) and one[1])
+        if len(before) > 1:
+            raise Fault("text", "the answers come after different messages; they need to be answers to the same prompt")
         source = None if (given := content.get(self.prompt)) is None else whole(given, f"{self.prompt!r}")
-        return Draft(candidates, [answers[k] for k in order], None, source=source or next(filter(None, before), source))
+        return Draft(candidates, [answers[k] for k in order], None, source=source or next(iter(before), source))
 
     def _candidate(self, answer: _Answer, _: int) -> tuple[Entry, bytes | None]:
         """The candidate that an answer is, and what was said before it. Raises Fault."""
