@@ -106,6 +106,12 @@ def test_what_is_written_is_what_was_read_and_new_scores_are_in_their_choices(
         (FAILED, "text", 'the request has no response: "out of time"; send it again'),
         ({"object": "list"}, "text", "found null under 'choices'; expected the choices of a response, a list"),
         ({"choices": [{"message": {"content": None}}]}, "text", "found null; expected the content of the message of"),
+        (
+            {"choices": [{"index": 0, "delta": {"content": "a"}}]},
+            "text",
+            "choice 1 is a piece of a stream; ask for whole",
+        ),
+        ({"model": "x", "response": "a"}, "text", "found null under 'choices'"),
         ({"choices": [{}]}, "text", "found null; expected the text of choice 1, a text"),
         ({"choices": ["a"]}, "text", 'found "a"; expected choice 1, an object'),
         ({"choices": [{"text": "a", "logprobs": {"token_logprobs": ["x"]}}]}, "score", "a log probability of choice 1"),

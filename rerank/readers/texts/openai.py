@@ -85,8 +85,8 @@ class OpenAiReader(JsonReader):
 def _choices(item: dict[str, Any]) -> list[Any]:
     """The choices of a response, or of the one in the output of a batch. Raises Fault."""
     body: Any = item
-    if "choices" not in item and "response" in item:
-        response = item["response"]
+    response = item.get("response", ())
+    if "choices" not in item and (response is None or isinstance(response, dict)):
         body = response.get("body") if isinstance(response, dict) else None
         if not isinstance(body, dict) or "choices" not in body:
             error = item.get("error") or (body.get("error") if isinstance(body, dict) else None)
@@ -106,6 +106,8 @@ def _candidate(choice: Any, k: int) -> Entry:
     """Choice ``k``. Raises Fault."""
     if not isinstance(choice, dict):
         raise Fault("text", f"found {shown(choice)}; expected choice {k}, an object")
+    if "delta" in choice:
+        raise Fault("text", f"choice {k} is a piece of a stream; ask for whole responses, without 'stream'")
     message = choice.get("message")
     if "text" not in choice and isinstance(message, dict):
         text = text_of(message.get("content"), f"the content of the message of choice {k}")
