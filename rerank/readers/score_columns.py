@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rerank.base.errors import RecipeError
+
 _KEYS = "scores", "base_score", "score_sources"  # what a table says about its columns
 
 
@@ -42,6 +44,18 @@ class ScoreColumns:
         """The columns except for those with these names."""
         sources = {source: _left(own, names) for source, own in self.sources.items()}
         return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)
+
+
+def check_names(found: object, key: str) -> None:
+    """Refuse an option ``key`` that is not a list of names, each of them once.
+
+    Raises
+    ------
+    RecipeError: says what was found.
+    """
+    names = found if isinstance(found, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise RecipeError(f"found {found!r}; expected a list of names, each of them once", key=key)
 
 
 def _left(names: tuple[str, ...], gone: Collection[str]) -> tuple[str, ...]:

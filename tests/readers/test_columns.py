@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from outcomes import fault_of
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.content.base import make_reader
 from rerank.readers.base import BadList, NBestList, SkipCount, read_lists
 from rerank.readers.combined.joining import JoinedReader
 from rerank.readers.texts.text_list import TextList
@@ -26,6 +27,18 @@ SCORES = b"# nmt back\n-1.5 2\n-2.5\t3\n 4 5e-1 \n"
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("joined")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("joined", "names"), ("kaldi", "costs"), ("moses", "columns"), ("jsonl", "dense")]
+)
+@pytest.mark.parametrize("found", [7, "a", ["a", "a"], [1], [""], {"a": 1}], ids=str)
+def test_names_of_columns_are_a_list_with_each_of_them_once(name: str, key: str, found: Any) -> None:
+    with pytest.raises(RecipeError) as caught:
+        make_reader({"name": name, key: found})
+    assert (caught.value.key, caught.value.message) == (
+        f"data.reader.{key}", f"found {found!r}; expected a list of names, each of them once",
+    )  # fmt: skip
 
 
 def path(place: Path, *contents: bytes) -> str:

@@ -24,6 +24,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.readers.base import BadList, Fault, NBestList, Reader, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.numerals import scores_of
+from rerank.readers.score_columns import check_names
 from rerank.readers.several import drops_duplicates, make_reader
 from rerank.readers.sides import Side, in_step
 from rerank.readers.streams import PathLike, Writable, open_stream, split_paths, stream_name
@@ -50,10 +51,7 @@ class JoinedReader(Reader):
         if drops_duplicates(self.inner):
             message = "the reader drops duplicates, so lines of scores would go to the wrong candidates; "
             raise RecipeError(message + "set its option duplicates: keep", key="of")
-        if isinstance(self.names, str) or not all(isinstance(name, str) and name for name in self.names):
-            raise RecipeError(f"found {self.names!r}; expected a list of names", key="names")
-        if len(set(self.names)) < len(self.names):
-            raise RecipeError("a name comes twice; every column needs a name of its own", key="names")
+        check_names(self.names, "names")
 
     @cached_property
     def inner(self) -> Reader:

@@ -26,13 +26,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
 from rerank.base.ranges import Checked, Range
 from rerank.readers.base import BadList, NBestList, Reader, readers
 from rerank.readers.moses.file import File
 from rerank.readers.moses.layout import TOTAL
 from rerank.readers.moses.lines import read_blocks
 from rerank.readers.moses.writing import line_of, rescored
+from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, Writable, open_stream
 from rerank.readers.texts.text_list import TextList
 
@@ -63,12 +63,8 @@ class Moses(Checked, Reader):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        columns = self.columns
-        if not isinstance(columns, (list, tuple)) or not all(isinstance(name, str) for name in columns):
-            raise RecipeError(f"found {columns!r}; expected a list of names", key="columns")
-        if len(set(columns)) < len(columns):
-            raise RecipeError(f"a name twice in {list(columns)!r}", key="columns")
-        object.__setattr__(self, "columns", tuple(columns))
+        check_names(self.columns, "columns")
+        object.__setattr__(self, "columns", tuple(self.columns))
 
     @property
     def asked(self) -> tuple[str, ...] | None:

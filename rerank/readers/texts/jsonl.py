@@ -23,6 +23,7 @@ import numpy as np
 from rerank.base.encoding import decoded
 from rerank.base.errors import RecipeError
 from rerank.readers.base import BadList, Fault, NBestList, readers
+from rerank.readers.score_columns import check_names
 from rerank.readers.streams import Writable
 from rerank.readers.texts.drafts import Draft, Entry, Pieces, each
 from rerank.readers.texts.json_lines import JsonReader, json_line, number_of, shown, text_of, texts_of
@@ -51,9 +52,8 @@ class JsonlReader(JsonReader):
         super().__post_init__()
         if not isinstance(self.base, str) or not self.base:
             raise RecipeError(f"found {self.base!r}; expected the name of a number", key="base")
-        names = self.dense if self.dense is not None else ()
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise RecipeError(f"found {names!r}; expected a list of distinct names of numbers", key="dense")
+        if self.dense is not None:
+            check_names(self.dense, "dense")
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import ClassVar
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
 from rerank.readers.lines import LineReader
 from rerank.readers.list_reader import Record
+from rerank.readers.score_columns import check_names
 from rerank.readers.streams import PathLike, open_stream, split_paths, stream_name
 from rerank.readers.texts.archives import Archive, Keyed, score_of, text_of
 from rerank.readers.texts.as_jsonl import WrittenAsJsonl
@@ -50,11 +51,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = self.costs
-        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
-            raise RecipeError(f"found {names!r}; expected a list of names", key="costs")
-        if len(set(names)) < len(names):
-            raise RecipeError("a name comes twice; every column needs a name of its own", key="costs")
+        check_names(self.costs, "costs")
 
     @property
     def files(self) -> int | None:
