@@ -8,7 +8,8 @@ Three lines of ``1best_recog/text``, and of the ``1best_recog/score`` that goes 
 
 The path is that of the folder around ``1best_recog``, ``2best_recog`` and so on, or of one with the ``output.1``,
 ``output.2``... of several jobs, or a ``logdir`` with these. Lists are in the order of ``1best_recog/text``; the other
-folders may lack utterances. Where there are no files ``score``, all base scores are 0.
+folders may lack utterances, and no two jobs may have the same one. A rank or job without its folder is an error. Where
+there are no files ``score``, all base scores are 0.
 """
 
 from __future__ import annotations

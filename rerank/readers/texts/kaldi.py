@@ -6,9 +6,9 @@ Three lines of an archive of words (with ``int2sym.pl -f 2-``), and of one of co
     utt-0001-2 it rains .             utt-0001-2 36.0123
     utt-0002-1                        utt-0002-1 4.75
 
-The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance. The path
-names the words and, separated by commas, the costs. These become columns as they are, called as the option says; a
-column called ``score`` is the base score, which is 0 where there is none.
+The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance, with
+rising numbers. The path names the words and, separated by commas, the costs. These become columns as they are, called
+as the option says; a column called ``score`` is the base score, which is 0 where there is none.
 """
 
 from __future__ import annotations

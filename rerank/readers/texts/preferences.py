@@ -7,8 +7,9 @@ Three lines this reads::
         "rejected": [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "5"}]}
     {"prompt": "2+2?", "chosen": "4", "rejected": ["5", "22"]}
 
-A text may be a conversation: the candidate is its last message, and what comes before is the source where there is no
-prompt. Candidates are in the order of their texts, so that their places do not tell which of them was chosen.
+A text may be a conversation: the candidate is its last message, and what comes before, the same for all answers, is the
+source where there is no prompt. Candidates are in the order of their texts, so that their places do not tell which of
+them was chosen.
 """
 
 from __future__ import annotations
