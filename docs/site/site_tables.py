@@ -28,6 +28,7 @@ from rerank.learn.losses import LOSSES
 from rerank.learn.mert.settings import MertSettings
 from rerank.learn.pairs import PairSource
 from rerank.metrics.base import metrics
+from rerank.readers import base
 from rerank.readers.base import readers
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe
@@ -138,6 +139,16 @@ def _said(part: type) -> str:
     return re.split(r"\n+Parameters\n", part.__doc__ or "")[0]
 
 
+def outcome_table() -> str:
+    """What becomes of everything that a file can hold."""
+    lines = re.split(r"^=+  =+$", base.__doc__ or "", flags=re.MULTILINE)[2].strip().splitlines()
+    rows = [[cell(part) for part in re.split(r" {2,}", line, maxsplit=1)] for line in lines]
+    named = r"\b(bad (?:list|candidate)) \"([\w ]+)\""
+    return table(
+        ["what a file holds", "outcome"], ([held, re.sub(named, r"\1: `\2`", outcome)] for held, outcome in rows)
+    )
+
+
 def command_pages() -> str:
     """All commands with their arguments and options."""
     return "\n".join(_command(["rerank"], get_command(app)))
@@ -163,6 +174,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "format": format_section,
     "losses": loss_table,
     "templates": template_table,
+    "outcomes": outcome_table,
     "commands": command_pages,
 }
 
