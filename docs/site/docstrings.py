@@ -12,13 +12,20 @@ ENTRY = re.compile(r"^(\S[^:\n]*): ", re.MULTILINE)
 
 
 class Sections(Extension):
-    """Rewrites the docstring of every object."""
+    """Rewrites the docstrings of a package."""
 
-    def on_object(self, *, obj: Object, **_: Any) -> None:
-        """Turn ``name: text`` lines below an underlined heading into a list."""
-        if obj.docstring is not None:
-            text = obj.docstring.value.replace("::\n\n", ":\n\n").replace("``", "`")
-            obj.docstring.value = SECTION.sub(_listed, text)
+    def on_package(self, *, pkg: Object, **_: Any) -> None:
+        """Turn ``name: text`` lines below an underlined heading into a list, everywhere."""
+        _rewrite(pkg)
+
+
+def _rewrite(part: Object) -> None:
+    if part.docstring is not None:
+        text = part.docstring.value.replace("::\n\n", ":\n\n").replace("``", "`")
+        part.docstring.value = SECTION.sub(_listed, text)
+    for member in part.members.values():
+        if not member.is_alias:
+            _rewrite(member)
 
 
 def _listed(found: re.Match[str]) -> str:

@@ -148,17 +148,12 @@ def _of(model: type[BaseModel], name: str, resolved: Any, prefix: str) -> Iterat
         schema = model.model_json_schema(mode="validation")
         yield Setting(prefix, _words(schema["properties"][name]), "required" if missing else shown(value), meaning)
         return
-    optional = value is None or isinstance(value, (list, tuple))
-    if optional or meaning:
-        kind = (
-            "list of settings"
-            if isinstance(value, (list, tuple))
-            else "settings" + (" or null" if value is None else "")
-        )
-        if optional:
-            yield Setting(
-                prefix, kind, shown(value), meaning or cell((inner.__doc__ or "").split("\n\n")[0].split(". ")[0])
-            )
+    plain = None if info.is_required() else info.get_default(call_default_factory=True)
+    if value is None and isinstance(plain, BaseModel):  # left out where recipes are stored
+        value = plain.model_dump()
+    if not isinstance(value, dict):
+        kind = "settings or null" if value is None else "list of settings"
+        yield Setting(prefix, kind, shown(value), meaning or cell((inner.__doc__ or "").split("\n\n")[0]))
     held = value if isinstance(value, dict) else _defaults(inner)
     for each in inner.model_fields:
         yield from _of(inner, each, held, f"{prefix}.{each}")
