@@ -1,11 +1,21 @@
 """A made-up run for the tests of the report: three learners, two seeds, real-looking numbers, six sentences."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.trees import parse_brackets
-from rerank.runs.report.data import Curve, Example, Report, ShownContribution
+from rerank.runs.report.data import (
+    Curve,
+    Example,
+    LearningCurve,
+    Report,
+    ShownCandidate,
+    ShownColumn,
+    ShownContribution,
+)
+from rerank.runs.report.table import TextTable
 
 SIGNATURE = (
     "parseval|punctuation:reference|labeled:yes|delete:(none) TOP S1 ROOT -NONE- , : `` '' .|equal:ADVP=PRT|version:2"
@@ -266,6 +276,31 @@ def make_report():
         curves=[make_curve(run) for run in runs],
         examples=make_examples(),
         environment=["Linux x86_64, 8 cores, 16 GiB", "Python 3.12.3, numpy 2.1.0, numba 0.61.0"],
+    )
+
+
+def make_full_report():
+    """The whole report with everything that a run may add to it, and names as long as they get."""
+    report = make_report()
+    long = "Heads(governor=word, dependent=word)|IN / notwithstanding < VBD / misinterpreted"
+    changes = TextTable("Lists", ["split", "better", "worse", "the same"], [["test", "412 (28.5 %)", "201", "834"]])
+    lengths = TextTable("By length", ["words", "lists", "base F", "chosen F"], [["1–9", "300", "90.11", "91.23"]])
+    words = TextTable("Words", ["word", "missing"], [["Donaudampfschifffahrtsgesellschaftskapitän" * 3, "12"]])
+    weights = TextTable("Strongest weights", ["feature", "weight"], [[long, "12.49"], [long * 3, "−3.1"]])
+    learning = LearningCurve([950, 2376, 4753, 9507], {"dev": [0.83, 0.835, 0.838, 0.84]}, "More lists would help.")
+    shown = []
+    for each in report.examples:
+        roles = {each.gold: "oracle", each.base: "base", each.chosen: "chosen"}
+        candidates = [ShownCandidate(-1.5, -123.456789, 0.5, text, role) for text, role in roles.items()]
+        columns = [ShownColumn("log probability", -123.456789, -120.5), ShownColumn("parser", 0.25, 0.75)]
+        shown.append(replace(each, candidates=candidates, columns=columns))
+    return replace(
+        report,
+        examples=shown,
+        changes=changes,
+        losses={"test": [lengths, words], "dev": [lengths]},
+        weights=[weights],
+        learning=learning,
     )
 
 

@@ -107,7 +107,7 @@ def draw_results(recipe: ClassificationRecipe, figure: ExampleFigure, results: S
         x = f"1 / (n · {str(figure.x).split('.')[-1]})" if figure.inverse else str(figure.x).split(".")[-1]
         caption = captioned(figure, _text(panel, f"{NAMES[figure.measure]} over {x}", len(recipe.run_seeds)))
         name = _name(figure, panel, panels)
-        drawings.append(draw_lines(name, caption, lines, x, NAMES[figure.measure], logarithmic=True))
+        drawings.append(draw_lines(name, caption, lines, x, NAMES[figure.measure], logarithmic_x=True))
     return drawings
 
 

@@ -145,7 +145,10 @@ def _result(
 ) -> Result:
     fits = [outcome.fit for outcome in outcomes]
     predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
+    margins = np.full(tested, np.nan)
     for outcome in outcomes:
+        if outcome.fit.margins.size:
+            margins[outcome.tested] = outcome.fit.margins
         for key, classes in outcome.fit.predictions.items():
             predictions[key][outcome.tested] = classes
     return Result(
@@ -159,6 +162,7 @@ def _result(
         updates=[done.updates for done in fits],
         mistakes=[done.mistakes for done in fits],
         predictions=predictions,
+        margins=margins,
         size=outcomes[0].size,
         tuned=tuned,
         history=[{"fold": number, **line} for number, done in enumerate(fits) for line in done.history],

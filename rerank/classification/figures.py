@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from rerank.classification.results import Result
 from rerank.classification.tables import Cell
 from rerank.recipes.figures import ExampleFigure
-from rerank.runs.report.canvas import MARKERS, MUTED, SERIES, new_axes, styled
-from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, finished
+from rerank.runs.report.canvas import Plot, PlotLine
+from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned
+from rerank.runs.report.scale import linear
 
-SQUARE = (4.6, 4.6)  # inches
 NAMES = {
     "error": "test error (%)",
     "accuracy": "test accuracy (%)",
@@ -69,19 +69,18 @@ def draw_scatter(settings: ExampleFigure, cells: Sequence[Cell]) -> FigureDrawin
         for name, noise in places
         if (name, noise, run_x) in found and (name, noise, run_y) in found
     ]
-    with styled():
-        figure, axes = new_axes(SQUARE)
-        every = [value for _, a, b in points for value in (a, b)] or [0.0, 100.0]
-        margin = 0.05 * (max(every) - min(every)) or 1.0
-        low, high = min(every) - margin, max(every) + margin
-        axes.plot([low, high], [low, high], color=MUTED, linewidth=0.8)
-        for number, (name, a, b) in enumerate(points):
-            style: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": SERIES[number % len(SERIES)]}
-            axes.plot([a], [b], linestyle="none", markersize=5, label=name, **style)
-        axes.set_xlim(low, high)
-        axes.set_ylim(low, high)
-        axes.set_aspect("equal")
-        axes_of = [f"{run}: {NAMES[settings.measure]}" for run in (run_x, run_y)]
-        caption = captioned(settings, f"{run_y} over {run_x}; above the line, {run_y} is higher")
-        every_point = [FigureLine(name, [a], [b]) for name, a, b in points]
-        return finished(figure, axes, settings.name, caption, (axes_of[0], axes_of[1]), every_point)
+    both = linear([value for _, a, b in points for value in (a, b)] or [0.0, 100.0], margin=0.05)
+    plot = Plot(
+        x=both,
+        y=both,
+        x_label=f"{run_x}: {NAMES[settings.measure]}",
+        y_label=f"{run_y}: {NAMES[settings.measure]}",
+        lines=[PlotLine([a], [b], k, name, marks=True, joined=False) for k, (name, a, b) in enumerate(points, start=1)],
+        diagonal=True,
+    )
+    caption = captioned(settings, f"{run_y} over {run_x}; above the line, {run_y} is higher")
+    said = "; ".join(f"{name}: {a:.2f} and {b:.2f}" for name, a, b in points)
+    every_point = [FigureLine(name, [a], [b]) for name, a, b in points]
+    return FigureDrawing(
+        settings.name, caption, plot.svg(f"{caption} {said}"), (plot.x_label, plot.y_label), every_point
+    )

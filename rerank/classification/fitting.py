@@ -25,7 +25,9 @@ class Fit:
     """The result of a fit.
 
     predictions: the class of every test example by predictor (int64 [n]); errors: the share of wrong ones by predictor;
-    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch.
+    train_error: of the main predictor (of the average where that votes); seconds: of training; mistakes: by epoch;
+    margins: by how much the main predictor prefers the true class of every test example to the best other one (float64
+    [n]; empty for a baseline, which need not score).
     """
 
     predictions: dict[str, np.ndarray]
@@ -35,6 +37,7 @@ class Fit:
     updates: int = 0
     mistakes: list[int] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
+    margins: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 def make_learner(spec: Spec) -> Learner:
@@ -57,6 +60,15 @@ def predicted(corpus: Corpus, weights: Weights) -> np.ndarray:
     return classes_of(corpus, scores(corpus, weights))
 
 
+def margins(value: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """float64 [n]: the value of the true class less the best other one, of values of all classes (float64 [N])."""
+    by_class = value.reshape(label.size, -1).copy()
+    examples = np.arange(label.size)
+    true = by_class[examples, label]
+    by_class[examples, label] = -np.inf
+    return np.asarray(true - by_class.max(axis=1))
+
+
 def _errors(predictions: dict[str, np.ndarray], label: np.ndarray) -> dict[str, float]:
     return {name: float(np.mean(found != label)) for name, found in predictions.items()}
 
@@ -77,10 +89,10 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
     corpus, test = train_part.corpus(), test_part.corpus()
     voting = settings.vote or settings.predictor == "voted"
     training = train_on(spec, corpus, train_part.label, epochs=settings.epochs, seed=seed, keep_log=voting)
-    predictions = {name: predicted(test, weights) for name, weights in training.weights.items()}
+    values = {name: scores(test, weights) for name, weights in training.weights.items()}
     if voting and training.log is not None:
-        votes = vote(training.learner.votes(training.log, corpus), test, 1)
-        predictions["voted"] = classes_of(test, votes)
+        values["voted"] = vote(training.learner.votes(training.log, corpus), test, 1)
+    predictions = {name: classes_of(test, value) for name, value in values.items()}
     main = training.weights["last" if settings.predictor == "last" else "average"]
     return Fit(
         predictions,
@@ -90,6 +102,7 @@ def fit(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: int) -> 
         updates=training.learner.updates(training.state),
         mistakes=[line["mistakes"] for line in training.history],
         history=training.history,
+        margins=margins(values[settings.predictor], test_part.label),
     )
 
 
@@ -109,6 +122,7 @@ def fit_apart(spec: Spec, train_part: Labelled, test_part: Labelled, *, seed: in
         seconds=sum(done.seconds for done in fits),
         updates=sum(done.updates for done in fits),
         mistakes=[sum(every) for every in zip(*(done.mistakes for done in fits), strict=True)],
+        margins=fits[0].margins,
     )
 
 

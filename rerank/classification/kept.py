@@ -18,7 +18,7 @@ from rerank.recipes.settings import Settings
 from rerank.storage.checkpoints import KeptResult
 from rerank.storage.strict_json import as_json
 
-PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions")]
+PLAIN = [field.name for field in fields(Result) if field.name not in ("spec", "predictions", "margins")]
 
 
 def code_of(settings: Settings) -> str:
@@ -47,6 +47,7 @@ def save_results(directory: Path, key: str, results: list[Result]) -> None:
     """
     entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
     arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
+    arrays |= {f"margins-{i}": each.margins for i, each in enumerate(results)}
     KeptResult(directory / key, key).save({"results": entries}, arrays)
 
 
@@ -59,5 +60,5 @@ def load_results(directory: Path, key: str, spec: Spec) -> list[Result] | None:
     results = []
     for i, entry in enumerate(header["results"]):
         own = {name.partition("-")[2]: found for name, found in arrays.items() if name.startswith(f"{i}-")}
-        results.append(Result(spec=spec, predictions=own, **entry))
+        results.append(Result(spec=spec, predictions=own, margins=arrays[f"margins-{i}"], **entry))
     return results

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+from rerank.classification.results import Result
+from rerank.classification.shown import best_of, confusion_table, fold_figures, groups_of
+from rerank.classification.summary import summary
 from rerank.classification.tuning import Tuned
 from rerank.recipes.example_recipe import ClassificationRecipe
-from rerank.runs.report.html import fill
+from rerank.runs.report.html import fill, frame
 from rerank.runs.report.lines import FigureDrawing
 from rerank.runs.report.measures import NONE, count, duration, signed
 from rerank.runs.report.table import TextTable
@@ -23,15 +27,23 @@ from rerank.storage.files import write_text
 
 @dataclass
 class Outcome:
-    """What a recipe gave: the content of metrics.json, tables and figures."""
+    """What a recipe gave: the content of metrics.json, tables and figures, hard examples and strong features."""
 
     metrics: dict[str, Any] = field(default_factory=dict)
     tables: list[TextTable] = field(default_factory=list)
     drawings: list[FigureDrawing] = field(default_factory=list)
+    hardest: dict[str, TextTable] = field(default_factory=dict)  # by set
+    features: TextTable | None = None
 
 
-def write_page(path: Path, recipe: ClassificationRecipe, outcome: Outcome) -> None:
-    """Write the report to ``path``.
+def write_page(
+    path: Path,
+    recipe: ClassificationRecipe,
+    outcome: Outcome,
+    labels: Mapping[str, np.ndarray],
+    results: Sequence[Result],
+) -> None:
+    """Write the report to ``path``; labels: the true classes of the tested examples of every set.
 
     Raises
     ------
@@ -40,20 +52,44 @@ def write_page(path: Path, recipe: ClassificationRecipe, outcome: Outcome) -> No
     metrics = outcome.metrics
     ended = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip()
     runs = len(metrics["runs"])
-    grids: dict[str, Any] = {"tables": outcome.tables, "significance": significance_tables(metrics)}
-    grids |= {"tuned": tuned_table(metrics), "sets": sets_table(metrics), "training": training_table(metrics)}
-    content = {
-        "title": recipe.name,
-        "task": recipe.task,
-        "about": recipe.about,
-        "facts": [ended, f"{runs} result{'s' if runs > 1 else ''}", duration(metrics["seconds"])],
-        "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in outcome.drawings],
-        "recipe": recipe.as_yaml().rstrip("\n"),
-        "provenance": [("finished", ended), ("version", f"rerank {metrics['version']}"), ("metric", metrics["metric"])],
-        "environment": environment(),
-        **grids,
+    tested = significance_tables(metrics)
+    optional = [("Features", outcome.features is not None), ("Significance", bool(tested))]
+    sections = ["Results", "Errors", *(title for title, there in optional if there), "Training", "Data"]
+    content = frame(
+        title=recipe.name,
+        task=recipe.task,
+        about=recipe.about,
+        facts=[ended, f"{runs} result{'s' if runs > 1 else ''}", duration(metrics["seconds"])],
+        sections=sections,
+        summary=summary(recipe, metrics, labels, results),
+        recipe=recipe.as_yaml(),
+        provenance=[("finished", ended), ("version", f"rerank {metrics['version']}"), ("metric", metrics["metric"])],
+        environment=environment(),
+    ) | {
+        "tables": outcome.tables,
+        "significance": tested,
+        "tuned": tuned_table(metrics),
+        "data": sets_table(metrics),
+        "training": training_table(metrics),
+        "figures": figures_of(outcome.drawings),
+        "errors": [_errors(name, own, outcome, labels[name]) for name, own in groups_of(results).items()],
+        "features": outcome.features,
     }
     write_text(path, fill("classification.html.j2", content))
+
+
+def figures_of(drawings: Sequence[FigureDrawing]) -> list[dict[str, Any]]:
+    """Figures as the page shows them."""
+    return [{"svg": Markup(each.svg), "caption": each.caption} for each in drawings]
+
+
+def _errors(name: str, results: Sequence[Result], outcome: Outcome, label: np.ndarray) -> dict[str, Any]:
+    """What is wrong in one set."""
+    classes = list(outcome.metrics["corpora"][name]["classes"])
+    tables = [confusion_table(best_of(results), label, classes)]
+    if name in outcome.hardest and outcome.hardest[name].rows:
+        tables.append(outcome.hardest[name])
+    return {"set": name, "figures": figures_of(fold_figures(results)), "tables": tables}
 
 
 def sets_table(metrics: Mapping[str, Any]) -> TextTable:

@@ -22,6 +22,7 @@ from rerank.classification.page import Outcome, write_page
 from rerank.classification.plan import Plan, check
 from rerank.classification.predictions import selections_of, significance_of, write_predictions
 from rerank.classification.results import Result
+from rerank.classification.shown import features_table, groups_of, hardest_table
 from rerank.classification.tables import as_data, tables_of
 from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
@@ -89,7 +90,7 @@ def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engi
     traced: dict[str, Traced] = {}
     if tests:
         with work.stage("experiments", sets=len(plan.sets), runs=len(plan.specs)) as found:
-            results, traced = _experiments(plan, directory, engine)
+            results, traced = _experiments(plan, directory, engine, outcome)
             found["results"] = len(results)
         work.append(line for each in results for line in _history(each))
     if plan.single:
@@ -98,6 +99,7 @@ def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engi
             tuned = results[0].tuned if results else None
             model = train_model(recipe, plan.specs[0], plan.draw(name)(recipe.run_seeds[0]), tuned)
             model.save(directory / "model")
+            outcome.features = features_table(model, plan.specs[0].recipe.training.predictor)
     if len(results) == 1:
         (only,) = results
         wrong = selections_of(only.predictions, plan.labels[only.set])
@@ -110,12 +112,14 @@ def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engi
             outcome.drawings = _draw(recipe, results, traced, directory)
             outcome.metrics["figures"] = [drawing.as_data() for drawing in outcome.drawings]
             outcome.metrics["seconds"] = round(time.monotonic() - start, 3)
-            write_page(directory / "report.html", recipe, outcome)
+            write_page(directory / "report.html", recipe, outcome, plan.labels, results)
     return outcome.metrics
 
 
-def _experiments(plan: Plan, directory: Path, engine: Engine | None) -> tuple[list[Result], dict[str, Traced]]:
-    """All results, set by set, and what the figures measure on the way."""
+def _experiments(
+    plan: Plan, directory: Path, engine: Engine | None, outcome: Outcome
+) -> tuple[list[Result], dict[str, Traced]]:
+    """All results, set by set, and what the figures measure on the way; ``outcome`` gets the hardest examples."""
     recipe, seeds, results = plan.recipe, plan.recipe.run_seeds, list[Result]()
     traced: dict[str, Traced] = {}
 
@@ -130,7 +134,9 @@ def _experiments(plan: Plan, directory: Path, engine: Engine | None) -> tuple[li
                     traced.setdefault(figure.name, {}).update(traces_of(recipe, plan.specs, draw, figure, results))
             examples = draw(seeds[0])
             plan.labels[name] = examples.tested.label
-            write_predictions(directory, examples, [each for each in results if each.set == name])
+            own = [each for each in results if each.set == name]
+            write_predictions(directory, examples, own)
+            outcome.hardest[name] = hardest_table(examples, groups_of(own)[name])
 
     total = len(plan.sets) * len(recipe.data.noise) * len(plan.specs)
     for name, draw, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):

@@ -17,6 +17,7 @@ class Result:
     """A run on one set, at one noise level, with one seed.
 
     errors: by predictor, one per fold; predictions: by predictor, the class of every tested example (int64 [n]).
+    margins: float64 [n], see ``Fit``; NaN for baselines.
     """
 
     set: str
@@ -32,6 +33,7 @@ class Result:
     size: int  # training examples of the first fold
     tuned: Settings = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
+    margins: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def predictor(self) -> str:

@@ -101,7 +101,7 @@ def _size(figure: ListFigure, metrics: Mapping[str, Any], shown: Mapping[str, st
         lines += [FigureLine(f"{run}, paper", *_axes(paper), paper=True)] if paper else []
     text = f"what {split} gains over the base, {measure.text(base)}, by the size of the model"
     y = f"{measure.name}, less the base's"
-    return draw_lines(figure.name, captioned(figure, text), lines, "columns with a weight (%)", y, logarithmic=True)
+    return draw_lines(figure.name, captioned(figure, text), lines, "columns with a weight (%)", y, logarithmic_x=True)
 
 
 def _axes(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:

@@ -32,6 +32,7 @@ from rerank.runs.corpora import Data, same_columns
 from rerank.runs.course import carry_out
 from rerank.runs.figures import check_figures
 from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.page import write_page
 from rerank.runs.results import (
     RUNS,
     Metrics,
@@ -39,7 +40,6 @@ from rerank.runs.results import (
     forget_votes,
     prediction_files,
     save_selections,
-    write_page,
     write_predictions,
 )
 from rerank.runs.run import TRAINED, Run, check_stored

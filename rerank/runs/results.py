@@ -1,9 +1,8 @@
-"""What a run leaves behind: metrics, predictions, selections, the report."""
+"""What a run leaves behind: metrics, predictions, selections."""
 
 from __future__ import annotations
 
 import platform
-from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,8 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.figures import draw_figures, write_figures
 from rerank.runs.ranking import ranked_lists
-from rerank.runs.report.data import Report
-from rerank.runs.report.html import write_report
 from rerank.runs.run import UNFINISHED, Run
-from rerank.runs.shown import make_examples
 from rerank.storage.files import remove
 from rerank.storage.written import claim
 
@@ -126,41 +121,6 @@ def write_predictions(
             ranked = ranked_lists(scorer, recipe.data, split, extracted, chosen.weights[recipe.predictor])
             total = extracted.corpus.list_count
             write_ranked(out, scorer.reader, track(ranked, f"predict {split}", total=total))
-
-
-def write_page(
-    recipe: ListRecipe,
-    directory: Path,
-    data: Data,
-    model: Model,
-    runs: list[Run],
-    chosen: Run,
-    metrics: Metrics,
-    seconds: float,
-) -> None:
-    """The report, with examples of every test split, and the figures, which ``metrics`` then has as numbers."""
-    curves = [each.curve() for each in runs]
-    figures = draw_figures(recipe, metrics, curves)
-    write_figures(directory, figures)
-    metrics["figures"] = [drawing.as_data() for drawing in figures]
-    examples = []
-    for split in recipe.data.tests:
-        choices = chosen.choices[split]
-        extracted = data.others[split]
-        examples += make_examples(recipe, split, extracted, model, choices["base"], choices[recipe.predictor])
-    write_report(
-        directory / "report.html",
-        Report(
-            metrics=metrics,
-            recipe=recipe.as_yaml(),
-            date=datetime.now().astimezone(),
-            seconds=seconds,
-            curves=curves,
-            figures=figures,
-            examples=examples,
-            environment=environment(),
-        ),
-    )
 
 
 def environment() -> list[str]:

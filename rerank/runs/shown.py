@@ -1,16 +1,21 @@
-"""Lists to show in a report: where the model's choice differs from the base choice."""
+"""A look at the lists of a split, whose texts are read again: lists to show in a report, and what is wrong in all."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from rerank.data.shards import Lists, first_candidates, list_sizes, own, parts
+from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
+from rerank.metrics.oracle import oracles
 from rerank.models.model import Model
-from rerank.models.scorer import Scorer
-from rerank.readers.base import NBestList, SkipCount
+from rerank.models.scorer import Scorer, rank
+from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.report.data import Example, ShownContribution
+from rerank.runs.loss_details import LossDetails, loss_details
+from rerank.runs.report.data import Example, ShownCandidate, ShownColumn, ShownContribution
 
 FEATURES_SHOWN = 10
 
@@ -45,47 +50,90 @@ def choose_examples(
     return sorted(int(i) for i in picked)
 
 
-def make_examples(
+class Choices(NamedTuple):
+    """The candidates of a split that are compared, int64 [L] each; -1 for a list without candidates."""
+
+    base: np.ndarray
+    chosen: np.ndarray
+    oracle: np.ndarray
+
+
+def look_again(
     recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
-) -> list[Example]:
-    """Examples from a split, with their texts read again from its files."""
+) -> tuple[list[Example], LossDetails]:
+    """Examples from a split, and what is wrong with the candidates of all its lists; its files are read once."""
     corpus = extracted.corpus
-    gains = {"base": list_gains(corpus, base), "chosen": list_gains(corpus, chosen), "oracle": list_gains(corpus)}
-    picked = choose_examples(base, chosen, gains["base"], gains["chosen"], recipe.examples, recipe.seed)
-    if not picked:
-        return []
+    choices = Choices(base, chosen, oracles(corpus))
+    before, after = (list_gains(corpus, choice) for choice in (base, chosen))
+    picked = set(choose_examples(base, chosen, before, after, recipe.examples, recipe.seed))
+    gains = _gains_of(corpus, picked)
     scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     found: dict[int, Example] = {}
+    details = loss_details(recipe, corpus.list_count)
     for i, raw in scorer.content.read_again(recipe.data, split, extracted.ids, sizes):
-        pair = scorer.content.pair(raw, SkipCount("skip")) if i in picked else None
-        if pair is None:
+        if i < 0 or isinstance(raw.nbest, BadList) or chosen[i] < 0:
             continue
-        places = int(base[i] - firsts[i]), int(chosen[i] - firsts[i])
-        opened = scorer.opened(pair)
-        parts = scorer.explain(opened, places[1], places[0])
-        texts = [text.decode("utf-8", "replace") for text in (pair.nbest.texts[y] for y in places)]
-        found[i] = Example(
-            split=split,
-            list_id=pair.nbest.id,
-            gold=scorer.content.gold_text(pair),
-            base=texts[0],
-            chosen=texts[1],
-            base_gain=float(gains["base"][i]),
-            chosen_gain=float(gains["chosen"][i]),
-            oracle_gain=float(gains["oracle"][i]),
-            contributions=[
-                ShownContribution(part.feature, part.weight, part.value - part.other, part.amount)
-                for part in parts[:FEATURES_SHOWN]
-            ],
-            source=_source(pair.nbest),
-        )
-        if len(found) == len(picked):
-            break
-    return [found[i] for i in sorted(found)]
+        places = {name: int(choice[i] - firsts[i]) for name, choice in choices._asdict().items()}
+        details.see(i, raw, raw.nbest, places)
+        pair = scorer.content.pair(raw, SkipCount("skip")) if i in picked else None
+        if pair is not None:
+            found[i] = _example(split, scorer, pair, places, gains[i])
+    return [found[i] for i in sorted(found)], details
+
+
+def _gains_of(lists: Lists, picked: set[int]) -> dict[int, np.ndarray]:
+    """The gains of all candidates of the lists ``picked``, by list."""
+    found = {}
+    for place, part in parts(lists):
+        for i in picked & set(range(place.lists, place.lists + part.list_count)):
+            first, last = part.lists[i - place.lists : i - place.lists + 2]
+            found[i] = np.array(part.gain[first:last])
+    return found
+
+
+def _example(split: str, scorer: Scorer, pair: Pair, places: dict[str, int], gains: np.ndarray) -> Example:
+    """One list in full; places: of the base candidate, the chosen one and the oracle in the list."""
+    opened, nbest = scorer.opened(pair), pair.nbest
+    base, chosen = places["base"], places["chosen"]
+    texts, scores = [_text(text) for text in nbest.texts], scorer.scores(opened)
+    named = nbest.named()
+    return Example(
+        split=split,
+        list_id=nbest.id,
+        gold=scorer.content.gold_text(pair),
+        base=texts[base],
+        chosen=texts[chosen],
+        base_gain=float(gains[base]),
+        chosen_gain=float(gains[chosen]),
+        oracle_gain=float(gains[places["oracle"]]),
+        contributions=[
+            ShownContribution(part.feature, part.weight, part.value - part.other, part.amount)
+            for part in scorer.explain(opened, chosen, base)[:FEATURES_SHOWN]
+        ],
+        source=_source(nbest),
+        candidates=[
+            ShownCandidate(
+                float(scores[y]),
+                float(nbest.base[y]),
+                float(gains[y]),
+                texts[y],
+                ", ".join(name for name, place in places.items() if place == y),
+            )
+            for y in rank(scores, nbest.base).tolist()
+        ],
+        columns=[
+            ShownColumn(name, float(named.scores[base, k]), float(named.scores[chosen, k]))
+            for k, name in enumerate(named.names)
+        ],
+    )
 
 
 def _source(nbest: NBestList) -> str | None:
     """The input of a list, if it is known."""
     source = getattr(nbest, "source", None)
-    return None if source is None else source.decode("utf-8", "replace")
+    return None if source is None else _text(source)
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "replace")

@@ -42,7 +42,10 @@ def test_what_a_run_leaves(small_run):
         ".rerank-run", "history.jsonl", "log.txt", "metrics.json", "model", "predictions", "recipe.yaml", "report.html"
     ]  # fmt: skip
     assert load_recipe(small_run / "recipe.yaml").as_yaml() == (small_run / "recipe.yaml").read_text()
-    assert "<html" in (small_run / "report.html").read_text()[:200].lower()
+    page = (small_run / "report.html").read_text()
+    assert "<html" in page[:200].lower()
+    for part in ("Lists whose chosen candidate is better or worse", "By label", "Strongest weights", "Templates"):
+        assert part in page
 
 
 def test_metrics_have_the_keys_of_the_contract(small_run):

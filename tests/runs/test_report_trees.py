@@ -23,6 +23,10 @@ def texts(svg, kind):
     ]
 
 
+def width_of(svg):
+    return float(ET.fromstring(svg).get("viewBox").split()[2])
+
+
 def boxes(svg, kind):
     """The texts in boxes of one kind."""
     groups = [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == kind]
@@ -62,7 +66,7 @@ def test_layout(sentence):
         assert [text for text, _, _ in words] == [tree.words[leaf] for leaf in tree.leaves]
         assert len({y for _, _, y in words}) == len({y for _, _, y in tags}) == 1, "words are on one line"
         assert [x for _, x, _ in words] == [x for _, x, _ in tags]
-        width = float(ET.fromstring(drawing.svg).get("width"))
+        width = width_of(drawing.svg)
         for (_, x, _), (_, following, _) in pairwise(words):
             assert x < following
         for row in (words, tags, texts(drawing.svg, "label")):
@@ -87,7 +91,7 @@ def test_parents_are_in_the_middle_of_their_children_and_above_them():
 
 def test_a_long_label_over_a_short_word_gets_its_room():
     gold = draw_example(*["(S (WHADVP (NN a)) (WHADVP (NN b)) (WHADVP (NN c)))"] * 3)[0]
-    assert_apart(texts(gold.svg, "label"), float(ET.fromstring(gold.svg).get("width")))
+    assert_apart(texts(gold.svg, "label"), width_of(gold.svg))
 
 
 def test_words_are_escaped():

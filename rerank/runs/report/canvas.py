@@ -1,112 +1,208 @@
-"""What all figures share: a style, colours that the page may set, and SVG that can stand in a page.
+"""Figures drawn as SVG that can stand in a page: lines, points and bars over two scales, with a legend below.
 
-matplotlib takes a second to load, so it is imported only when something is drawn, which most commands never do.
+Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7``, ``--rule``, ``--muted``; text in
+``currentColor``), so that one figure serves light and dark pages; series differ in dashes and marks as well. These few
+shapes need no library: one that draws everything takes longer to load than a small run takes.
 """
 
 from __future__ import annotations
 
-import io
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from xml.sax.saxutils import escape, quoteattr
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+from rerank.base.escaping import plain
+from rerank.runs.report.scale import Scale
 
-SIZE = (4.1, 2.8)  # inches; the page scales figures to its columns
+WIDTH, HEIGHT = 410.0, 270.0  # px; the page scales figures to its columns
+FONT, SMALL = 12.0, 11.0  # px
+LETTER = 0.58  # the width of a letter, rather too wide than too narrow, in font sizes
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#a8518a", "#a87600", "#3a8fc4", "#6b5bb0")  # after Okabe & Ito 2008
-DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2), (3, 1), (8, 3), (4, 1, 1, 1, 1, 1))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
-# Colours that matplotlib writes → what the page reads instead.
-SERIES = tuple(f"#0101{position:02x}" for position in range(1, len(PALETTE) + 1))
-TEXT, MUTED, RULE = "#020201", "#020202", "#020203"
-_CSS = {
-    **{own: f"var(--series-{position}, {PALETTE[position - 1]})" for position, own in enumerate(SERIES, start=1)},
-    TEXT: "currentColor",
-    MUTED: "var(--muted, #767676)",
-    RULE: "var(--rule, #d0d0d0)",
-}
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "rerank",
-    "font.size": 9.5,
-    "axes.labelsize": 9.5,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": TEXT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": TEXT,
-    "ytick.labelcolor": TEXT,
-    "text.color": TEXT,
-    "lines.linewidth": 1.5,
-}
+DASHES: tuple[str, ...] = ("", "7 3", "2 2", "9 3 2 3", "4 1.5", "12 4", "6 2 2 2 2 2")
+MARKS = (  # paths around a point
+    "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
+    "m-3-3h6v6h-6z",
+    "m0-4l3.7 6.4h-7.4z",
+    "m0-4l4 4l-4 4l-4-4z",
+    "m0 4l3.7-6.4h-7.4z",
+    "m-3-3l6 6m0-6l-6 6",
+    "m-4 0h8m-4-4v8",
+)
+MUTED, RULE = "var(--muted, #767676)", "var(--rule, #d0d0d0)"
 
 
-def new_axes(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
-    """An empty figure of one plot; ``size`` in inches. Only within ``styled``."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasSVG(figure)
-    return figure, figure.add_subplot()
+def colour(series: int) -> str:
+    """The colour of a series: from 1 on, again and again; 0 is that of all others."""
+    if series == 0:
+        return MUTED
+    place = (series - 1) % len(PALETTE)
+    return f"var(--series-{place + 1}, {PALETTE[place]})"
 
 
-def round_ticks(axis: Axis, integer: bool = False) -> None:
-    """A few ticks at round numbers."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10], integer=integer))
+def dashes(series: int) -> str:
+    """The stroke-dasharray of a series; empty for an unbroken line."""
+    return DASHES[(series - 1) % len(DASHES)] if series else ""
 
 
-def plain_counts(axis: Axis) -> None:
-    """Numbers as 10k or 3M, and none at minor ticks."""
-    from matplotlib.ticker import EngFormatter, NullFormatter
+@dataclass(frozen=True)
+class PlotLine:
+    """Points, joined or not; ``label`` puts it into the legend, ``spread`` (one number per point) draws a band, or a
+    bar at a point that is not joined; ``faint``: a thin line with hollow marks."""
 
-    axis.set_major_formatter(EngFormatter(sep=""))
-    axis.set_minor_formatter(NullFormatter())
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Within this context, matplotlib draws in this module's style, whatever the user's settings are."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
+    x: Sequence[float]
+    y: Sequence[float]
+    series: int = 1
+    label: str = ""
+    marks: bool = False
+    joined: bool = True
+    spread: Sequence[float] = ()
+    faint: bool = False
 
 
-def to_svg(figure: Figure, name: str, title: str) -> str:
-    """The figure as one SVG element that can stand next to others: ids of its own, no size, no metadata.
+@dataclass(frozen=True)
+class Plot:
+    """A figure: what it shows, over two scales with their labels.
 
-    ``name`` starts its ids, ``title`` describes it to readers who cannot see it; both are inserted as they are.
+    level: a horizontal line, and its text. bars: (x, height) from the bottom, ``bar_width`` wide in units of x. notes:
+    texts at points, shifted by so many px: (text, x, y, right, down). diagonal: draws the line where x is y.
     """
-    buffer = io.StringIO()
-    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
-    text = re.sub(r" font-family: [^;\"]*;|<defs>\s*</defs>", "", text)
-    used = set(re.findall(r'(?:href="|url\()#([^")]*)', text))
-    text = re.sub(r' id="([^"]*)"', lambda match: f' id="{name}-{match[1]}"' if match[1] in used else "", text)
-    text = re.sub(r'xlink:(href="#)|(url\(#)', lambda match: f"{match[1] or match[2]}{name}-", text)
-    box = re.search(r'viewBox="[^"]*"', text)
-    head = f'<svg class="plot" role="img" aria-label="{title}" xmlns="http://www.w3.org/2000/svg" {box and box[0]}>'
-    text = re.sub(r"^<svg[^>]*>", lambda _: head, text)
-    for own, css in _CSS.items():
-        text = text.replace(own, css)
-    return text.strip()
+
+    x: Scale
+    y: Scale
+    x_label: str
+    y_label: str
+    lines: Sequence[PlotLine] = ()
+    level: tuple[float, str] | None = None
+    bars: Sequence[tuple[float, float]] = ()
+    bar_width: float = 1.0
+    notes: Sequence[tuple[str, float, float, float, float]] = ()
+    diagonal: bool = False
+
+    @cached_property
+    def area(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of the inner rectangle in px."""
+        widest = max((len(text) for _, text in self.y.ticks), default=1)
+        last = max((len(text) for _, text in self.x.ticks[-1:]), default=0)
+        return 26 + SMALL * LETTER * widest, 12.0, WIDTH - 6 - SMALL * LETTER * last / 2, HEIGHT - 44.0
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """A point in px."""
+        left, top, right, bottom = self.area
+        return left + self.x.place(x) * (right - left), bottom - self.y.place(y) * (bottom - top)
+
+    def svg(self, title: str) -> str:
+        """The figure as one SVG element without a size of its own; ``title`` says to those who cannot see it what it
+        shows."""
+        legend, below = _legend([line for line in self.lines if line.label], self.area[0])
+        parts = [_axes(self), *(_bar(self, *bar) for bar in self.bars)]
+        if self.diagonal:
+            ends = [max(self.x.low, self.y.low), min(self.x.high, self.y.high)]
+            parts.append(_path([self.at(end, end) for end in ends], MUTED, "", 1))
+        parts += [_line(self, line) for line in self.lines]
+        if self.level is not None:
+            left, _, right, _ = self.area
+            height = self.at(self.x.low, self.level[0])[1]
+            parts.append(_path([(left, height), (right, height)], MUTED, "4 3", 1.2))
+            parts.append(_text(self.level[1], right, height - 4, anchor="end", size=SMALL))
+        for text, x, y, across, down in self.notes:
+            px, py = self.at(x, y)
+            parts.append(_text(text, px + across, py + down, size=SMALL, anchor="end" if across < 0 else "start"))
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-label={quoteattr(plain(title))} '
+            f'viewBox="0 0 {WIDTH:g} {HEIGHT + below:g}">{"".join(parts)}{legend}</svg>'
+        )
+
+
+def _text(text: str, x: float, y: float, *, anchor: str = "start", size: float = FONT, more: str = "") -> str:
+    style = f"fill:currentColor;font-size:{size:g}px"
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" style="{style}"{more}>{escape(plain(text))}</text>'
+
+
+def _path(points: Sequence[tuple[float, float]], stroke: str, dash: str = "", width: float = 1.6) -> str:
+    steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    style = f"fill:none;stroke:{stroke};stroke-width:{width:g}" + (f";stroke-dasharray:{dash}" if dash else "")
+    return f'<path d="M{steps}" style="{style}"/>'
+
+
+def _axes(plot: Plot) -> str:
+    left, top, right, bottom = plot.area
+    parts = []
+    for value, text in plot.y.ticks:
+        height = plot.at(plot.x.low, value)[1]
+        parts.append(_path([(left, height), (right, height)], RULE, width=0.7))
+        parts.append(_text(text, left - 5, height + 0.35 * SMALL, anchor="end", size=SMALL))
+    taken = -SMALL
+    for value, text in plot.x.ticks:
+        across, half = plot.at(value, plot.y.low)[0], SMALL * LETTER * len(text) / 2
+        if across - half < taken + 4:
+            continue
+        taken = across + half
+        parts.append(_path([(across, bottom), (across, bottom + 4)], MUTED, width=0.8))
+        parts.append(_text(text, across, bottom + 16, anchor="middle", size=SMALL))
+    parts.append(_path([(left, top), (left, bottom), (right, bottom)], MUTED, width=0.8))
+    middle = (top + bottom) / 2
+    parts.append(_text(plot.x_label, (left + right) / 2, bottom + 34, anchor="middle"))
+    parts.append(_text(plot.y_label, 12, middle, anchor="middle", more=f' transform="rotate(-90 12 {middle:.1f})"'))
+    return "".join(parts)
+
+
+def _line(plot: Plot, line: PlotLine) -> str:
+    points, parts = [plot.at(x, y) for x, y in zip(line.x, line.y, strict=True)], []
+    if any(line.spread):
+        high, low = (
+            [plot.at(x, y + sign * own) for x, y, own in zip(line.x, line.y, line.spread, strict=True)]
+            for sign in (1, -1)
+        )
+        if line.joined:
+            steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in [*high, *low[::-1]])
+            parts.append(f'<path d="M{steps}Z" style="fill:{colour(line.series)};fill-opacity:.13;stroke:none"/>')
+        else:
+            parts += [_path(list(pair), colour(line.series)) for pair in zip(low, high, strict=True)]
+    if line.joined and points:
+        width = 1.8 if line.series and not line.faint else 0.7
+        parts.append(_path(points, colour(line.series), dashes(line.series), width))
+    if line.marks and points:
+        parts.append(_marks(points, line))
+    return "".join(parts)
+
+
+def _marks(points: Sequence[tuple[float, float]], line: PlotLine) -> str:
+    mark = MARKS[(line.series - 1) % len(MARKS)]
+    steps = "".join(f"M{x:.1f} {y:.1f}{mark}" for x, y in points)
+    fill = "none" if line.faint else colour(line.series)
+    return f'<path d="{steps}" style="fill:{fill};stroke:{colour(line.series)};stroke-width:1"/>'
+
+
+def _bar(plot: Plot, x: float, height: float) -> str:
+    (left, top), (right, _) = (plot.at(x + side * 0.425 * plot.bar_width, height) for side in (-1, 1))
+    size = f'width="{right - left:.1f}" height="{max(0.0, plot.area[3] - top):.1f}"'
+    return f'<rect x="{left:.1f}" y="{top:.1f}" {size} style="fill:{colour(1)}"/>'
+
+
+def _legend(lines: Sequence[PlotLine], left: float) -> tuple[str, float]:
+    """The legend below the axes, in as many rows as it needs, and its height."""
+    parts, across, down = [], left, HEIGHT + 10
+    for line in lines:
+        width = 42 + SMALL * LETTER * len(line.label)
+        if across > left and across + width > WIDTH:
+            across, down = left, down + 18
+        if line.joined:
+            parts.append(_path([(across, down - 4), (across + 28, down - 4)], colour(line.series), dashes(line.series)))
+        if line.marks:
+            parts.append(_marks([(across + 14, down - 4)], line))
+        parts.append(_text(line.label, across + 34, down, size=SMALL))
+        across += width + 10
+    return "".join(parts), down - HEIGHT + 8 if parts else 0.0
+
+
+def ends(name: str, x: Sequence[float], y: Sequence[float]) -> str:
+    """A line in words, for those who cannot see it.
+
+    >>> ends("a", [0, 1, 2], [5, 6, 8.25])
+    'a: 5 at 0 to 8.25 at 2'
+    """
+    shown = [(x[0], y[0]), (x[-1], y[-1])] if len(x) else []
+    if len(x) > 1:
+        return f"{name}: " + " to ".join(f"{high:,.5g} at {at:,.5g}" for at, high in shown)
+    return name + "".join(f": {high:,.5g} at {at:,.5g}" for at, high in shown)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rerank.runs.report.lines import FigureDrawing
+from rerank.runs.report.table import TextTable
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,27 @@ class ShownContribution:
     contribution: float
 
 
+class ShownCandidate(NamedTuple):
+    """One candidate of a list: the model's score, the base score, its gain, and its text.
+
+    ``role``: which of base, chosen and oracle it is, separated by commas.
+    """
+
+    score: float
+    base: float
+    gain: float
+    text: str
+    role: str = ""
+
+
+class ShownColumn(NamedTuple):
+    """A score column of a list: its values for the base candidate and for the chosen one."""
+
+    name: str
+    base: float
+    chosen: float
+
+
 @dataclass(frozen=True)
 class Example:
     """One list of a split, shown in full.
@@ -31,7 +53,8 @@ class Example:
     ``gold``, ``base`` and ``chosen`` are the reference, the generator's best candidate and the model's: bracketed trees
     for the task ``parse``, plain text for others, where ``gold`` has one reference per line. The gains are
     sentence-level qualities as the corpus holds them (fractions). ``contributions``: the strongest ones first.
-    ``source``: the input, where it is known.
+    ``source``: the input, where it is known. ``candidates``: all of them, in the model's order. ``columns``: the scores
+    that the list brings.
     """
 
     split: str
@@ -44,6 +67,8 @@ class Example:
     oracle_gain: float
     contributions: Sequence[ShownContribution] = ()
     source: str | None = None
+    candidates: Sequence[ShownCandidate] = ()
+    columns: Sequence[ShownColumn] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,19 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class LearningCurve:
+    """Scores of models that were trained on so many lists (or examples): by split, one per entry of ``sizes``.
+
+    ``levels``: by split, what is to be beaten. ``verdict``: a sentence on whether more of them would help.
+    """
+
+    sizes: Sequence[int]
+    scores: Mapping[str, Sequence[float]]
+    verdict: str
+    levels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that one report shows.
 
@@ -86,6 +124,8 @@ class Report:
     curves: one for every run that kept a history.
     figures: those that the recipe asks for.
     examples: in the order they are shown.
+    changes: how many lists got better or worse; losses: by split, where it gains and loses; weights: of the model.
+    learning: how results depend on the number of training lists.
     environment: lines about machine, Python and libraries.
     """
 
@@ -97,3 +137,7 @@ class Report:
     figures: Sequence[FigureDrawing] = ()
     examples: Sequence[Example] = ()
     environment: Sequence[str] = ()
+    changes: TextTable | None = None
+    losses: Mapping[str, Sequence[TextTable]] = field(default_factory=dict)
+    weights: Sequence[TextTable] = ()
+    learning: LearningCurve | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 from rerank.base.escaping import plain
 from rerank.runs.report import figures, sections, summary
 from rerank.runs.report.data import Report
-from rerank.runs.report.measures import duration, measures_of, primary_of
+from rerank.runs.report.measures import NONE, duration, primary_of
 from rerank.runs.report.reported import reported_table
 from rerank.runs.report.rows import runs_of
 from rerank.storage.files import write_text
@@ -29,7 +29,7 @@ def render(report: Report) -> str:
     ------
     DataError: an example of the task ``parse`` is not a bracketed tree.
     """
-    return fill("report.html.j2", _content(report))
+    return fill("lists.html.j2", _content(report))
 
 
 def fill(template: str, content: Mapping[str, Any]) -> str:
@@ -61,6 +61,37 @@ def write_report(path: Path | str, report: Report) -> None:
     write_text(path, render(report))
 
 
+def frame(
+    *,
+    title: str,
+    task: str,
+    facts: Sequence[str],
+    sections: Sequence[str],
+    summary: Mapping[str, Any] | None,
+    recipe: str,
+    provenance: Sequence[tuple[str, str]],
+    environment: Sequence[str],
+    about: str = "",
+) -> dict[str, Any]:
+    """What every report has, whatever it is of: see ``page.html.j2``.
+
+    sections: their headings. summary: ``tiles``, each with ``name``, ``value`` and ``note``, and the ``sentence`` that
+    says what came out.
+    """
+    named = [{"id": section.lower().replace(" ", "-"), "title": section} for section in (*sections, "Settings")]
+    return {
+        "title": title,
+        "task": task,
+        "facts": facts,
+        "sections": named,
+        "summary": summary,
+        "recipe": recipe.rstrip("\n"),
+        "provenance": provenance,
+        "environment": environment,
+        "about": about,
+    }
+
+
 def _content(report: Report) -> dict[str, Any]:
     metrics = report.metrics
     measure, task = primary_of(metrics), str(metrics.get("task", ""))
@@ -68,43 +99,45 @@ def _content(report: Report) -> dict[str, Any]:
     ended = report.date.strftime("%Y-%m-%d %H:%M %Z").strip()
     runs = len(runs_of(metrics))
     examples = [sections.example(shown, task, measure) for shown in report.examples]
-    titles = ["Results", "Training", "Data", *(["Examples"] if examples else []), "Settings"]
-    return {
-        "title": str(metrics.get("name") or "Unnamed run"),
-        "task": task,
-        "facts": [ended, f"{runs} run{'s' if runs > 1 else ''}", duration(report.seconds)],
-        "sections": [{"id": title.lower(), "title": title} for title in titles],
-        "summary": summary.summary(metrics),
-        "measures": [m.heading for m in measures_of(metrics)],
-        "primary": measure.heading,
+    optional = [
+        ("Gains and losses", bool(report.changes or any(report.losses.values()))),
+        ("Weights", bool(report.weights)),
+        ("Examples", bool(examples)),
+    ]
+    titles = ["Results", *(title for title, there in optional if there), "Training", "Data"]
+    return frame(
+        title=str(metrics.get("name") or "Unnamed run"),
+        task=task,
+        facts=[ended, f"{runs} run{'s' if runs > 1 else ''}", duration(report.seconds)],
+        sections=titles,
+        summary=summary.summary(metrics),
+        recipe=report.recipe,
+        provenance=[
+            ("finished", ended),
+            ("duration", duration(report.seconds)),
+            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
+            ("seed", str(metrics.get("seed", NONE))),
+        ],
+        environment=report.environment,
+    ) | {
         "results": summary.results(metrics),
         "notes": summary.notes(metrics),
         "signature": metrics.get("metric"),
         "signatures": summary.signatures(metrics),
+        "changes": report.changes,
+        "losses": report.losses,
+        "weights": report.weights,
+        "learning": sections.learning(report.learning, measure),
         "legend": legend,
         "curves": sections.curves(report, legend),
         "sweep": sections.sweep(metrics),
         "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in report.figures],
         "reported": reported_table(metrics),
-        "training": sections.training(metrics),
-        "mert": sections.mert(metrics),
-        "mert_weights": sections.mert_weights(metrics),
+        "tables": [sections.training(metrics), sections.mert(metrics), sections.mert_weights(metrics)],
         "bound": sections.bound(metrics),
-        "corpora": sections.corpora(metrics),
-        "skipped": sections.skipped(metrics),
-        "scores": sections.scores(metrics),
-        "lists": sections.lists(metrics),
-        "choices": sections.choices(metrics),
+        "data": [table(metrics) for table in sections.DATA],
         "ranks": sections.ranks(metrics),
         "examples": examples,
         "has_trees": any(shown["drawings"] for shown in examples),
         "has_marks": any(piece.mark for shown in examples for text in shown["texts"] for piece in text.pieces),
-        "recipe": report.recipe.rstrip("\n"),
-        "provenance": [
-            ("finished", ended),
-            ("duration", duration(report.seconds)),
-            ("version", f"rerank {metrics.get('version', '')}".rstrip()),
-            ("seed", str(metrics.get("seed", "–"))),
-        ],
-        "environment": list(report.environment),
     }

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rerank.recipes.figures import FigureSettings
-from rerank.runs.report.canvas import DASHES, MARKERS, SERIES, new_axes, plain_counts, styled, to_svg
+from rerank.runs.report.canvas import Plot, PlotLine, ends
+from rerank.runs.report.scale import Scale, linear, logarithmic, short_count
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-WIDE = (6.4, 4.2)  # inches
 MARKED = 25  # points of a line at most that get a marker each
 
 
@@ -58,49 +52,46 @@ def captioned(figure: FigureSettings, text: str) -> str:
 
 
 def draw_lines(
-    name: str, caption: str, lines: Sequence[FigureLine], x: str, y: str, *, logarithmic: bool = False
+    name: str, caption: str, lines: Sequence[FigureLine], x: str, y: str, *, logarithmic_x: bool = False
 ) -> FigureDrawing:
     """A plot of several lines with a legend; bands show the spread, where there is one."""
-    with styled():
-        figure, axes = new_axes(WIDE)
-        number = -1
-        for line in lines:
-            number += not line.paper
-            style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "dashes": DASHES[number % len(DASHES)]}
-            if line.paper:
-                style |= {"linewidth": 0.6, "markerfacecolor": "none", "markersize": 6}
-            marker = MARKERS[number % len(MARKERS)] if len(line.x) <= MARKED else None
-            axes.plot(line.x, line.y, label=line.name, **{"marker": marker, "markersize": 3.5} | style)
-            if line.spread and any(line.spread):
-                low, high = np.subtract(line.y, line.spread), np.add(line.y, line.spread)
-                axes.fill_between(line.x, low, high, color=style["color"], alpha=0.12, linewidth=0)
-        if logarithmic:
-            axes.set_xscale("log")
-        else:
-            plain_counts(axes.xaxis)
-        if max((value for line in lines for value in line.y), default=0.0) >= 1e4:
-            plain_counts(axes.yaxis)
-        return finished(figure, axes, name, caption, (x, y), lines)
+    across = [value for line in lines for value in line.x]
+    whole = logarithmic(across, margin=0.03, text="{:.4g}".format) if logarithmic_x else linear(
+        across, margin=0.02, text=short_count
+    )  # fmt: skip
+    drawn, series = list[PlotLine](), 0
+    for line in lines:
+        series += not line.paper
+        marks = len(line.x) <= MARKED
+        drawn.append(
+            PlotLine(line.x, line.y, max(series, 1), line.name, marks=marks, spread=line.spread, faint=line.paper)
+        )
+    return _finished(name, caption, Plot(whole, _heights(lines), x, y, drawn), lines)
 
 
 def draw_bars(name: str, caption: str, bars: Sequence[FigureLine], y: str) -> FigureDrawing:
     """A point with its spread for every one of ``bars``, lines of a single point at 1, 2, ..."""
-    with styled():
-        figure, axes = new_axes(WIDE)
-        for number, bar in enumerate(bars):
-            style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "marker": MARKERS[number % len(MARKERS)]}
-            axes.errorbar(bar.x, bar.y, yerr=bar.spread or None, capsize=5, markersize=5, label=bar.name, **style)
-        axes.set_xticks([])
-        axes.set_xlim(0.5, len(bars) + 0.5)
-        return finished(figure, axes, name, caption, ("run", y), bars)
+    drawn = [
+        PlotLine(bar.x, bar.y, series, bar.name, marks=True, joined=False, spread=bar.spread)
+        for series, bar in enumerate(bars, start=1)
+    ]
+    places = replace(linear([0.5, len(bars) + 0.5]), ticks=())
+    return _finished(name, caption, Plot(places, _heights(bars), "run", y, drawn), bars)
 
 
-def finished(
-    figure: Figure, axes: Axes, name: str, caption: str, labels: tuple[str, str], lines: Sequence[FigureLine] = ()
-) -> FigureDrawing:
-    """What was drawn, with the labels of its axes and a legend."""
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
-    axes.legend(frameon=False, fontsize=8)
-    plain = re.sub(r"[^\w-]", "-", name)
-    return FigureDrawing(name, caption, to_svg(figure, plain, re.sub(r'[<>&"]', "", caption)), labels, lines)
+def _heights(lines: Sequence[FigureLine]) -> Scale:
+    """A scale with room for all lines and their spread."""
+    found = [
+        value + sign * spread
+        for line in lines
+        for value, spread in zip(line.y, line.spread or [0.0] * len(line.y), strict=True)
+        for sign in (-1, 1)
+    ]
+    large = max((abs(value) for value in found), default=0.0) >= 1e4
+    return linear(found, margin=0.05, text=short_count if large else None)
+
+
+def _finished(name: str, caption: str, plot: Plot, lines: Sequence[FigureLine]) -> FigureDrawing:
+    """The drawing of a plot, with its lines in words and as numbers."""
+    said = "; ".join(ends(line.name, line.x, line.y) for line in lines)
+    return FigureDrawing(name, caption, plot.svg(f"{caption} {said}"), (plot.x_label, plot.y_label), lines)

@@ -16,6 +16,7 @@ from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
 
 NONE = "–"  # what is shown in place of a missing number
+MILLIONS = 1e7  # from here on counts are written in millions
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,14 @@ def signed(value: float | None, digits: int = 2) -> str:
 
 
 def count(value: float | None) -> str:
-    """A count with thousands separated.
+    """A count with thousands separated, and of many millions how many; more digits would say nothing.
 
-    >>> count(372254), count(None)
-    ('372,254', '–')
+    >>> count(372254), count(94960100), count(None)
+    ('372,254', '95.0 M', '–')
     """
-    return NONE if value is None or not math.isfinite(value) else f"{value:,.0f}"
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{value:,.0f}" if abs(value) < MILLIONS else f"{value / 1e6:,.1f} M"
 
 
 def number(value: Any) -> str:
@@ -136,7 +139,7 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         if not math.isfinite(value):
             return NONE
-        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+        return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return NONE if value is None else str(value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rerank.runs.report import figures
-from rerank.runs.report.data import Example, Report
+from rerank.runs.report.data import Example, LearningCurve, Report
 from rerank.runs.report.measures import NONE, Measure, count, duration, fixed, measures_of, number, primary_of
 from rerank.runs.report.rows import base_on_dev, best_predictor, dev_of, runs_of
 from rerank.runs.report.table import TextTable
@@ -18,6 +18,7 @@ from rerank.runs.report.words import mark_example
 
 _table = partial(TextTable, merged=True)
 
+CANDIDATES = 1000  # of a list at most
 TEXTS = ("translation", "speech", "ranking")  # tasks whose candidates are texts
 
 _CHOICES = {
@@ -54,8 +55,7 @@ def training(metrics: Mapping[str, Any]) -> TextTable:
         )
     headings = ["run", "learner", "loss", "seed", "epochs", "updates", "mistakes, first → last epoch"]
     headings += [f"{measure.heading} on {dev_of(metrics)}", "nonzero weights", "time", "nonzeros / s"]
-    shown = [place for place in range(len(headings)) if place < 3 or any(row[place] != NONE for row in rows)]
-    return _table("Runs", [headings[i] for i in shown], [[row[i] for i in shown] for row in rows], texts=3)
+    return _table("Runs", headings, rows, texts=3)
 
 
 def mert(metrics: Mapping[str, Any]) -> TextTable:
@@ -169,12 +169,12 @@ def choices(metrics: Mapping[str, Any]) -> TextTable:
 def ranks(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A histogram of the oracle's rank for every split that has lists."""
     found = []
-    for position, (split, entry) in enumerate(_statistics(metrics), start=1):
+    for split, entry in _statistics(metrics):
         counts = [int(lists) for lists in entry.get("oracle_ranks") or ()]
         if sum(counts):
             first = fixed(100 * counts[0] / sum(counts), 1)
             caption = f"{split}: the base candidate is the oracle in {first} % of {count(sum(counts))} lists."
-            found.append({"svg": Markup(figures.ranks_figure(counts, position)), "caption": caption})
+            found.append({"svg": Markup(figures.ranks_figure(counts)), "caption": caption})
     return found
 
 
@@ -208,6 +208,17 @@ def sweep(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"svg": Markup(svg), "caption": f"Score on {split} against the size of the model, as λ varies."}
 
 
+# What there is to say about the corpora.
+DATA = (corpora, skipped, scores, lists, choices)
+
+
+def learning(curve: LearningCurve | None, measure: Measure) -> dict[str, Any] | None:
+    """The figure of a learning curve, with what it says; None without one."""
+    if curve is None:
+        return None
+    return {"svg": Markup(figures.learning_figure(curve, measure)), "caption": curve.verdict}
+
+
 def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
     """One list: its gains, its trees (task ``parse``) or its texts with their differences, its strongest contributions.
 
@@ -239,11 +250,31 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
         "drawings": [{"role": d.role, "title": d.title, "svg": Markup(d.svg)} for d in drawings],
         "texts": texts,
         "contributions": {"rows": parts},
+        "columns": _columns(shown) if len(shown.columns) > 1 else None,
+        "candidates": _candidates(shown, measure, heading) if shown.candidates else None,
         "same": shown.base == shown.chosen,
         "gold": shown.gold,
         "base": shown.base,
         "chosen": shown.chosen,
     }
+
+
+def _columns(shown: Example) -> TextTable:
+    """The scores that a list brings, of base and chosen side by side."""
+    rows = [[each.name, *map(_real, (each.base, each.chosen, each.chosen - each.base))] for each in shown.columns]
+    return TextTable("Scores of the list", ["score", "base", "chosen", "chosen − base"], rows)
+
+
+def _candidates(shown: Example, measure: Measure, heading: str) -> TextTable:
+    """All candidates of a list in the model's order."""
+    rows = [
+        [str(place), each.role, each.text, _real(each.score), _real(each.base), measure.gain(each.gain)]
+        for place, each in enumerate(shown.candidates[:CANDIDATES], start=1)
+    ]
+    left = len(shown.candidates) - len(rows)
+    note = f"{count(left)} more candidates are not shown." if left else ""
+    headings = ["rank", "which", "candidate", "score", "base score", heading]
+    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long")
 
 
 def _learner(learner: Any) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rerank.runs.report.measures import MEASURES, Measure, count, measures_of, primary_of
 from rerank.runs.report.rows import (
     PREDICTORS,
     Comparison,
-    Row,
     best_predictor,
     chosen_of,
     compare_with_base,
@@ -20,6 +19,7 @@ from rerank.runs.report.rows import (
     splits_of,
 )
 from rerank.runs.report.spread import Spread
+from rerank.runs.report.table import TextTable, spread_text
 from rerank.runs.report.verdict import unbeaten
 
 _SHOWN = ("last", *PREDICTORS)
@@ -59,23 +59,40 @@ def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"tiles": tiles, "sentence": sentence}
 
 
-def results(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+def results(metrics: Mapping[str, Any]) -> list[TextTable]:
     """One results table per split; the rows of one run form a group."""
+    return [_results_on(split, metrics) for split in splits_of(metrics)]
+
+
+def _results_on(split: str, metrics: Mapping[str, Any]) -> TextTable:
     measures, primary = measures_of(metrics), primary_of(metrics)
-    tables = []
-    for split in splits_of(metrics):
-        groups: list[dict[str, Any]] = []
-        for row in result_rows(metrics, split, _SHOWN):
-            if row.first:
-                nonzero = _spread(row.nonzero, count)
-                groups.append(
-                    {"name": row.name, "seeds": row.seeds, "chosen": row.chosen, "nonzero": nonzero, "rows": []}
-                )
-            groups[-1]["rows"].append(_result(row, measures, primary))
-        picked = split == dev_of(metrics) and len(runs_of(metrics)) > 1
-        remark = "The run was chosen by its score on this split." if picked else ""
-        tables.append({"split": split, "remark": remark, "groups": groups})
-    return tables
+    rows, chosen, name = [], None, ""
+    for row in result_rows(metrics, split, _SHOWN):
+        if row.first:
+            name = row.name if row.seeds == 1 else f"{row.name} ({row.seeds} seeds)"
+            chosen = name if row.chosen else chosen
+        rows.append(
+            [
+                name,
+                row.predictor,
+                *(spread_text(row.scores.get(measure.key), measure) for measure in measures),
+                "" if row.difference is None else primary.signed(row.difference),
+                _interval(row.test, primary),
+                row.test.verdict(primary) if row.test else "",
+                _nonzero(row.nonzero) if row.first else "",
+            ]
+        )
+    headings = ["run", "predictor", *(measure.heading for measure in measures)]
+    headings += [f"Δ{primary.heading}", "interval", "against the base", "nonzero weights"]
+    picked = split == dev_of(metrics) and len(runs_of(metrics)) > 1
+    note = "The run was chosen by its score on this split." if picked else ""
+    return TextTable(f"Results on {split}", headings, rows, texts=2, merged=True, chosen=chosen, note=note)
+
+
+def _nonzero(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    return count(spread.mean) if spread.deviation is None else f"{count(spread.mean)} ±{count(spread.deviation)}"
 
 
 def notes(metrics: Mapping[str, Any]) -> list[str]:
@@ -105,22 +122,6 @@ def signatures(metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
             where = f" on {', '.join(names)}" if len(splits) > 1 else ""
             found.append((f"{headings.get(key, key)}{where}", text))
     return found
-
-
-def _result(row: Row, measures: Sequence[Measure], primary: Measure) -> dict[str, Any]:
-    return {
-        "predictor": row.predictor,
-        "scores": [_spread(row.scores.get(measure.key), measure.text) for measure in measures],
-        "difference": "" if row.difference is None else primary.signed(row.difference),
-        "interval": _interval(row.test, primary),
-        "verdict": row.test.verdict(primary) if row.test else "",
-    }
-
-
-def _spread(spread: Spread | None, text: Any) -> dict[str, str]:
-    if spread is None:
-        return {"mean": "", "deviation": ""}
-    return {"mean": text(spread.mean), "deviation": "" if spread.deviation is None else text(spread.deviation)}
 
 
 def _interval(test: Comparison | None, measure: Measure) -> str:

@@ -28,7 +28,9 @@ _NAME, _WIDE_NAME = 16, 40  # columns for names; with them, a table of four meas
 class TextTable:
     """A table of texts; the first ``texts`` columns are words, the others numbers.
 
-    best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it.
+    best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
+    the first cell of the rows to highlight on a page; style: its class there,
+    "long" where the third column holds long texts.
     """
 
     caption: str
@@ -38,13 +40,21 @@ class TextTable:
     best: Set[tuple[int, int]] = frozenset()
     note: str = ""
     merged: bool = False
+    chosen: str | None = None
+    style: str = ""
 
     @property
-    def groups(self) -> list[list[Sequence[str]]]:
-        """The rows; if ``merged``, grouped where consecutive ones have the same first cell."""
+    def columns(self) -> list[int]:
+        """The columns that say something: the first, and those with at least one value."""
+        return [k for k in range(len(self.headings)) if k == 0 or any(row[k] not in ("", NONE) for row in self.rows)]
+
+    @property
+    def groups(self) -> list[list[tuple[int, Sequence[str]]]]:
+        """The rows with their numbers; if ``merged``, grouped where consecutive ones have the same first cell."""
+        numbered = list(enumerate(self.rows))
         if not self.merged:
-            return [list(self.rows)]
-        return [list(rows) for _, rows in groupby(self.rows, key=lambda cells: cells[0])]
+            return [numbered]
+        return [list(rows) for _, rows in groupby(numbered, key=lambda row: row[1][0])]
 
     def rich(self) -> Table:
         """The table for a terminal, its best cells bold."""

@@ -26,6 +26,7 @@ HALF = 9.0  # px from a label's middle to where lines may begin
 MARGIN = 8.0
 CORNER = 4.0
 BADGE = 0.7  # of EM
+SMALLEST = 0.8  # how far a tree may shrink to fit a page before it scrolls
 
 # Widths of Helvetica in thousandths of an em; what is not listed is as wide as a digit.
 _WIDTHS = {
@@ -104,7 +105,8 @@ def draw(tree: Tree, marks: Mapping[int, str], columns: Sequence[float], title: 
         nodes.append(_node(tree, node, x[node], y[node], marks.get(node)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="tree" role="img" aria-label={quoteattr(title)} '
-        f'width="{full_width:.0f}" height="{full_height:.0f}" viewBox="0 0 {full_width:.1f} {full_height:.1f}">'
+        f'style="min-width:{SMALLEST * full_width:.0f}px;max-width:{full_width:.0f}px" '
+        f'viewBox="0 0 {full_width:.1f} {full_height:.1f}">'
         f'<path class="edge" d="{" ".join(lines)}"/>{"".join(nodes)}</svg>'
     )
 

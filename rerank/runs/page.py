@@ -1,0 +1,84 @@
+"""The report of a run over lists: everything that it shows, gathered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from rerank.data.shards import Lists, list_sizes
+from rerank.extraction.content import metric_of
+from rerank.models.model import Model
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.corpora import Data
+from rerank.runs.evaluation import Selections
+from rerank.runs.figures import draw_figures, write_figures
+from rerank.runs.loss_details import LossDetails
+from rerank.runs.losses import changes_row, changes_table, loss_table
+from rerank.runs.report.data import Example, LearningCurve, Report
+from rerank.runs.report.html import write_report
+from rerank.runs.report.measures import primary_of
+from rerank.runs.report.table import TextTable
+from rerank.runs.results import Metrics, environment
+from rerank.runs.run import Run
+from rerank.runs.shown import list_gains, look_again
+from rerank.runs.weights_shown import weight_tables
+
+
+def write_page(
+    recipe: ListRecipe,
+    directory: Path,
+    data: Data,
+    model: Model,
+    runs: list[Run],
+    chosen: Run,
+    metrics: Metrics,
+    seconds: float,
+    learning: LearningCurve | None = None,
+) -> None:
+    """The report, with what there is to see in every test split, and the figures, which ``metrics`` then has as
+    numbers."""
+    curves = [each.curve() for each in runs]
+    figures = draw_figures(recipe, metrics, curves)
+    write_figures(directory, figures)
+    metrics["figures"] = [drawing.as_data() for drawing in figures]
+    examples: list[Example] = []
+    losses: dict[str, list[TextTable]] = {}
+    changes: list[list[str]] = []
+    for split in recipe.data.tests:
+        extracted, choices = data.others[split], chosen.choices[split]
+        both = choices["base"], choices[recipe.predictor]
+        shown, details = look_again(recipe, split, extracted, model, *both)
+        examples += shown
+        before, after = (list_gains(extracted.corpus, choice) for choice in both)
+        changes.append(changes_row(split, *both, (before, after)))
+        losses[split] = loss_tables(recipe, extracted.corpus, chosen.selections[split], details, metrics)
+    write_report(
+        directory / "report.html",
+        Report(
+            metrics=metrics,
+            recipe=recipe.as_yaml(),
+            date=datetime.now().astimezone(),
+            seconds=seconds,
+            curves=curves,
+            figures=figures,
+            examples=examples,
+            environment=environment(),
+            changes=changes_table(changes) if changes else None,
+            losses=losses,
+            weights=weight_tables(model, recipe.predictor),
+            learning=learning,
+        ),
+    )
+
+
+def loss_tables(
+    recipe: ListRecipe, corpus: Lists, selections: Selections, details: LossDetails, metrics: Metrics
+) -> list[TextTable]:
+    """Where the chosen run's predictor gains and loses on a split: by length, by list length, by label or word."""
+    table = details.table()  # what is found last; it settles the lengths
+    how = metric_of(recipe), primary_of(metrics), selections, recipe.predictor
+    length = None
+    if details.length.size and details.length.min() >= 0:
+        length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)
+    by_list = loss_table("length of the list", "candidates", list_sizes(corpus), *how)
+    return [each for each in (table, length, by_list) if each is not None]

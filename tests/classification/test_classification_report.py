@@ -1,0 +1,108 @@
+"""The report of a classification recipe: headline, confusions, hard examples, features, curves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_classes
+from browser import assert_nothing_overflows, needs_browser
+
+from rerank.classification import pipeline
+from rerank.classification.fitting import margins
+from rerank.classification.results import Result
+from rerank.classification.shown import CLASSES, confusion_table, fold_figures
+
+TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_classes.write_set(tmp_path_factory.mktemp("sets"))
+
+
+def page_of(root: Path, directory: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
+    metrics = pipeline.run(small_classes.recipe(root, **changes), directory).metrics
+    return (directory / "report.html").read_text(), metrics
+
+
+def result(label: np.ndarray, predicted: np.ndarray, mistakes: list[list[int]], errors: list[float]) -> Result:
+    recipe = small_classes.recipe(Path("unused"))
+    (spec,) = recipe.expand()
+    by = {"average": errors}
+    return Result("a set", 0.0, spec, 1, by, errors, [0.1], [1], mistakes, {"average": predicted}, label.size)
+
+
+def test_a_single_run(root: Path, tmp_path: Path) -> None:
+    page, metrics = page_of(root, tmp_path / "out")
+    error = 100 * metrics["runs"][0]["mean"]
+    name = metrics["runs"][0]["name"]
+    assert f"On marked, {name} errs on {error:.2f} % of the test examples (mean of 4 folds ±" in page
+    assert "to say -1 always would be wrong in 50.00 %: better, p" in page
+    for part in ("Confusion matrix", "Hardest examples of marked", "Strongest features", "Test error of every fold."):
+        assert part in page
+    assert '<td class="n">–</td>' not in page
+
+
+def test_two_runs_are_compared(root: Path, tmp_path: Path) -> None:
+    page, metrics = page_of(root, tmp_path / "out", runs=TWO)
+    best, second = sorted(metrics["runs"], key=lambda run: run["mean"])
+    assert f"Next is {second['name']} with {100 * second['mean']:.2f} %: the first is " in page
+    assert f"On marked, {best['name']} errs on" in page
+    assert "runs that are wrong" in page
+    assert "Strongest features" not in page, "there is no model"
+
+
+def test_results_that_are_kept_keep_their_margins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, _ = page_of(root, tmp_path / "whole")
+    monkeypatch.setattr(pipeline, "write_page", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    recipe = small_classes.recipe(root)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(recipe, tmp_path / "stopped")
+    monkeypatch.undo()
+    pipeline.run(recipe, tmp_path / "stopped", resume=True)
+    tables = [
+        re.findall(r"<tbody.*?</tbody>", text, re.DOTALL)
+        for text in (page, (tmp_path / "stopped" / "report.html").read_text())
+    ]
+    assert tables[0][1:4] == tables[1][1:4]
+
+
+def test_margins() -> None:
+    found = margins(np.array([1.0, 3.0, 2.0, 0.5, 0.0, -1.0]), np.array([1, 2]))
+    assert found.tolist() == [1.0, -1.5]
+
+
+def test_confusions() -> None:
+    label, predicted = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 1, 1, 0, 2])
+    table = confusion_table(result(label, predicted, [[1]], [0.5]), label, ["a", "b", "c"])
+    assert table.headings == ["true class", "as a", "as b", "as c", "right"]
+    assert table.rows[0] == ["a", "1", "2", "0", "33.3 %"]
+    assert table.best == {(0, 1), (1, 2), (2, 3)}
+
+
+def test_many_classes_show_their_commonest_confusions() -> None:
+    k = CLASSES + 3
+    label = np.repeat(np.arange(k), 4)
+    predicted = label.copy()
+    predicted[:3], predicted[4] = 7, 9
+    table = confusion_table(result(label, predicted, [[1]], [0.5]), label, [f"c{i}" for i in range(k)])
+    assert table.rows == [["c0", "c7", "3", "75.0 %"], ["c1", "c9", "1", "25.0 %"]]
+
+
+def test_curves_need_more_than_one_point() -> None:
+    label = np.zeros(4, np.int64)
+    assert fold_figures([result(label, label, [[1]], [0.5])]) == []
+    folds, epochs = fold_figures([result(label, label, [[4, 2], [3]], [0.5, 0.25])])
+    assert (folds.name, epochs.name) == ("folds", "epochs")
+    assert "50 at 1 to 25 at 2" in folds.svg
+
+
+@needs_browser
+def test_nothing_overflows(tmp_path: Path) -> None:
+    root = small_classes.write_set(tmp_path / "sets", classes=("a", "b", "c"))
+    page, _ = page_of(root, tmp_path / "out", runs=TWO)
+    assert_nothing_overflows(page, tmp_path)
