@@ -194,6 +194,8 @@ class TrainingSettings(Section):
     of training and voting, from which ``--resume`` continues.
     mixing: train sections of the lists separately, on all workers, and combine them.
     share: train on so much of the training lists, from the first on; features are those of all.
+    curve: train the chosen run on these shares of the lists too; the report draws the scores and says whether more
+    lists would help.
     """
 
     epochs: Epochs = 10
@@ -208,6 +210,7 @@ class TrainingSettings(Section):
     checkpoint: float = Field(default=2.0, ge=0)
     mixing: MixingSettings | None = None
     share: float = Field(default=1.0, gt=0, le=1)
+    curve: tuple[Annotated[float, Field(gt=0, le=1)], ...] = ()
 
 
 class SignificanceSettings(Section):

@@ -21,8 +21,8 @@ def changes_row(split: str, base: np.ndarray, chosen: np.ndarray, gains: tuple[n
     better, worse = difference > SAME, difference < -SAME
     other = ~better & ~worse & (chosen != base)
     lists = max(base.size, 1)
-    cells = [f"{count(part.sum())} ({fixed(100 * part.sum() / lists, 1)} %)" for part in (better, worse)]
-    return [split, *cells, count(np.count_nonzero(other)), count(np.count_nonzero(chosen == base)), count(base.size)]
+    cells = [f"{count(n)} ({fixed(100 * n / lists, 1)} %)" for n in (int(better.sum()), int(worse.sum()))]
+    return [split, *cells, count(int(other.sum())), count(int(np.sum(chosen == base))), count(base.size)]
 
 
 def changes_table(rows: Sequence[Sequence[str]]) -> TextTable:

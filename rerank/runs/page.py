@@ -12,11 +12,13 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
 from rerank.runs.figures import draw_figures, write_figures
+from rerank.runs.learning import shown_curve
 from rerank.runs.loss_details import LossDetails
 from rerank.runs.losses import changes_row, changes_table, loss_table
-from rerank.runs.report.data import Example, LearningCurve, Report
+from rerank.runs.report.data import Example, Report
 from rerank.runs.report.html import write_report
 from rerank.runs.report.measures import primary_of
+from rerank.runs.report.rows import dev_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import Metrics, environment
 from rerank.runs.run import Run
@@ -33,7 +35,6 @@ def write_page(
     chosen: Run,
     metrics: Metrics,
     seconds: float,
-    learning: LearningCurve | None = None,
 ) -> None:
     """The report, with what there is to see in every test split, and the figures, which ``metrics`` then has as
     numbers."""
@@ -66,7 +67,7 @@ def write_page(
             changes=changes_table(changes) if changes else None,
             losses=losses,
             weights=weight_tables(model, recipe.predictor),
-            learning=learning,
+            learning=shown_curve(metrics.get("curve") or {}, primary_of(metrics), dev_of(metrics)),
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.corpora import Data, same_columns
 from rerank.runs.course import carry_out
 from rerank.runs.figures import check_figures
+from rerank.runs.learning import learning_curve
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.page import write_page
 from rerank.runs.results import (
@@ -137,6 +139,10 @@ def _stages(
         with work.stage("predict", splits=len(tests)):
             write_predictions(recipe, directory, data, model, chosen, tests)
             save_selections(directory, chosen, tests)
+        if recipe.training.curve:
+            with work.stage("curve", shares=len(recipe.training.curve)):
+                train = partial(_train_share, name=chosen.name, directory=directory, data=data, engine=engine)
+                metrics["curve"] = learning_curve(chosen, data, metric, tests, train)
         with work.stage("report"):
             write_page(recipe, directory, data, model, runs, chosen, metrics, time.monotonic() - start)
     return metrics
@@ -253,11 +259,7 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
             check_stored(stored, _digests(data, single))  # before others are trained in vain
             continue
         _check_warm_start(single, data.table)
-        dev = data.others[single.data.dev].corpus if single.data.dev else None
-        mert = single.mert if isinstance(single, TextRecipe) else None
-        tuned = data.others[mert.split].corpus if mert is not None else None
-        table = data.table if mert is not None else None
-        pending.append(Pending(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored))
+        pending.append(_pending(name, single, data, stored))
         shown.append(f"run {number + 1} of {len(expanded)}: {name}, seed {single.seed}")
     if len(pending) > 1 and engine.workers > 1 and all(each.recipe.training.mixing is None for each in pending):
         log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
@@ -267,6 +269,25 @@ def _train_all(recipe: ListRecipe, directory: Path, data: Data, engine: Engine) 
     for line, each in zip(shown, pending, strict=True):
         log.info("%s", line)
         train_pending(each, engine)
+
+
+def _pending(name: str, single: ListRecipe, data: Data, stored: Path) -> Pending:
+    """A run with what it needs of the data."""
+    dev = data.others[single.data.dev].corpus if single.data.dev else None
+    mert = single.mert if isinstance(single, TextRecipe) else None
+    tuned = data.others[mert.split].corpus if mert is not None else None
+    table = data.table if mert is not None else None
+    return Pending(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
+
+
+def _train_share(single: ListRecipe, *, name: str, directory: Path, data: Data, engine: Engine) -> Run:
+    """The run of a share of the training lists, unless it is stored already."""
+    share = single.training.share
+    stored, digests = claim(directory.absolute(), RUNS, f"share-{share:g}"), _digests(data, single)
+    if not (stored / TRAINED).exists():
+        log.info("learning curve: %g %% of the training lists", 100 * share)
+        train_pending(_pending(name, single, data, stored), engine)
+    return Run.load(stored, name, single, digests)
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:

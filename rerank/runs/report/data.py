@@ -101,13 +101,12 @@ class Curve:
 class LearningCurve:
     """Scores of models that were trained on so many lists (or examples): by split, one per entry of ``sizes``.
 
-    ``levels``: by split, what is to be beaten. ``verdict``: a sentence on whether more of them would help.
+    ``verdict``: a sentence on whether more of them would help.
     """
 
     sizes: Sequence[int]
     scores: Mapping[str, Sequence[float]]
     verdict: str
-    levels: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -93,15 +93,12 @@ def learning_figure(curve: LearningCurve, measure: Measure) -> str:
         PlotLine(sizes, [measure.scale * score for score in scores], series, split, marks=True)
         for series, (split, scores) in enumerate(curve.scores.items(), start=1)
     ]
-    level = next((_level(base, measure) for base in curve.levels.values()), None) if len(curve.levels) == 1 else None
-    heights = [y for line in lines for y in line.y] + ([level[0]] if level else [])
     plot = Plot(
         x=logarithmic(sizes, margin=0.04),
-        y=linear(heights, margin=0.08),
+        y=linear([y for line in lines for y in line.y], margin=0.08),
         x_label="training lists (log scale)",
         y_label=measure.name,
         lines=lines,
-        level=level,
     )
     said = "; ".join(ends(line.label, line.x, line.y) for line in lines)
     return plot.svg(f"{measure.name} over the number of training lists. {said}")

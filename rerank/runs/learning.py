@@ -1,0 +1,88 @@
+"""How results depend on the number of training lists: the chosen run, trained on shares of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rerank.metrics.base import Metric
+from rerank.models.predictions import choices
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.corpora import Data
+from rerank.runs.evaluation import Selections
+from rerank.runs.report.data import LearningCurve
+from rerank.runs.report.measures import Measure
+from rerank.runs.report.verdict import LEVEL, verdict
+from rerank.runs.run import Run
+
+FULL, PART = "full", "part"
+
+
+def learning_curve(
+    chosen: Run, data: Data, metric: Metric, tests: tuple[str, ...], train: Callable[[ListRecipe], Run]
+) -> dict[str, Any]:
+    """The entry ``curve`` of metrics.json: scores by share of the training lists, their slope, a test of the last step.
+
+    train: from a recipe with a ``training.share`` to its run. The slope is the least-squares one of the score on the
+    first of ``tests`` over the base-2 logarithm of the number of lists: what doubling them brings. The test compares
+    the chosen run with that of the largest smaller share.
+    """
+    recipe = chosen.recipe
+    whole, predictor = recipe.training.share, recipe.predictor
+    shares = sorted({share for share in recipe.training.curve if share < whole})
+    if not shares or not tests:
+        return {}
+    runs = [*(train(recipe.changed({"training.share": share})) for share in shares), chosen]
+    points = []
+    for share, each in zip([*shares, whole], runs, strict=True):
+        scores = {split: _selected(each, data, metric, split, predictor)[1] for split in tests}
+        points.append({"share": share, "lists": each.training["lists"], "dev": each.dev_score, "splits": scores})
+    first = tests[0]
+    rows = {
+        name: _selected(each, data, metric, first, predictor)[0] for name, each in ((FULL, chosen), (PART, runs[-2]))
+    }
+    reference = chosen.selections[first].reference
+    both = Selections(chosen.selections[first].ids, metric.signature, reference, rows)
+    settings = recipe.significance
+    tested = both.significance(metric, [(FULL, PART)], settings.test, settings.samples, recipe.seed)
+    sizes = np.log2([point["lists"] for point in points])
+    slope = float(np.polyfit(sizes, [point["splits"][first] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
+    return {"split": first, "points": points, "slope": slope, "last": tested[f"{FULL}_vs_{PART}"]}
+
+
+def _selected(run: Run, data: Data, metric: Metric, split: str, predictor: str) -> tuple[np.ndarray, float]:
+    """The statistics of what a run selects from a split (float64 [L, K]), and their score."""
+    extracted = data.others[split]
+    chosen = choices(extracted.corpus, run.weights[predictor])
+    found = Selections.of(extracted.corpus, extracted.ids, metric, {predictor: chosen})
+    return found.rows[predictor], found.reports(metric)[predictor][metric.primary]
+
+
+def shown_curve(found: dict[str, Any], measure: Measure, dev: str) -> LearningCurve | None:
+    """The learning curve as the report shows it; None for an empty entry. dev: the name of the dev split."""
+    if not found:
+        return None
+    points = found["points"]
+    scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
+    if all(point["dev"] is not None for point in points) and dev not in scores:
+        scores[dev] = [point["dev"] for point in points]
+    return LearningCurve([point["lists"] for point in points], scores, _says(found, measure))
+
+
+def _says(found: dict[str, Any], measure: Measure) -> str:
+    """Whether more lists would help."""
+    (before, last), test = found["points"][-2:], found["last"]
+    step = last["splits"][found["split"]] - before["splits"][found["split"]]
+    doublings = math.log2(last["lists"] / before["lists"]) if last["lists"] > before["lists"] else 1.0
+    said = verdict(test, lower_is_better=measure.lower_is_better)
+    helps = test["p"] < LEVEL and measure.better(step) > 0
+    changes = f"Doubling the training lists changes {measure.heading} on {found['split']} by"
+    return (
+        f"{changes} {measure.signed(found['slope'])} (least squares over {len(found['points'])} sizes). The last step, "
+        f"from {before['lists']:,} to {last['lists']:,} lists, brought {measure.signed(step)}, "
+        f"{measure.signed(step / doublings)} per doubling: {said}. "
+        f"{'More lists are likely to help' if helps else 'More lists may not help'}."
+    )
