@@ -132,7 +132,7 @@ class Parseval(Metric):
     equal_words: tuple[Pair, ...] = ()
     quote_labels: tuple[str, ...] = ()
     cutoff: Annotated[int, Range(0)] = 40
-    max_error: int | None = None
+    max_error: Annotated[int, Range(0)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

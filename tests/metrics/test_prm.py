@@ -2,7 +2,7 @@
 
 import pytest
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.metrics.evaluation import evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.prm import Prm, read_prm
@@ -111,6 +111,12 @@ def test_only_what_the_file_deletes_is_deleted(prm):
     result = evaluate([text], [text.replace("ADVP", "PRT")], metric)
     (row,) = result.sentences()
     assert (row.matched, row.gold, row.test, row.words) == (4, 5, 5, 3)
+
+
+def test_max_error_cannot_be_below_none():
+    """Else an evaluation without any error would have too many."""
+    with pytest.raises(RecipeError, match="max_error: found -2; expected a whole number from 0 or null"):
+        Parseval(max_error=-2)
 
 
 def test_max_error_of_the_file_stops_an_evaluation(prm):
