@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.metrics.significance import TestName
 from rerank.recipes.figures import ExampleFigure
 from rerank.recipes.recipe import TaskRecipe
-from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings
+from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
     FoldCount,
@@ -269,21 +269,13 @@ class ClassificationRecipe(TaskRecipe):
     tune: TuneSettings | None = None
     training: ExampleTraining = ExampleTraining()
     significance: ExampleSignificance = ExampleSignificance()
-    runs: tuple[ExampleRun, ...] = ()
+    runs: Annotated[tuple[ExampleRun, ...], AfterValidator(different_names)] = ()
     grid: Grid = Field(default_factory=dict)
     best_of_grid: bool = False
     measure: Literal["error", "accuracy"] = "error"
     tables: tuple[Literal["results", "ranks", "seconds"], ...] = ("results", "ranks")
     figures: tuple[ExampleFigure, ...] = ()
     reported: ExampleReported | None = None
-
-    @field_validator("runs")
-    @classmethod
-    def _different_names(cls, runs: tuple[ExampleRun, ...]) -> tuple[ExampleRun, ...]:
-        names = [run.name for run in runs]
-        if len(set(names)) < len(names):
-            raise ValueError("two runs have the same name")
-        return runs
 
     def expand(self) -> list[Spec]:
         """Every run at every point of its grid.

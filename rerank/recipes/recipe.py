@@ -24,6 +24,7 @@ from rerank.recipes.sections import (
     SplitSettings,
     TemplateSettings,
     TrainingSettings,
+    different_names,
     with_base,
 )
 from rerank.recipes.settings import (
@@ -114,7 +115,7 @@ class ListRecipe(TaskRecipe):
     learner: Annotated[Settings, part("vrda"), AfterValidator(with_base)] = Field(default={}, validate_default=True)
     training: TrainingSettings = TrainingSettings()
     significance: SignificanceSettings = SignificanceSettings()
-    runs: tuple[RunSettings, ...] = ()
+    runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
     grid: Grid = Field(default_factory=dict)
     examples: Examples = 8
     figures: tuple[ListFigure, ...] = ()

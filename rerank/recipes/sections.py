@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -235,6 +235,17 @@ class RunSettings(Section):
     name: str
     set: Settings = Field(default_factory=dict)
     grid: Grid | None = None
+
+
+R = TypeVar("R", bound=RunSettings)
+
+
+def different_names(runs: tuple[R, ...]) -> tuple[R, ...]:
+    """``runs``; a ValueError where two have the same name, by which results tell them apart."""
+    names = [run.name for run in runs]
+    if len(set(names)) < len(names):
+        raise ValueError("two runs have the same name")
+    return runs
 
 
 class ReportedSettings(Section):

@@ -121,6 +121,7 @@ def test_another_learner_drops_the_parameters_of_the_first(load):
         ("task: poetry", "task", "found 'poetry'"),
         ("learner: vrda", "learner", "found 'vrda'"),
         ("runs: [{set: {}}]", "runs.0.name", "is missing"),
+        ("runs: [{name: a}, {name: a, set: {seed: 2}}]", "runs", "two runs have the same name"),
         ("grid: {learner.eta: []}", "grid.learner.eta", "at least 1"),
         ("1: 2", "1", "strings"),
     ],
