@@ -11,7 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.cli.application import PathsCommand, app, out
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
 from rerank.metrics.base import Metric
@@ -61,15 +61,13 @@ def evaluate(
     if further and reference == "-":
         raise DataError("the references are read once for every system; name a file for them", path=stream_name("-"))
     single_stdin(*files, *(references or []))
-    measure = make_metric(metric, option, prm, punctuation)
-    if normalize and isinstance(measure, TextMetric):
-        raise RecipeError("--normalize is for trees")
+    measure = make_metric(
+        metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
+    )
     if isinstance(measure, TextMetric):
         rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *(references or [])], form, sentences)
     else:
         assert isinstance(measure, Parseval)
-        if references or form != "lines":
-            raise RecipeError("--reference and --form are for text metrics")
         rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
     if significance:
         _print_significance(measure, shown_names([hypothesis, *further])[1:], *rows)

@@ -43,19 +43,33 @@ Normalize = Annotated[
 ]
 
 
-def make_metric(name: str, options: list[str] | None, prm: Path | None, punctuation: str | None) -> Metric:
-    """The metric that the options of a command describe.
+def make_metric(
+    name: str,
+    options: list[str] | None,
+    *,
+    prm: Path | None,
+    punctuation: str | None,
+    normalize: bool,
+    references: list[str] | None,
+    form: str,
+) -> Metric:
+    """The metric that the options of a command describe; the last three go with trees or texts, not into it.
 
     Raises
     ------
     RecipeError: options that do not belong together.
     """
+    if name == "parseval":
+        kind, others = "text metrics", {"--reference": bool(references), "--form": form != "lines"}
+    else:
+        kind = "parseval"
+        others = {"--prm": prm is not None, "--punctuation": punctuation is not None, "--normalize": normalize}
+    for option in (option for option, given in others.items() if given):
+        raise RecipeError(f"{option} is for {kind}, not for {name}")
     settings = _parsed(options or []) | {"name": name}
     if name == "parseval":
         given = {"prm": str(prm) if prm else None, "punctuation": punctuation}
         return make_parseval(settings | {key: value for key, value in given.items() if value is not None})
-    if prm is not None or punctuation is not None:
-        raise RecipeError(f"{'--prm' if prm else '--punctuation'} is for parseval; {name} has none")
     return make_text_metric(settings)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
-from rerank.base.errors import DataError, RecipeError
+from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.application import ListReader, OnBadList, PathsCommand, app, out
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
@@ -55,9 +55,10 @@ def oracle(
     on_bad_list: OnBadList = "error",
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
-    measure, count = make_metric(metric, option, prm, punctuation), SkipCount(on_bad_list)
-    if normalize and isinstance(measure, TextMetric):
-        raise RecipeError("--normalize is for trees")
+    measure = make_metric(
+        metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
+    )
+    count = SkipCount(on_bad_list)
     form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     if isinstance(measure, TextMetric):
         golds = None if reference is None else [reference, *(references or [])]

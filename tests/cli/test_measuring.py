@@ -63,6 +63,15 @@ def test_references_that_lists_hold(samples: Path, rerank: Command) -> None:
     failed(rerank("evaluate", samples, samples, "--metric", "gain"), 2, "cannot be computed from texts")
 
 
+def test_options_of_texts_are_refused_for_trees(tmp_path: Path, rerank: Command) -> None:
+    for name, text in (("nbest", "1\ta\n-1\n(S (NN x))\n\n"), ("gold", "(S (NN x))\n")):
+        (tmp_path / name).write_text(text)
+    for command in ("oracle", "evaluate"):
+        for option in (["--reference", tmp_path / "gold"], ["--form", "tab"]):
+            result = rerank(command, tmp_path / "nbest", tmp_path / "gold", *option)
+            failed(result, 2, f"{option[0]} is for text metrics, not for parseval")
+
+
 def test_a_file_of_bad_lists_says_which(samples: Path, rerank: Command) -> None:
     samples.write_text('{"id": "first", "candidates": 3}\n')
     command = "oracle", samples, "--metric", "gain", "--reader", "jsonl", "--on-bad-list", "skip"

@@ -177,5 +177,5 @@ def test_recipes_and_commands_bring_words_to_one_form(tmp_path: Path, rerank: Co
     (tmp_path / "best").write_text(best.replace(" ()", " -LRB-)"))  # in a file of trees brackets must balance
     scored = rerank("evaluate", str(tmp_path / "best"), f"{mixed}.gold.gz", "--normalize").out
     assert f"best: words normalised: {golds['the'] + golds['a']:,} of candidates, {golds['a']:,} of gold" in scored
-    refused(rerank("evaluate", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")
-    refused(rerank("oracle", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for trees")
+    refused(rerank("evaluate", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for parseval")
+    refused(rerank("oracle", "best", "gold", "--metric", "bleu", "--normalize"), "--normalize is for parseval")
