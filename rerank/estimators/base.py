@@ -20,6 +20,7 @@ from rerank.estimators.matrix import examples_of
 from rerank.estimators.parameters import derive
 from rerank.estimators.visits import visits_of
 from rerank.learn.base import Learner
+from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
 from rerank.learn.settings import Count
 from rerank.learn.skeletons.dual import DualVariables
@@ -188,7 +189,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _start(self, classes: np.ndarray) -> None:
         """Forget everything learnt."""
-        learner = self._learner()  # first, so that wrong parameters leave no half-fitted classifier
+        learner = accepted(self._learner())  # first, so that nothing wrong leaves a half-fitted classifier
         self._seed = seed_of(self.random_state)
         self._bias = bool(self.fit_intercept)
         blocks = 1 if classes.size == 2 else classes.size

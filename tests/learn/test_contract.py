@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_rules import Harmonic
+from own_rules import Average, Harmonic
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -98,6 +98,16 @@ def test_a_rule_of_ones_own_classifies_with_its_parameters() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
     with pytest.raises(ValueError, match="HarmonicClassifier: decay: found -1; expected a finite number above 0"):
         model.set_params(decay=-1).fit(X, y)
+
+
+class SlippingClassifier(OnlineClassifier, learner=Average): ...
+
+
+def test_a_rule_with_a_slip_is_refused_as_a_classifier_too() -> None:
+    model = SlippingClassifier()
+    with pytest.raises(ValueError, match="Average breaks the contract of learners: its average is not that of"):
+        model.fit([[1.0], [-1.0]], [0, 1])
+    assert not hasattr(model, "classes_")
 
 
 class LargeMarginClassifier(OnlineClassifier, learner=LMPerceptron): ...

@@ -271,6 +271,13 @@ metrics = pipeline.run(load_recipe("recipes/quickstart.yaml", [*small, learner])
 test = metrics["splits"]["test"]
 assert test["average"]["f1"] > test["base"]["f1"], test
 assert "voted" in test, test
+
+import numpy as np
+from myclassifier import HarmonicClassifier
+
+X = np.random.default_rng(1).normal(size=(50, 3))
+model = HarmonicClassifier(decay=0.5, random_state=1).fit(X, X[:, 0] > X[:, 1])
+assert model.score(X, X[:, 0] > X[:, 1]) > 0.9
 """
 
 
