@@ -194,6 +194,19 @@ def _open_files(recipe: ListRecipe, inputs: Inputs) -> None:
                 except DataError as error:
                     hints = _hints(recipe, split) if not Path(path).exists() else []
                     raise DataError("; ".join([error.message, *hints]), path=path) from None
+    _warn_of_seen_lists(recipe, {split: kinds["nbest"] for split, kinds in files.items()})
+
+
+def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None:
+    """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
+    data = recipe.data
+    known = dict.fromkeys(lists[data.training], "trained")
+    for split in (*([data.dev] if data.dev else []), *data.tests):
+        for path in [path for path in lists[split] if path in known][:1]:
+            message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
+            log.warning(message, split, known[path], path)
+        if split == data.dev:
+            known = dict.fromkeys(lists[split], "chosen") | known
 
 
 def _hints(recipe: ListRecipe, split: str) -> list[str]:

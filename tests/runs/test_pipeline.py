@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rerank.models.model import Model
 from rerank.models.predictions import vote_model
 from rerank.models.scorer import Scorer
 from rerank.readers.base import NBestList, SkipCount
+from rerank.readers.inputs import Inputs
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
@@ -303,6 +305,24 @@ def test_the_training_split_as_a_test(small_data, workspace):
     metrics = pipeline.run(small.recipe(small_data, data={"tests": ["train"]}), workspace / "train")
     kept = epoch_lines(workspace / "train" / "history.jsonl")[metrics["training"]["epochs"] - 1]
     assert metrics["splits"]["train"]["average"]["f1"] == kept["train"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "said"),
+    [
+        ({}, []),
+        ({"tests": ["test", "dev"]}, ["dev: the model is chosen on"]),
+        ({"dev": "test"}, ["test: the model is chosen on"]),
+        ({"train": ["train", "test"]}, ["test: the model is trained on"]),
+        ({"train": "dev", "tests": []}, ["dev: the model is trained on"]),
+        ({"nbest": "{root}/dev.nbest.gz"}, ["dev: the model is trained on", "test: the model is trained on"]),
+    ],
+)
+def test_splits_that_share_lists_are_named(small_data, caplog, splits, said):
+    """By the files: a pattern without {split} is the same file for all."""
+    with caplog.at_level(logging.WARNING, "rerank"), Inputs() as inputs:
+        pipeline.check(small.recipe(small_data, data=splits), inputs)
+    assert [record.getMessage().partition(" its lists")[0] for record in caplog.records] == said
 
 
 def test_no_test_split(small_data, workspace):
