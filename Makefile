@@ -52,7 +52,7 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 		for name; do \
 			echo; echo "$$name"; \
 			$(BIN)/rerank run recipes/papers/$$name.yaml $(if $(SHORT),--quick) --set data.root=$$root \
-				--output runs/papers$(if $(SHORT),-quick)/$$name || status=$$?; \
+				--output runs/papers/$$name$(if $(SHORT),-quick) || status=$$?; \
 		done; \
 	}; \
 	run $(DATA)/parse/gum $(PARSE_PAPERS); \
