@@ -46,7 +46,7 @@ from rerank.runs.results import (
 )
 from rerank.runs.run import TRAINED, Run, check_stored
 from rerank.runs.stages import Stages
-from rerank.runs.training import check_mixing, check_pairs, check_room, train_run
+from rerank.runs.training import check_mixing, check_pairs, check_room, train_run, trained_on
 from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim, remove_written
 
@@ -347,7 +347,7 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: 
         seed=chosen.recipe.seed,
         epochs=chosen.training["epochs"],
         dev=None if score is None else {"split": base["split"], "measure": metric.primary, "score": score},
-        training_data=data.key,
+        training_data=trained_on(data.key, chosen.recipe),
         training_base=base["training"],
         files={kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()},
     )

@@ -70,7 +70,8 @@ def train_run(
         columns[: corpus.free] = False
         corpus = corpus.keep_columns(columns)
     checkpoint = checkpoint_of(recipe, "training", data, place)
-    training = _train(recipe, recipe.learner, recipe.training.epochs, corpus, dev, metric, data[0], checkpoint, engine)
+    lists, epochs = trained_on(data[0], recipe), recipe.training.epochs
+    training = _train(recipe, recipe.learner, epochs, corpus, dev, metric, lists, checkpoint, engine)
     base = judge_base(recipe, training, split, metric)
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
@@ -81,6 +82,12 @@ def train_run(
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
+
+
+def trained_on(data: str, recipe: ListRecipe) -> str:
+    """What says which lists a model has seen: the digest of the training lists, and the share of them."""
+    share = recipe.training.share
+    return data if share == 1 else f"{data} {share!r}"
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:

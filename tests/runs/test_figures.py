@@ -12,6 +12,7 @@ import yaml
 from commands import Command
 
 from rerank.base.errors import RecipeError
+from rerank.models.model import Model
 from rerank.recipes.loading import load_recipe
 from rerank.runs import pipeline
 from rerank.runs.figures import check_figures
@@ -129,7 +130,9 @@ def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
     assert rows["RDA l1=0.1"][2] == f"{sum(weights) / 2:,.0f}"
 
 
-def test_a_share_of_the_training_lists(found: dict[str, Any]) -> None:
+def test_a_share_of_the_training_lists(drawn: Path, found: dict[str, Any]) -> None:
+    """A model that goes on with other lists than its own has to adopt them, so it knows the share."""
+    assert Model.load(drawn / "model").about["training_data"].endswith(" 0.5")
     assert {run["training"]["lists"] for run in found["runs"]} == {small.SIZES["train"] // 2}
 
 
