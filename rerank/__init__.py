@@ -18,10 +18,14 @@ from rerank.base.errors import RerankError
 from rerank.base.escaping import PlainMessages
 
 if TYPE_CHECKING:
+    from rerank.features.own import feature
     from rerank.models.ranking import Ranking
     from rerank.models.reranker import Reranker, load
     from rerank.readers.candidate import Candidate
     from rerank.readers.given.nbest import NBest
+    from rerank.readers.given.reading import read
+    from rerank.runs.fitting import fit
+    from rerank.runs.measuring import Evaluation, evaluate
 
 __version__ = "0.1.0"
 
@@ -30,13 +34,21 @@ logging.getLogger("rerank").addFilter(PlainMessages())
 # The public names that are loaded when they are asked for, and the modules that they are in.
 _PLACES = {
     "Candidate": "rerank.readers.candidate",
+    "Evaluation": "rerank.runs.measuring",
     "NBest": "rerank.readers.given.nbest",
     "Ranking": "rerank.models.ranking",
     "Reranker": "rerank.models.reranker",
+    "evaluate": "rerank.runs.measuring",
+    "feature": "rerank.features.own",
+    "fit": "rerank.runs.fitting",
     "load": "rerank.models.reranker",
+    "read": "rerank.readers.given.reading",
 }
 
-__all__ = ["Candidate", "NBest", "Ranking", "RerankError", "Reranker", "__version__", "load"]
+__all__ = [
+    "Candidate", "Evaluation", "NBest", "Ranking", "RerankError", "Reranker", "__version__", "evaluate", "feature", "fit",
+    "load", "read",
+]  # fmt: skip
 
 
 if not TYPE_CHECKING:  # which would take it for any name

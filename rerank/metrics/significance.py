@@ -83,6 +83,24 @@ def compare(
     return _TESTS[test](metric, a, b, reference, samples, seed, confidence)
 
 
+def score_interval(
+    metric: Metric,
+    rows: np.ndarray,
+    reference: np.ndarray,
+    *,
+    samples: int = 10_000,
+    seed: int = 1,
+    confidence: float = 0.95,
+) -> tuple[float, float]:
+    """Percentiles of a selection's scores on corpora of lists drawn with replacement (the bootstrap).
+
+    rows: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
+    """
+    K = rows.shape[1]
+    sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
+    return _interval(metric.scores(sums[:, :K], sums[:, K:]), confidence)
+
+
 def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray) -> float:
     total = reference.sum(axis=0)
     return float(metric.scores(a.sum(axis=0), total) - metric.scores(b.sum(axis=0), total))

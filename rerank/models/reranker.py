@@ -18,7 +18,8 @@ from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
-from rerank.readers.given.lists import SCORE, refusal, texts_given, trees_given
+from rerank.readers.given.errors import refusal
+from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike

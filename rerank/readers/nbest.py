@@ -97,18 +97,18 @@ class Candidates(Sequence[ListCandidate]):
     """The candidates of a list as a sequence; each is made when asked for."""
 
     def __init__(self, nbest: NBestList) -> None:
-        self._list = nbest
+        self.nbest = nbest
 
     def __len__(self) -> int:
-        return len(self._list.texts)
+        return len(self.nbest.texts)
 
     @overload
     def __getitem__(self, index: int) -> ListCandidate: ...
     @overload
     def __getitem__(self, index: slice) -> list[ListCandidate]: ...
     def __getitem__(self, index: int | slice) -> ListCandidate | list[ListCandidate]:
-        places, kind = range(len(self))[index], self._list.kind
-        return kind(self._list, places) if isinstance(places, int) else [kind(self._list, i) for i in places]
+        places, kind = range(len(self))[index], self.nbest.kind
+        return kind(self.nbest, places) if isinstance(places, int) else [kind(self.nbest, i) for i in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +131,7 @@ class NBestList:
     | others     | tuple of str     | sparse features that look like columns but were not asked for |
     | absent     | mapping          | how many values are 0 because they are missing, by column |
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
+    | gold       | GoldText or None | the gold tree, if whoever gives the list holds it |
     """
 
     kind: ClassVar[type[ListCandidate]] = ListCandidate  # the class of the candidates as objects
@@ -150,6 +151,7 @@ class NBestList:
     others: tuple[str, ...] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
     raw: Any = None
+    gold: Any = None
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -163,21 +163,23 @@ class ListRecipe(TaskRecipe):
 class DataSettings(SplitSettings):
     """Where lists of parses and their gold trees are.
 
-    gold: where the gold trees of a split are: files, folders or patterns such as ``wsj/0[2-9]``.
+    gold: where the gold trees of a split are: files, folders or patterns such as ``wsj/0[2-9]``; null where the lists
+        hold them, as those of a program do.
     normalize: bring words of candidates and gold trees to one form.
     """
 
-    gold: Annotated[tuple[str, ...], one_or_many(str), Field(min_length=1)] = ("{root}/{split}.gold.gz",)
+    gold: Annotated[Annotated[tuple[str, ...], Field(min_length=1)] | None, one_or_many(str)] = (
+        "{root}/{split}.gold.gz",
+    )
     reader: Annotated[Settings, part("charniak")] = Field(default={}, validate_default=True)
     normalize: bool = False
 
     def files_of(self, source: str) -> dict[str, list[str]]:
         """See ``SplitSettings.files_of``."""
-        gold = [self.fill("gold", pattern, source) for pattern in self.gold]
-        return {
-            "nbest": make_reader(self.reader, "data.reader").paths(self.lists(source)),
-            "gold": treebank_files(*gold),
-        }
+        found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
+        if self.gold is not None:
+            found["gold"] = treebank_files(*(self.fill("gold", pattern, source) for pattern in self.gold))
+        return found
 
     def of_files(self, nbest: str, gold: str, sources: str | None) -> Self:
         """The same settings for one set of files; trees have no sources."""

@@ -20,7 +20,7 @@ from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.metrics.base import metrics
 from rerank.metrics.parseval import Parseval
 from rerank.metrics.refused import check_errors, refused_list
-from rerank.readers.base import BadList, NBestList, SkipCount
+from rerank.readers.base import BadList, Fault, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
 from rerank.readers.trees.pairs import open_list, parse_list, parse_pair
@@ -68,12 +68,19 @@ class TreeContent(Content[Parses]):
         """See ``Content.read_source``."""
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
-        return in_step(reader, data.lists(source), [TreebankSide(files["gold"])])
+        if "gold" in files:
+            yield from in_step(reader, data.lists(source), [TreebankSide(files["gold"])])
+            return
+        for raw in in_step(reader, data.lists(source), []):
+            yield raw._replace(found=(getattr(raw.nbest, "gold", None),))
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
         symbols, changed = self._table(), unchanged() if self.normalize else None
-        pair = parse_pair(self._usable(raw.nbest), raw.found[0], symbols, changed)
+        nbest, (gold,) = self._usable(raw.nbest), raw.found
+        if gold is None and isinstance(nbest, NBestList):
+            nbest = BadList.of(Fault("no reference", "no gold tree"), nbest.id, nbest.path, nbest.line)
+        pair = parse_pair(nbest, gold, symbols, changed)
         if isinstance(pair, BadList):
             count.bad(pair)
             return None

@@ -18,8 +18,8 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.readers.candidate import NOTHING, Candidate
-from rerank.readers.faults import NUL, Bad, BadCandidate
-from rerank.readers.given.nbest import CandidateLike
+from rerank.readers.faults import NUL
+from rerank.readers.given.nbest import CandidateLike, is_tree
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import SparseScores, TextList
@@ -51,8 +51,8 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
             raise DataError(f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'")
         return Candidate(get("text"), get("score"), columns, features, tree=get("tree"))
     if isinstance(given, tuple) and len(given) == 2:
-        return Candidate(given[0], given[1])
-    if hasattr(given, "pformat") and hasattr(given, "leaves"):  # so that nltk need not be imported to tell
+        return Candidate(tree=given[0], score=given[1]) if is_tree(given[0]) else Candidate(given[0], given[1])
+    if is_tree(given):
         return Candidate(tree=given)
     message = (
         f"found {type(given).__name__}; expected a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
@@ -119,12 +119,6 @@ def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
     """The columns that the first of some candidates has."""
     own = candidates[0].columns if candidates else ()
     return ScoreColumns(tuple(dict.fromkeys((SCORE, *own))), SCORE)
-
-
-def refusal(bad: Bad) -> DataError:
-    """A list or a candidate that was given and cannot be used, as an error."""
-    which = f"candidate {bad.place + 1}: " if isinstance(bad, BadCandidate) else ""
-    return DataError(f"{which}{bad.message}", list_id=bad.id or None)
 
 
 def _text(value: Any, what: str) -> bytes:

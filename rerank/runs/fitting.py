@@ -1,0 +1,225 @@
+"""``rerank.fit``: the course of a recipe over lists that a program holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.extraction.content.base import user_templates
+from rerank.features.sets import SETS
+from rerank.learn.base import learners
+from rerank.models.model import Model
+from rerank.models.reranker import Reranker
+from rerank.readers.given.errors import told
+from rerank.readers.given.held import NAME, Rows, digest_of, holding
+from rerank.readers.given.nbest import NBest
+from rerank.readers.given.reading import ListFile
+from rerank.readers.given.training import first_list, holds_trees, lists_given
+from rerank.readers.inputs import Inputs
+from rerank.readers.score_columns import ScoreColumns
+from rerank.recipes.loading import load_recipe, read_settings
+from rerank.recipes.recipe import ListRecipe, TaskRecipe
+from rerank.recipes.settings import Settings
+from rerank.recipes.text_recipe import METRICS
+from rerank.runs import pipeline
+
+TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
+KEPT = "on_bad_list", "normalize", "shard_size"  # what is kept of the data of a recipe that is given
+
+Lists = Iterable[NBest]
+
+
+def fit(
+    lists: Lists,
+    dev: Lists | None = None,
+    *,
+    recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None = None,
+    metric: str | Mapping[str, Any] | None = None,
+    features: str | Iterable[Any] | Mapping[str, Any] | Callable[..., Any] | None = None,
+    learner: str | Mapping[str, Any] | type | None = None,
+    epochs: int | None = None,
+    seed: int | None = None,
+    oracle: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
+) -> Reranker:
+    """Train a model. The same lists give the same model, to the bit, as the recipe that says the same.
+
+    Parameters
+    ----------
+    lists: what to train on: ``NBest``s with references or gains, or what ``read`` gives.
+    dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
+    recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here. Of its
+        ``data``, only how lists are treated counts.
+    metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
+    features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``); or the section of a
+        recipe.
+    learner: its name or import path, its class, or a mapping of name and parameters.
+    epochs, seed: passes over the lists, and the seed of their order.
+    oracle, training: further settings of these sections of a recipe.
+
+    Raises
+    ------
+    RecipeError: an unknown learner, template, metric or setting, or settings that exclude one another. DataError: no
+        lists, or lists that cannot be used.
+    """
+    settings = _settings(recipe)
+    given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
+    settings |= {key: value for key, value in given.items() if value is not None}
+    for section, more in ("oracle", oracle), ("training", training), ("training", epochs and {"epochs": epochs}):
+        if more:
+            settings[section] = {**settings.get(section, {}), **more}
+    first, lists = first_list(lists)
+    settings["task"] = task_of(settings, first)
+    kind = Kind(settings["task"] in METRICS, task_gains(settings))
+    held = {TRAIN: _held(lists, kind, None)}
+    if dev is not None:
+        held[DEV] = _held(dev, kind, held[TRAIN].columns)
+    return Reranker(_fitted(settings, held, kind.texts))
+
+
+class Kind(NamedTuple):
+    """What lists are: of texts, or of trees; and whether their gains are what is trained for."""
+
+    texts: bool
+    gains: bool
+
+
+class Held(NamedTuple):
+    """The lists of a split: how to go through them, their digest, what a recipe says of lists like these, and the
+    columns of the first list if a program has made them."""
+
+    rows: Rows
+    digest: str
+    data: Settings
+    columns: ScoreColumns | None = None
+
+
+def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
+    """The model that a recipe with these ``settings`` makes of the lists."""
+    own = {key: value for key, value in settings.get("data", {}).items() if key in KEPT}
+    with TemporaryDirectory(prefix="rerank-") as place:
+        lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
+        lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME}}
+        lists |= {"sources": None, "references": None} if texts else {"gold": None}
+        policy = {"on_bad_list": held[TRAIN].data["on_bad_list"]} if "on_bad_list" in held[TRAIN].data else {}
+        recipe = read_settings({"name": "fit", **settings, "data": {**policy, **own, **lists}})
+        assert isinstance(recipe, ListRecipe)
+        if missing := set(recipe.splits) - held.keys():
+            message = f"asks for the split {min(missing)!r}; the lists that are given are {' and '.join(held)}"
+            raise RecipeError(message, key="recipe")
+        directory = Path(place, "run")
+        lists_of = {split: (each.rows, each.digest) for split, each in held.items()}
+        with told(place), holding(Path(place), lists_of):
+            pipeline.run(recipe, directory, stages=("train",))
+        model = Model.load(directory / "model")
+    data = type(recipe.data).model_validate({**policy, **own, **held[TRAIN].data})
+    about = {**model.about, "files": {}}
+    return dataclasses.replace(model, settings={**model.settings, "data": data.model_dump(mode="json")}, about=about)
+
+
+def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | None) -> Settings:
+    """The settings of a recipe as far as they are given."""
+    if isinstance(recipe, str | os.PathLike):
+        recipe = load_recipe(os.fspath(recipe))
+    if isinstance(recipe, TaskRecipe):
+        if not isinstance(recipe, ListRecipe):
+            raise RecipeError("a recipe of classification; expected one of lists", key="recipe")
+        return recipe.model_dump(mode="python")
+    return dict(recipe or {})
+
+
+def task_gains(settings: Settings) -> bool:
+    """Whether the metric of a recipe is the gains that lists hold."""
+    metric = settings.get("metric") or METRICS.get(settings["task"])
+    return (metric.get("name", METRICS.get(settings["task"])) if isinstance(metric, Mapping) else metric) == "gain"
+
+
+def task_of(settings: Settings, first: NBest) -> str:
+    """The task of a recipe: what it says, or else what its metric measures, or a list holds."""
+    if "task" in settings:
+        return str(settings["task"])
+    if (metric := settings.get("metric")) is not None:
+        name = metric.get("name") if isinstance(metric, Mapping) else metric
+        return next((task for task, own in {**METRICS, "parse": "parseval"}.items() if own == name), "translation")
+    if holds_trees(first):
+        return "parse"
+    return "translation" if first.gains is None else "ranking"
+
+
+def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
+    """Lists as a split of a recipe."""
+    if isinstance(lists, ListFile) and "-" not in lists.files:
+        return _held_file(lists, kind)
+    rows = list(lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns))
+    shown = next((each for each in rows if len(each)), None)
+    if shown is None:
+        raise DataError("no list with candidates")
+    columns = columns or ScoreColumns(shown.names, shown.names[shown.column] if shown.names else None)
+    data: Settings = {}
+    if kind.texts:
+        dense = [name for name in columns.names if name != columns.base]
+        data = {"nbest": "{root}/{split}.jsonl.gz", "reader": {"name": "jsonl", "base": columns.base, "dense": dense}}
+        data |= {"sources": None, "references": None}
+    return Held(lambda _: iter(rows), digest_of(rows), data, columns)
+
+
+def _held_file(lists: ListFile, kind: Kind) -> Held:
+    """The lists of a file, which is read again whenever they are gone through."""
+    data: Settings = {"reader": dict(lists.settings), "on_bad_list": lists.on_bad_list}
+    if kind.texts:
+        data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
+        data |= {} if lists.references else {"references": None}
+    with Inputs() as inputs:
+        return Held(lists.rows, " ".join(map(inputs.digest, lists.files)), data)
+
+
+def named(part: Any) -> Any:
+    """A part by its name alone, or with its settings."""
+    return {"name": part} if isinstance(part, str) else part
+
+
+def _learner(learner: Any) -> Any:
+    if not isinstance(learner, type):
+        return named(learner)
+    names = [name for name, cls in learners if cls is learner]
+    return {"name": names[0] if names else _import_path(learner, "learner")}
+
+
+def _features(features: Any) -> Settings | None:
+    """The section of a recipe."""
+    if features is None:
+        return None
+    if isinstance(features, Mapping):
+        user = {name: _template(each) if callable(each) else each for name, each in features.get("user", {}).items()}
+        return {**features, **({"user": user} if user else {})}
+    every = [features] if isinstance(features, str) or callable(features) else list(features)
+    sets = [each for each in every if isinstance(each, str) and each in SETS]
+    if len(sets) > 1:
+        raise RecipeError(f"found the sets {' and '.join(sets)}; expected one, and templates", key="features")
+    if isinstance(features, str) and not sets:
+        return {"set": features}
+    templates = [each for each in every if each not in sets and not callable(each)]
+    user = {each.__name__: _template(each) for each in every if callable(each)}
+    return {"set": sets[0] if sets else None, "templates": templates, "user": user}
+
+
+def _template(function: Callable[..., Any]) -> str:
+    path = _import_path(function, "features")
+    if user_templates.get(path) is not function:
+        raise RecipeError(f"{path} is another function by now; give that one", key="features")
+    return path
+
+
+def _import_path(part: Any, key: str) -> str:
+    """Where a function or class can be found again."""
+    if "<" in part.__qualname__:
+        message = (
+            f"{part.__qualname__} has no place where the model could find it again; define it in a module, outside"
+        )
+        raise RecipeError(f"{message} of functions", key=key)
+    return f"{part.__module__}:{part.__qualname__}"

@@ -1,0 +1,247 @@
+"""``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from rerank.base.encoding import encoded
+from rerank.base.errors import DataError
+from rerank.data.corpus import Corpus
+from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Content, Pair
+from rerank.extraction.content.texts import TextContent
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import base_choice, oracle
+from rerank.metrics.significance import Significance, TestName, compare, score_interval
+from rerank.models.reranker import Reranker
+from rerank.models.scorer import Ranked, Scorer
+from rerank.readers.base import BadList, NBestList, SkipCount, usable
+from rerank.readers.given.errors import told
+from rerank.readers.given.lists import candidate_of
+from rerank.readers.given.nbest import NBest
+from rerank.readers.given.reading import ListFile
+from rerank.readers.given.training import first_list, lists_given
+from rerank.readers.sides import Beside
+from rerank.readers.texts.text_list import TextList
+from rerank.recipes.loading import read_settings
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.evaluation import Selections
+from rerank.runs.fitting import named, task_of
+from rerank.runs.report.html import fill
+from rerank.runs.report.measures import measures_of
+from rerank.runs.report.table import TextTable, plain_text
+
+BATCH = 64  # lists that are ranked together
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What choices from lists are worth.
+
+    | field        | meaning |
+    |--------------|---------|
+    | metric       | what they are measured by; ``metric.signature`` has everything that changes the numbers |
+    | lists        | how many lists there are |
+    | scores       | all measures of what was evaluated ("choice"), of the best by base score ("base") and of the "oracle" |
+    | intervals    | of the primary measure of each: 95 %, by the bootstrap over lists |
+    | against_base | the test of the choice against the base: ``difference``, ``p``, and ``low`` and ``high`` of an interval |
+    """
+
+    metric: Metric
+    lists: int
+    scores: dict[str, dict[str, float]]
+    intervals: dict[str, tuple[float, float]]
+    against_base: Significance
+
+    @property
+    def score(self) -> float:
+        """The primary measure of the choice."""
+        return self.scores["choice"][self.metric.primary]
+
+    @property
+    def p(self) -> float:
+        """How probable it is that a difference from the base as large as this one is due to chance."""
+        return self.against_base.p
+
+    def to_html(self) -> str:
+        """The figures as one self-contained page."""
+        return fill("evaluation.html.j2", {"title": "Evaluation", "table": self._table(), "facts": self._facts()})
+
+    def __str__(self) -> str:
+        return plain_text(self._table().rich()) + "\n".join(self._facts())
+
+    def _table(self) -> TextTable:
+        primary = self.metric.primary
+        others = [each for each in measures_of({"splits": {"": self.scores}}) if each.key != primary]
+        rows = [
+            [name, self.metric.text(report[primary]), " to ".join(map(self.metric.text, self.intervals[name]))]
+            + [measure.text(report.get(measure.key)) for measure in others]
+            for name, report in self.scores.items()
+        ]
+        headings = ["selection", primary, "95 % interval", *(measure.heading for measure in others)]
+        return TextTable(f"{self.lists:,} lists", headings, rows)
+
+    def _facts(self) -> list[str]:
+        found, shown = self.against_base, self.metric.signed
+        against = f"against the base: {shown(found.difference)} ({shown(found.low)} to {shown(found.high)})"
+        return [f"{against}, p = {found.p:.2g} by {found.test.replace('_', ' ')}", self.metric.signature]
+
+
+def evaluate(
+    model: Reranker | Iterable[Any],
+    lists: Iterable[NBest],
+    metric: str | Mapping[str, Any] | None = None,
+    *,
+    test: TestName = "approximate_randomization",
+    samples: int = 10_000,
+    seed: int = 1,
+) -> Evaluation:
+    """What the choices of a model from ``lists`` are worth, compared with the best by base score and by the metric.
+
+    Parameters
+    ----------
+    model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
+    lists: ``NBest``s with references or gains, or what ``read`` gives.
+    metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
+    test, samples, seed: of significance, as in recipes.
+
+    Raises
+    ------
+    DataError: no lists, lists that cannot be used, not as many choices as lists, a choice that is not in its list.
+    RecipeError: an unknown metric or test.
+    """
+    first, lists = first_list(lists)
+    settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else {"features": {"set": "base"}}
+    if metric is not None:
+        settings["metric"] = named(metric)
+    recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
+    assert isinstance(recipe, ListRecipe)
+    if isinstance(model, Reranker):
+        scorer = Scorer(replace(model.model, settings=recipe.model_dump(mode="json")), model.predictor)
+        found = Choosing(scorer.content, scorer)
+    else:
+        found = Choosing(content_of(recipe), given=iter(model))
+    with told():
+        found.read(lists)
+    return found.evaluation(test, samples, seed)
+
+
+_MISSING = object()
+
+
+@dataclass
+class Choosing:
+    """Lists with their statistics, and one candidate chosen from each: by ``scorer``, or ``given``."""
+
+    content: Content[Any]
+    scorer: Scorer | None = None
+    given: Iterator[Any] = field(default_factory=lambda: iter(()))
+    sizes: list[int] = field(default_factory=lambda: [0])
+    base: list[np.ndarray] = field(default_factory=list)
+    stats: list[np.ndarray] = field(default_factory=list)
+    reference: list[np.ndarray] = field(default_factory=list)
+    chosen: list[int] = field(default_factory=list)  # counted from the first candidate of the first list
+    ids: list[str] = field(default_factory=list)
+
+    def read(self, lists: Iterable[NBest]) -> None:
+        """Take all lists, and the choices from them.
+
+        Raises
+        ------
+        DataError: see ``evaluate``.
+        """
+        texts = isinstance(self.content, TextContent)
+        policy = lists.on_bad_list if isinstance(lists, ListFile) else "error"
+        rows = (
+            lists.rows()
+            if isinstance(lists, ListFile)
+            else lists_given(lists, texts=texts, gains=isinstance(self.content.metric, Gain))
+        )
+        pairs = usable((_beside(each, texts) for each in rows), self._take, SkipCount(policy))
+        while batch := list(islice(pairs, BATCH)):
+            found = [pair for pair, _ in batch]
+            places = [place for _, place in batch]
+            if self.scorer is not None:
+                ranked = self.scorer.rank([self.scorer.opened(pair) for pair in found])
+                places = [int(each.order[0]) if each.order.size else -1 for each in ranked if isinstance(each, Ranked)]
+            for pair, place in zip(found, places, strict=True):
+                self._add(pair, place)
+        if self.scorer is None and next(self.given, _MISSING) is not _MISSING:
+            raise DataError(f"found more choices than the {len(self.ids):,} lists; expected one for each")
+        if not self.ids:
+            raise DataError("no lists to evaluate")
+
+    def _take(self, raw: Beside, count: SkipCount) -> tuple[Pair, int] | None:
+        """A list with its choice; see ``usable``."""
+        choice = next(self.given, _MISSING) if self.scorer is None else None
+        pair = self.content.pair(raw, count)
+        if pair is None:
+            return None
+        return pair, -1 if self.scorer is not None else _place(choice, pair.nbest)
+
+    def _add(self, pair: Pair, place: int) -> None:
+        reference, stats = self.content.stats(*pair)
+        self.chosen.append(-1 if place < 0 else self.sizes[-1] + place)
+        self.sizes.append(self.sizes[-1] + len(pair.nbest))
+        self.base.append(pair.nbest.base)
+        self.stats.append(stats)
+        self.reference.append(reference)
+        self.ids.append(pair.nbest.id)
+
+    def evaluation(self, test: TestName, samples: int, seed: int) -> Evaluation:
+        """What the choices are worth."""
+        metric, sizes = self.content.metric, np.array(self.sizes)
+        stats, reference, base = np.concatenate(self.stats), np.stack(self.reference), np.concatenate(self.base)
+        gain = metric.gain(stats, np.repeat(reference, np.diff(sizes), axis=0))
+        corpus = Corpus(
+            lists=sizes, rows=np.zeros(int(sizes[-1]) + 1, np.int64), columns=np.zeros(0, np.int32),
+            values=np.zeros(0, np.float32), base=base, gain=gain, stats=stats, reference=reference,
+            weight=np.ones(len(self.ids)), width=0,
+        )  # fmt: skip
+        choices = {
+            "base": base_choice(sizes, base),
+            "oracle": oracle(sizes, gain, base),
+            "choice": np.array(self.chosen, np.int64),
+        }
+        found = Selections.of(corpus, self.ids, metric, choices)
+        intervals = {
+            name: score_interval(metric, rows, reference, samples=samples, seed=seed)
+            for name, rows in found.rows.items()
+        }
+        rows = found.rows["choice"], found.rows["base"]
+        against = compare(metric, *rows, reference, test=test, samples=samples, seed=seed)
+        return Evaluation(metric, len(self.ids), found.reports(metric), intervals, against)
+
+
+def _beside(rows: NBestList | BadList, texts: bool) -> Beside:
+    """A list with what is right in it, as a recipe finds it beside."""
+    if isinstance(rows, TextList):
+        return Beside(rows, (rows.source, rows.references))
+    return Beside(rows, (None, ()) if texts else (getattr(rows, "gold", None),))
+
+
+def _place(choice: Any, nbest: NBestList) -> int:
+    """The place of a choice among the candidates that can be used.
+
+    Raises
+    ------
+    DataError: there is none, or it is not in the list.
+    """
+    if choice is _MISSING:
+        raise DataError("no choice is given for this list; expected one for each", list_id=nbest.id)
+    if not len(nbest):
+        return -1
+    if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
+        if choice in nbest.places:
+            return nbest.places.index(int(choice))
+        raise DataError(f"found the choice {choice}; expected a place from 0 to {len(nbest) - 1}", list_id=nbest.id)
+    text = encoded(candidate_of(choice, 1).text).strip()
+    if text not in nbest.texts:
+        raise DataError(f"the choice {candidate_of(choice, 1).text!r} is not among the candidates", list_id=nbest.id)
+    return nbest.texts.index(text)

@@ -1,0 +1,282 @@
+"""``rerank.fit``: the course of a recipe over lists that a program holds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nltk
+import numpy as np
+import pytest
+import small
+import small_rankings
+import small_texts
+import user_template
+
+import rerank
+from rerank.learn.rules.vrda import VotedRDA
+from rerank.models.model import Model
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs import pipeline
+
+
+class Task:
+    """A recipe over files, the model that it makes, and its lists as ``rerank.read`` gives them."""
+
+    def __init__(self, recipe: ListRecipe, place: Path, root: Path) -> None:
+        pipeline.run(recipe, place, stages=("train",))
+        self.model, self.recipe, self.root = Model.load(place / "model"), recipe, root
+
+    def read(self, split: str) -> Any:
+        """The lists of a split."""
+        files = self.recipe.data.files(split)
+        reader = dict(self.recipe.data.reader)
+        right, sources = files.get("gold") or files.get("references"), files.get("sources", [None])[0]
+        return rerank.read(files["nbest"][0], reader, references=right, sources=sources)
+
+    def settings(self) -> dict[str, Any]:
+        """What the recipe says, except for where its files are."""
+        return self.recipe.model_dump(mode="json", exclude={"data"})
+
+
+@pytest.fixture(scope="module")
+def tasks(small_data: Path, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
+    """One of parses, one of translations, one of samples."""
+    root = tmp_path_factory.mktemp("fitted")
+    small_texts.write_task(root)
+    small_rankings.write_task(root)
+    return {
+        "parse": Task(small.recipe(small_data), workspace / "fit-parse", small_data),
+        "translation": Task(small_texts.recipe(root), workspace / "fit-translation", root),
+        "ranking": Task(small_rankings.recipe(root), workspace / "fit-ranking", root),
+    }
+
+
+def assert_same(found: rerank.Reranker, expected: Model) -> None:
+    """The same features, weights, state and votes, to the bit."""
+    model = found.model
+    assert model.table.width == expected.table.width > 0
+    assert np.array_equal(model.table.hashes, expected.table.hashes)
+    assert np.array_equal(model.table.scale, expected.table.scale)
+    for name, weights in expected.weights.items():
+        assert np.array_equal(model.weights[name].w, weights.w), name
+        assert model.weights[name].base == weights.base
+        assert np.count_nonzero(weights.w)
+    for kind in ("state", "votes"):
+        own, other = getattr(model, kind), getattr(expected, kind)
+        assert own.keys() == other.keys()
+        assert all(np.array_equal(own[name], other[name]) for name in own)
+
+
+@pytest.mark.parametrize("task", ["parse", "translation", "ranking"])
+def test_lists_that_were_read_give_the_weights_of_the_recipe(tasks: dict[str, Task], task: str) -> None:
+    own = tasks[task]
+    found = rerank.fit(own.read("train"), own.read("dev"), recipe=own.settings())
+    assert_same(found, own.model)
+    assert found.recipe.model_dump(exclude={"data", "name"}) == own.recipe.model_dump(exclude={"data", "name"})
+    assert found.recipe.data.reader == own.recipe.data.reader
+
+
+@pytest.mark.parametrize("task", ["parse", "ranking"])
+def test_lists_in_memory_give_the_weights_of_the_recipe(tasks: dict[str, Task], task: str) -> None:
+    own = tasks[task]
+
+    def made(split: str) -> Iterator[rerank.NBest]:
+        for nbest in own.read(split):
+            given: list[Any] = [
+                {"text": each.text, "score": each.score, "columns": dict(each.columns)} for each in nbest.candidates
+            ]
+            if task == "parse":
+                given = [(each["text"], each["score"]) for each in given]
+            yield rerank.NBest(nbest.id, given, references=nbest.references, gains=nbest.gains)
+
+    settings = own.settings()
+    found = rerank.fit(made("train"), list(made("dev")), recipe=settings)
+    if task == "ranking":  # the base score has another name
+        expected = own.model.weights["average"]
+        assert np.array_equal(np.sort(found.model.weights["average"].w), np.sort(expected.w))
+        assert found.model.weights["average"].base == expected.base
+    else:
+        assert_same(found, own.model)
+
+
+def test_keywords_are_the_sections_of_a_recipe(tasks: dict[str, Task]) -> None:
+    own = tasks["parse"]
+    found = rerank.fit(
+        own.read("train"),
+        own.read("dev"),
+        features={"set": None, "templates": small.TEMPLATES, "min_lists": 2},
+        learner="perceptron",
+        epochs=2,
+        training={"vote": True},
+    )
+    assert_same(found, own.model)
+    assert found.predictor == "average"
+
+
+def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], tmp_path: Path) -> None:
+    own = tasks["translation"]
+    found = rerank.fit(own.read("train"), own.read("dev"), recipe=own.settings())
+    recipe = found.recipe.changed({"data.root": str(own.root), "data.tests": ["test"]})
+    (tmp_path / "again.yaml").write_text(recipe.as_yaml())
+    again = load_recipe(tmp_path / "again.yaml")
+    assert isinstance(again, ListRecipe)
+    pipeline.run(again, tmp_path / "again", stages=("train",))
+    assert_same(found, Model.load(tmp_path / "again" / "model"))
+    assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=tmp_path / "again.yaml"), own.model)
+    assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=found.recipe), own.model)
+
+
+@rerank.feature
+def words(candidate: rerank.Candidate, nbest: rerank.NBest) -> dict[str, float]:
+    """How many words a candidate has more than the list's first."""
+    assert nbest.gains is None
+    assert nbest.references == ()
+    first = nbest.candidates[0]
+    return {"more": float(len(candidate.tokens) - len(first.tokens)), "scored": float(candidate.score or 0.0)}
+
+
+def test_features_of_ones_own(tmp_path: Path) -> None:
+    given = [("a b c", -1.0), ("a b", -0.5), ("d", -2.0)]
+    lists = [rerank.NBest(str(i), given, gains=[0.0, 1.0, 0.0]) for i in range(30)]
+    model = rerank.fit(lists, features=[words, "Dense"], epochs=3)
+    assert model.recipe.task == "ranking"
+    assert model.best(["a b c", "a b"]) == "a b"
+    names = json.loads(model.to_json())["weights"]
+    assert any(name.startswith("words|") for name in names)
+    model.save(tmp_path / "own")
+    assert rerank.load(tmp_path / "own").best(["a b c", "a b"]) == "a b"
+    plain = rerank.fit(lists, features=["Dense", user_template.count_words], epochs=2)
+    assert plain.recipe.features.user == {"count_words": "user_template:count_words"}
+
+
+def test_learners_by_name_class_and_path() -> None:
+    lists = [rerank.NBest(str(i), [("a", 1.0), ("b", 0.5)], gains=[0.0, 1.0]) for i in range(30)]
+    features = {"set": "text", "min_lists": 1}
+    models = [
+        rerank.fit(lists, features=features, learner=learner, epochs=2)
+        for learner in ("vrda", VotedRDA, {"name": "rerank.learn.rules.vrda:VotedRDA"})
+    ]
+    for each in models[1:]:
+        assert np.array_equal(each.model.weights["average"].w, models[0].model.weights["average"].w)
+    assert models[1].recipe.learner["name"] == "vrda"
+
+
+def test_nltk_trees_and_their_gold_trees() -> None:
+    right = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
+    wrong = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
+    trees = [nltk.Tree.fromstring(text) for text in (wrong, right)]
+    given = [(trees[0], -1.0), {"tree": trees[1], "score": -2.0}]
+    lists = [rerank.NBest(str(i), given, references=trees[1]) for i in range(12)]
+    model = rerank.fit(lists, features="minimal", epochs=2)
+    assert model.recipe.task == "parse"
+    assert model.best(trees) is trees[1]
+
+
+GOOD = rerank.NBest("a", [("x", 1.0), ("y", 0.0)], gains=[0.0, 1.0])
+BAD: list[tuple[Any, dict[str, Any], str]] = [
+    ([GOOD], {"learner": "perceptro"}, "learner.name: unknown learner 'perceptro'; did you mean perceptron"),
+    ([GOOD], {"learner": {"name": "pa", "D": 1}}, "has no 'D'"),
+    ([GOOD], {"metric": "blue"}, "unknown metric 'blue'"),
+    ([GOOD], {"features": "cj2006"}, "unknown template set 'cj2006'"),
+    ([GOOD], {"features": ["text", "dense"]}, "found the sets text and dense"),
+    ([GOOD], {"features": [lambda _: {}]}, "has no place where the model could find it again"),
+    ([GOOD], {"training": {"epoch": 3}}, "training.epoch: unknown setting; did you mean epochs"),
+    ([GOOD], {"epochs": 0}, "training.epochs"),
+    ([GOOD], {"recipe": {"mert": {"split": "tune"}}}, "asks for the split 'tune'"),
+    ([], {}, "no list with candidates"),
+    ([["x", "y"]], {}, "expected rerank.NBest"),
+    ([rerank.NBest("b", ["x", "y"], gains=[1.0])], {}, "list b: found 1 gains for 2 candidates"),
+    ([rerank.NBest("b", ["x", "y"])], {"metric": "gain"}, "list b"),
+    ([rerank.NBest("b", ["x", "y"])], {"metric": "bleu"}, "list b: no references"),
+    ([rerank.NBest("b", ["(S1 (NN x))"])], {}, "list b: "),
+    ([rerank.NBest("b", ["(S1 (NN x))", "(S1 (NN x)"], references="(S1 (NN x))")], {}, "list b: candidate 2: "),
+    (
+        [GOOD, rerank.NBest("b", [{"text": "x", "score": 1.0, "columns": {"z": 1.0}}], gains=[1.0])],
+        {},
+        "list b: candidate 1 has the column 'z'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("lists", "settings", "message"), BAD, ids=[message for *_, message in BAD])
+def test_mistakes_are_named(lists: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(rerank.RerankError) as caught:
+        rerank.fit(lists, **settings)
+    assert message in str(caught.value)
+    assert "/tmp" not in str(caught.value)
+
+
+def test_the_files_of_lists_are_named_in_errors(tmp_path: Path) -> None:
+    (tmp_path / "lists.jsonl").write_text('{"candidates": ["a", 5], "gain": 1}\n')
+    for lists in (rerank.read(tmp_path / "lists.jsonl", "jsonl"), list):
+        with pytest.raises(rerank.RerankError, match=r"lists\.jsonl:1"):
+            rerank.fit(lists if lists is not list else list(rerank.read(tmp_path / "lists.jsonl", "jsonl")))
+
+
+# Reading
+
+
+def test_lists_are_read_as_often_as_asked(tasks: dict[str, Task]) -> None:
+    for own in tasks.values():
+        lists = own.read("test")
+        first, again = list(lists), list(lists)
+        assert [each.id for each in first] == [each.id for each in again]
+        assert len(first) >= 20
+        assert all(each.references or each.gains for each in first)
+
+
+def test_bad_lists_are_errors_or_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "lists").write_text('{"candidates": ["a"]}\nnothing\n{"candidates": ["b"]}\n')
+    with pytest.raises(rerank.RerankError, match=r"lists:2"):
+        list(rerank.read(tmp_path / "lists", "jsonl"))
+    found = rerank.read(tmp_path / "lists", {"name": "jsonl"}, on_bad_list="skip")
+    assert [each.candidates[0].text for each in found] == ["a", "b"]
+    assert "skipped 1 lists" in caplog.text
+    with pytest.raises(rerank.RerankError, match="did you mean jsonl"):
+        rerank.read(tmp_path / "lists", "jsonll")
+
+
+# Evaluating
+
+
+@pytest.mark.parametrize("task", ["parse", "translation", "ranking"])
+def test_a_model_is_worth_what_its_run_says(tasks: dict[str, Task], task: str, tmp_path: Path) -> None:
+    own = tasks[task]
+    expected = pipeline.run(own.recipe, tmp_path / "run")
+    found = rerank.evaluate(rerank.load(tmp_path / "run" / "model"), own.read("test"), samples=200)
+    primary = found.metric.primary
+    splits, tested = expected["splits"]["test"], expected["significance"]["test"]["average_vs_base"]
+    for name, other in {"base": "base", "oracle": "oracle", "choice": "average"}.items():
+        assert found.scores[name][primary] == pytest.approx(splits[other][primary], abs=1e-12)
+        low, high = found.intervals[name]
+        assert low <= found.scores[name][primary] <= high
+    assert (found.p, found.against_base.difference) == pytest.approx((tested["p"], tested["difference"]))
+    assert found.metric.signature in str(found)
+    page = found.to_html()
+    assert page.startswith("<!DOCTYPE html>")
+    assert found.metric.text(found.score) in page
+
+
+def test_choices_are_places_or_candidates() -> None:
+    lists = [rerank.NBest(str(i), [("a", 1.0), ("b", 0.0)], gains=[0.0, 1.0]) for i in range(10)]
+    for choices in ([1] * 10, ["b"] * 10, [("b", 0.0)] * 10):
+        found = rerank.evaluate(choices, lists, samples=100)
+        assert (found.score, found.scores["base"]["gain"]) == (1.0, 0.0)
+        assert found.p < 0.05
+    references = [dataclasses.replace(each, gains=None, references=["b"]) for each in lists]
+    assert rerank.evaluate([1] * 10, references, "wer", samples=100).score == 0.0
+    for choices, message in (
+        ([1] * 9, "list 9: no choice"),
+        ([1] * 11, "more choices"),
+        ([2] * 10, "list 0: found the choice 2"),
+        (["c"] * 10, "list 0: the choice 'c' is not among"),
+    ):
+        with pytest.raises(rerank.RerankError, match=message):
+            rerank.evaluate(choices, lists, samples=100)
+    with pytest.raises(rerank.RerankError, match="no list"):
+        rerank.evaluate([], [])
