@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -68,9 +69,13 @@ class FeatureTable:
 
     def __post_init__(self) -> None:
         self.check()
+
+    @cached_property
+    def _index(self) -> HashIndex:
+        """The columns by hash; made when it is first needed, so that loading a model runs no compiled code."""
         index = new_index(self.width)
         fill_index(index, self.hashes)
-        object.__setattr__(self, "_index", index)
+        return index
 
     @property
     def width(self) -> int:
@@ -85,7 +90,7 @@ class FeatureTable:
     def columns(self, features: ListFeatures) -> np.ndarray:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
         out = np.empty(features.hashes.size, np.int32)
-        look_up(self._index, features.hashes, out)  # type: ignore[attr-defined]
+        look_up(self._index, features.hashes, out)
         return out
 
     def name(self, column: int) -> str:

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -50,9 +51,12 @@ class Reranker:
     def __init__(self, model: Model, predictor: str | None = None) -> None:
         self._scorer = Scorer(model, predictor)
         self._texts = isinstance(self._scorer.recipe, TextRecipe)
-        self._columns = self._scorer.content.columns
-        if self._columns is None and not self._texts:
-            self._columns = ScoreColumns((SCORE,), SCORE)
+
+    @cached_property
+    def _columns(self) -> ScoreColumns | None:
+        """The score columns that candidates must have; None: those of the first candidate."""
+        columns = self._scorer.content.columns
+        return ScoreColumns((SCORE,), SCORE) if columns is None and not self._texts else columns
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair, make_reader
+from rerank.extraction.content.base import Content, Pair, make_reader
 from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
@@ -108,10 +109,19 @@ class Scorer:
         if predictor == "voted" and not model.votes:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
         self.model, self.predictor, self.recipe = model, predictor, recipe
-        # Values as they are, not relative to the list, make scores comparable across lists.
-        columns = ScoreColumns.of_table(model.table.about)
-        self.content = content_of(recipe, centred=False, columns=columns, keeps_texts=False)
         self._digest = model_digest(model)
+
+    @cached_property
+    def content(self) -> Content[Any]:
+        """What the candidates are, and their features.
+
+        Raises
+        ------
+        RecipeError: a template of the model cannot be found.
+        """
+        # Values as they are, not relative to the list, make scores comparable across lists.
+        columns = ScoreColumns.of_table(self.model.table.about)
+        return content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

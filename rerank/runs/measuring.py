@@ -48,9 +48,9 @@ class Evaluation:
     |--------------|---------|
     | metric       | what they are measured by; ``metric.signature`` has everything that changes the numbers |
     | lists        | how many lists there are |
-    | scores       | all measures of what was evaluated ("choice"), of the best by base score ("base") and of the "oracle" |
+    | scores       | all measures of the "choice", of the best by base score ("base") and by the metric ("oracle") |
     | intervals    | of the primary measure of each: 95 %, by the bootstrap over lists |
-    | against_base | the test of the choice against the base: ``difference``, ``p``, and ``low`` and ``high`` of an interval |
+    | against_base | the test of the choice against the base: ``difference``, ``p``, its interval ``low`` to ``high`` |
     """
 
     metric: Metric
