@@ -202,6 +202,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_snippets_run(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked ``python`` run one after the other; fragments would be marked ``py``."""
     monkeypatch.chdir(workspace)
+    monkeypatch.syspath_prepend(workspace)
     names: dict[str, Any] = {"__name__": page}
     bodies = fences(page, "python")
     assert bodies
