@@ -62,7 +62,7 @@ class SentenceRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ParsevalResult:
     """Statistics of L sentences under a metric: ``stats`` float64 [L, K], ``reference`` float64 [L, R].
 
     ``first_error`` is what there is to say about the first sentence of status 1, with its place.
@@ -161,7 +161,7 @@ def evaluate(
     gold_path: str | None = None,
     test_path: str | None = None,
     changed: Counter[str] | None = None,
-) -> Evaluation:
+) -> ParsevalResult:
     """Compare bracketed trees with their references, one to one and in order.
 
     A parse without words is skipped, one with other words than its reference is an error (see ``Parseval``). Empty
@@ -201,7 +201,7 @@ def evaluate(
         if metric.max_error is not None:
             check_errors(metric, errors, done, first)
     check_errors(metric, errors, done, first)
-    return Evaluation(metric, np.concatenate(stats), np.concatenate(reference), first)
+    return ParsevalResult(metric, np.concatenate(stats), np.concatenate(reference), first)
 
 
 def _same_number(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rerank.metrics.evaluation import Evaluation, evaluate
+from rerank.metrics.evaluation import ParsevalResult, evaluate
 from rerank.metrics.parseval import Parseval
 from rerank.readers.trees.sentences import read_sentences
 
@@ -39,7 +39,7 @@ TOTAL = "50.00 83.33 5 10 6 3 11 10 90.91"
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Evaluation:
+def found(tmp_path: Path) -> ParsevalResult:
     (tmp_path / "some.prm").write_text(PRM)
     for name, side in (("gold", 0), ("test", 1)):
         (tmp_path / name).write_text("".join(f"{line[side]}\n" for line in SENTENCES))
@@ -48,13 +48,13 @@ def found(tmp_path: Path) -> Evaluation:
     return evaluate(*(read_sentences(tmp_path / name) for name in ("gold", "test")), metric)
 
 
-def test_every_rule_of_a_status(found: Evaluation) -> None:
+def test_every_rule_of_a_status(found: ParsevalResult) -> None:
     lines = [line.split() for line in found.table()]
     assert lines[3:13] == [[str(i), *line[2].split()] for i, line in enumerate(SENTENCES, start=1)]
     assert lines[14] == TOTAL.split()
 
 
-def test_the_summary(found: Evaluation) -> None:
+def test_the_summary(found: ParsevalResult) -> None:
     lines = list(found.table())
     assert lines[15:21] == [
         "=== Summary ===",
