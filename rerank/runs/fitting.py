@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from rerank.features.sets import SETS
 from rerank.learn.base import learners
 from rerank.models.model import Model
 from rerank.models.reranker import Reranker
+from rerank.readers.base import BadList, NBestList, Reader
 from rerank.readers.given.errors import told
 from rerank.readers.given.held import NAME, Rows, digest_of, holding
 from rerank.readers.given.nbest import NBest
@@ -174,8 +175,12 @@ def _held_file(lists: ListFile, kind: Kind) -> Held:
     if kind.texts:
         data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
         data |= {} if lists.references else {"references": None}
+
+    def rows(reader: Reader) -> Iterator[NBestList | BadList]:
+        return lists.rows(reader.known, normal=reader.normal)
+
     with Inputs() as inputs:
-        return Held(lists.rows, " ".join(map(inputs.digest, lists.files)), data)
+        return Held(rows, " ".join(map(inputs.digest, lists.files)), data)
 
 
 def named(part: Any) -> Any:

@@ -17,12 +17,11 @@ import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.readers.base import BadList, NBestList, Reader
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike, Writable
 from rerank.readers.texts.jsonl import JsonlReader
 from rerank.readers.texts.text_list import TextList
 
-Rows = Callable[[ScoreColumns | None], Iterator[NBestList | BadList]]  # of the columns that are known
+Rows = Callable[[Reader], Iterator[NBestList | BadList]]  # for a reader that was told what to look for
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class HeldReader(Reader):
         """
         if os.fspath(path) not in self.places:
             raise DataError("a file that stands for lists of a program that has ended", path=os.fspath(path))
-        yield from self.places[os.fspath(path)](self.known)
+        yield from self.places[os.fspath(path)](self)
 
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None

@@ -51,14 +51,14 @@ class ListFile:
         others = [*(self.references or ()), *([] if self.sources is None else [self.sources])]
         return [*self.reader.paths(self.path), *(treebank_files(*others) if self.trees else others)]
 
-    def rows(self, known: ScoreColumns | None = None) -> Iterator[NBestList | BadList]:
-        """The lists with their sources and references, bad ones in their places; ``known``: see ``Reader``.
+    def rows(self, known: ScoreColumns | None = None, *, normal: bool = False) -> Iterator[NBestList | BadList]:
+        """The lists with their sources and references, bad ones in their places; known, normal: see ``Reader``.
 
         Raises
         ------
         DataError: not as many references or sources as lists; unreadable files.
         """
-        reader = self.reader.knowing(known)
+        reader = self.reader.knowing(known, normal=normal)
         if self.trees:
             sides = [] if self.references is None else [TreebankSide(treebank_files(*self.references))]
             for raw in in_step(reader, self.path, sides):
