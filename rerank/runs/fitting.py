@@ -71,7 +71,11 @@ def fit(
     settings = _settings(recipe)
     given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in given.items() if value is not None}
-    for section, more in ("oracle", oracle), ("training", training), ("training", epochs and {"epochs": epochs}):
+    for section, more in (
+        ("oracle", oracle),
+        ("training", training),
+        ("training", None if epochs is None else {"epochs": epochs}),
+    ):
         if more:
             settings[section] = {**settings.get(section, {}), **more}
     first, lists = first_list(lists)

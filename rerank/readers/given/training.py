@@ -56,16 +56,16 @@ def first_list(lists: Iterable[NBest]) -> tuple[NBest, Iterable[NBest]]:
             return found, lists
     ahead, rest = list[NBest](), iter(lists)
     for nbest in rest:
+        if not isinstance(nbest, NBest):
+            raise DataError(f"found a list of the type {type(nbest).__name__}; expected rerank.NBest")
         ahead.append(nbest)
-        if not isinstance(nbest, NBest) or len(nbest):
+        if len(nbest):
             return nbest, chain(ahead, rest)
     raise DataError("no list with candidates", path=lists.path if isinstance(lists, ListFile) else None)
 
 
 def holds_trees(nbest: NBest) -> bool:
     """Whether the candidates of a list are trees, by its gold tree or its first candidate."""
-    if not isinstance(nbest, NBest):
-        return False
     if nbest.rows is not None:
         return not isinstance(nbest.rows, TextList)
     return bool(len(nbest)) and _candidate(nbest).text.lstrip().startswith("(") and not nbest.gains
