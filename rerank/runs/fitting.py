@@ -164,7 +164,8 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     shown = next((each for each in rows if len(each)), None)
     if shown is None:
         raise DataError("no list with candidates")
-    columns = columns or ScoreColumns(shown.names, shown.names[shown.column] if shown.names else None)
+    names = shown.named().names
+    columns = columns or ScoreColumns(names, names[shown.column])
     data: Settings = {}
     if kind.texts:
         dense = [name for name in columns.names if name != columns.base]

@@ -123,7 +123,7 @@ BAD = [
     ("parses", [{"texts": RIGHT}], "found the key 'texts'; did you mean 'text'?"),
     ("parses", [(RIGHT, 0.0), RIGHT], "candidate 2 has no score"),
     ("parses", [(RIGHT, float("nan"))], "candidate 1: found nan as 'score'; expected a finite number"),
-    ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as the score"),
+    ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as score"),
     ("parses", [RIGHT, "(S1 (NN never closed)"], "candidate 2: "),
     ("parses", [RIGHT, "(S1 (NN other))"], "have different words"),
     ("parses", RIGHT, "found str; expected several candidates"),
@@ -132,7 +132,7 @@ BAD = [
     (
         "samples",
         [{"text": "a", "score": 1.0, "columns": {"reward": "x", "length": 1}}],
-        "found 'x' as the column 'reward'",
+        "found 'x' as column 'reward'",
     ),
     ("samples", [{"text": 5, "score": 1.0, "columns": {"reward": 1, "length": 1}}], "found 5 as candidate 1"),
     ("samples", [{"text": "a", "columns": 5}], "candidate 1: expected mappings of names to numbers"),
@@ -141,7 +141,7 @@ BAD = [
         [{"text": "a", "score": 1, "columns": {"reward": 1, "length": 1}, "features": {"x": None}}],
         "found None as the feature 'x'",
     ),
-    ("samples", [{"text": "a", "score": 1, "columns": {"reward": 1e39, "length": 1}}], "candidate 1: "),
+    ("samples", [{"text": "a", "score": 1, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
 ]
 
 

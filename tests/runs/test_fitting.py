@@ -141,7 +141,7 @@ def words(candidate: rerank.Candidate, nbest: rerank.NBest) -> dict[str, float]:
 
 
 def test_features_of_ones_own(tmp_path: Path) -> None:
-    given = [("a b c", -1.0), ("a b", -0.5), ("d", -2.0)]
+    given = [("a b c", -0.5), ("a b", -1.0), ("d", -2.0)]
     lists = [rerank.NBest(str(i), given, gains=[0.0, 1.0, 0.0]) for i in range(30)]
     model = rerank.fit(lists, features=[words, "Dense"], epochs=3)
     assert model.recipe.task == "ranking"
