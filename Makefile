@@ -42,7 +42,6 @@ $(BIN)/.installed-docs: $(BIN)/.installed
 install: $(BIN)/.installed  ## make the environment in .venv
 
 quickstart: $(BIN)/.installed  ## rerank the lists in data/ and write a report
-	@echo "compiling kernels on first use (about half a minute), then extracting, training, evaluating"
 	@$(BIN)/rerank run recipes/quickstart.yaml --output $(OUTPUT)
 
 papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DATA=, QUICK=1 for a tenth)

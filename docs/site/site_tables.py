@@ -19,7 +19,7 @@ import rerank.features.parse
 import rerank.features.text
 import rerank.readers  # noqa: F401 - this, and the two above, register parts
 from rerank.base.errors import RecipeError
-from rerank.cli import evaluating, exporting, folds, inspecting, lists, oracles, running  # noqa: F401 - commands
+from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running  # noqa: F401 - commands
 from rerank.cli.application import app
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -53,13 +53,20 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
     """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
     what = plain(what)
-    count = _Bar(what, total, unit) if console.is_terminal else _Lines(what, total, unit) if lines else Count(total)
+    count = _Bar(what, total, unit) if _bars() else _Lines(what, total, unit) if lines else Count(total)
     try:
         yield count
     finally:
         count.close()
     if lines:
-        log.info("%s: %s %s in %.1f s", what, f"{count.done:,}", unit, time.monotonic() - count.start)
+        compiling = Compilation.seconds - count.compiled
+        after = f", after {compiling:.1f} s of compiling kernels" if compiling else ""
+        log.info("%s: %s %s in %.1f s%s", what, f"{count.done:,}", unit, count.seconds, after)
+
+
+def _bars() -> bool:
+    """Are there bars? On a terminal, unless messages of their kind are not shown."""
+    return console.is_terminal and all(handler.level <= logging.INFO for handler in log.handlers)
 
 
 class Count:
@@ -67,6 +74,7 @@ class Count:
 
     def __init__(self, total: int | None) -> None:
         self.total, self.done, self.start = total, 0, time.monotonic()
+        self.compiled = Compilation.seconds
 
     def advance(self, left: int | None = None) -> None:
         """Count one more as done; ``left``: how many are not, if that has just become known."""
@@ -82,9 +90,14 @@ class Count:
         """Stop showing it."""
 
     @property
+    def seconds(self) -> float:
+        """How long it has taken, without the time in which kernels were compiled."""
+        return max(0.0, time.monotonic() - self.start - (Compilation.seconds - self.compiled))
+
+    @property
     def rate(self) -> float:
         """How many per second."""
-        return self.done / max(time.monotonic() - self.start, 1e-9)
+        return self.done / max(self.seconds, 1e-9)
 
     @property
     def remaining(self) -> str:
@@ -145,6 +158,39 @@ class _Bar(Count):
         if not _Bar.shown:
             self._display.stop()
             _Bar.display = None
+
+
+class Compilation:
+    """The compilation of kernels when they are first used: its progress, beside that of the work that uses them.
+
+    seconds: how long it has taken so far; kernels: how many those are, each with those that it calls.
+    """
+
+    seconds, kernels = 0.0, 0
+    _start, _said = 0.0, float("-inf")
+    _bar: ClassVar[_Bar | None] = None
+
+    @classmethod
+    def begin(cls) -> None:
+        """The compilation of a kernel begins."""
+        cls._start = time.monotonic()
+        if _bars():
+            cls._bar = _Bar("compiling kernels (first run)", None, "kernels")
+            cls._bar.done = cls.kernels
+            cls._bar.show()
+        elif cls._start - cls._said > SECONDS_BETWEEN_LINES:
+            cls._said = cls._start
+            so_far = f": {cls.kernels:,} in {cls.seconds:.0f} s so far" if cls.kernels else ""
+            log.info("compiling kernels (first run)%s", so_far)
+
+    @classmethod
+    def end(cls) -> None:
+        """It has ended."""
+        cls.seconds += time.monotonic() - cls._start
+        cls.kernels += 1
+        if cls._bar is not None:
+            cls._bar.close()
+            cls._bar = None
 
 
 class _Rate(ProgressColumn):

@@ -29,8 +29,8 @@ def main() -> None:
         with handled():
             if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe
                 sys.path.append(os.getcwd())
-            # Importing the command modules registers them; it takes a while, and an interrupt may come meanwhile.
-            from rerank.cli import evaluating, exporting, folds, inspecting, lists, oracles, running  # noqa: F401
+            # Importing the command modules registers them; an interrupt may come meanwhile.
+            from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running  # noqa: F401
 
             try:
                 app(standalone_mode=True)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 import select
 import shlex
 import signal
 import sys
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.logging import RichHandler
 from typer.core import TyperCommand, TyperGroup
 
 from rerank import __version__
-from rerank.base.errors import RerankError, StoppedError
+from rerank.base.errors import RecipeError, RerankError, StoppedError
 from rerank.base.interrupts import Interrupted
-from rerank.base.progress import PlainConsole, console
+from rerank.base.progress import console
 from rerank.base.unforeseen import UnforeseenError
+from rerank.cli.answer import answering, out
 from rerank.cli.ending import Command, command_line, unforeseen
 
 # Wrong usage, in the terms of click, which typer may bring itself.
@@ -29,16 +32,30 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         """Run the command."""
-        Command.output = None
+        Command.output, Command.sets = None, []
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
             raise StoppedError(f"interrupted{_going_on(ctx)}", code) from None
+        except RecipeError as error:
+            raise blamed(error, Command.sets) from None
         except (Exception, SystemExit) as error:
             if _foreseen(error):
                 raise
             raise unforeseen(error) from error
+
+
+def blamed(error: RecipeError, sets: list[str]) -> RecipeError:
+    """``error``, which says so if it concerns what one of the options ``sets`` has set."""
+    concerned = error.key or ""
+    for given in sets if "--set" not in error.message else []:
+        key = given.partition("=")[0].strip()
+        within = f"{concerned}.".startswith(f"{key}.")
+        around = key.startswith(f"{concerned}.") and repr(key.rpartition(".")[2]) in error.message
+        if within or around:
+            return RecipeError(error.message, key=error.key, path=f"--set {given}")
+    return error
 
 
 def _foreseen(error: BaseException) -> bool:
@@ -77,16 +94,9 @@ app = typer.Typer(
     name="rerank",
     help="Rerank N-best lists with sparse linear models: extract features, train, predict, evaluate.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
-# is no width to fit: tables keep their natural one.
-out = PlainConsole(
-    markup=False, emoji=False, highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200
-)
-
 OnBadList = Annotated[
     Literal["error", "skip"],
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
@@ -111,10 +121,13 @@ Sets = Annotated[
 
 def set_logging(level: str) -> None:
     """Messages to stderr: rich on a terminal, plain lines elsewhere."""
-    handler: logging.Handler = (
-        RichHandler(console=console, show_path=False) if console.is_terminal else logging.StreamHandler(sys.stderr)
-    )
-    if not console.is_terminal:
+    handler: logging.Handler
+    if console.is_terminal:
+        from rich.logging import RichHandler
+
+        handler = RichHandler(console=console, show_path=False)
+    else:
+        handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("rerank")
     logger.handlers[:] = [handler]
@@ -132,6 +145,38 @@ class PathsCommand(TyperCommand):
         for name, value in ctx.params.items():
             ctx.params[name] = value.removeprefix("\0") if isinstance(value, str) else value
         return rest
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show results and errors alone.")]
+
+
+def command(name: str | None = None, group: typer.Typer | None = None) -> Callable[[Callable[..., None]], Any]:
+    """The decorator that makes a function a command of ``group``, or of the program, called ``name`` or as it is.
+
+    Its options are the function's parameters, --json and --quiet. What it imports is imported when it runs, so that
+    help and completion need not wait for compilers and readers.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True)
+        keyword, options = inspect.Parameter.KEYWORD_ONLY, {"json": Json, "quiet": Quiet}
+        added = [inspect.Parameter(key, keyword, default=False, annotation=kind) for key, kind in options.items()]
+
+        @functools.wraps(function)
+        def called(*, json: bool, quiet: bool, **given: Any) -> None:
+            if quiet:
+                set_logging("error")
+            with answering(json):
+                function(**given)
+
+        parameters = {each.name: each for each in [*own.parameters.values(), *added]}
+        called.__signature__ = own.replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
+        called.__annotations__ = {key: each.annotation for key, each in parameters.items()}
+        (group or app).command(name, cls=PathsCommand)(called)
+        return function
+
+    return register
 
 
 def _version(value: bool) -> None:

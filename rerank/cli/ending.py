@@ -7,18 +7,19 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 from rerank.base.errors import RunError
 from rerank.base.unforeseen import UnforeseenError
-from rerank.storage.written import has_written
 
 DEVELOPER = "RERANK_TRACEBACK"  # where it is set, tracebacks are shown
 
 
 class Command:
-    """The command under way. output: the directory of its results, where it has one."""
+    """The command under way. output: the directory of its results, where it has one; sets: its options --set."""
 
     output: Path | None = None
+    sets: ClassVar[list[str]] = []
 
 
 def command_line() -> list[str]:
@@ -42,6 +43,8 @@ def unforeseen(error: BaseException) -> RunError:
 
 def _kept(text: bytes) -> str:
     """Store the traceback ``text``; returns where it is."""
+    from rerank.storage.written import has_written
+
     try:
         log = None if Command.output is None else Command.output / "log.txt"
         if log is not None and Command.output is not None and has_written(Command.output, log.name):

@@ -5,31 +5,29 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.table import Table as RichTable
 
 from rerank.base.errors import DataError
-from rerank.cli.application import PathsCommand, app, out
+from rerank.cli.answer import show
+from rerank.cli.application import command
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
-from rerank.metrics.base import Metric
-from rerank.metrics.evaluation import evaluate as evaluate_trees
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.significance import compare
-from rerank.metrics.text import TextMetric
-from rerank.readers.streams import single_stdin, stream_name
-from rerank.readers.texts.references import read_lines, read_references
-from rerank.readers.trees.sentences import gold_sentences, read_sentences
-from rerank.readers.trees.treebank import treebank_files
-from rerank.readers.trees.words import changes, unchanged
-from rerank.runs.report.verdict import verdict
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rerank.metrics.base import Metric
+    from rerank.metrics.parseval import Parseval
+    from rerank.metrics.text import TextMetric
+
+    # statistics of every system (float64 [L, K]), and of the references [L, R]
+    Rows = tuple[list[np.ndarray], np.ndarray]
 
 log = logging.getLogger("rerank")
 
 
-@app.command(cls=PathsCommand)
+@command()
 def evaluate(
     files: Annotated[
         list[str],
@@ -53,6 +51,10 @@ def evaluate(
 
     An empty line in a file of one tree per line, or brackets without words, is a failed parse.
     """
+    from rerank.metrics.parseval import Parseval
+    from rerank.metrics.text import TextMetric
+    from rerank.readers.streams import single_stdin, stream_name
+
     if len(files) < 2:
         raise DataError("expected HYP REF [HYP2 ...]: what to evaluate, then its references")
     hypothesis, reference, *further = files
@@ -70,14 +72,19 @@ def evaluate(
         assert isinstance(measure, Parseval)
         rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
     if significance:
-        _print_significance(measure, shown_names([hypothesis, *further])[1:], *rows)
-
-
-Rows = tuple[list[np.ndarray], np.ndarray]  # statistics of every system (float64 [L, K]), and of the references [L, R]
+        _show_significance(measure, shown_names([hypothesis, *further])[1:], *rows)
 
 
 def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sentences: bool, normalize: bool) -> Rows:
-    """Print the scores of files of trees; returns their statistics."""
+    """Show the scores of files of trees; returns their statistics."""
+    from rich.table import Table
+
+    from rerank.metrics.evaluation import evaluate as evaluate_trees
+    from rerank.readers.streams import stream_name
+    from rerank.readers.trees.sentences import gold_sentences, read_sentences
+    from rerank.readers.trees.treebank import treebank_files
+    from rerank.readers.trees.words import changes, unchanged
+
     results, said = [], []
     for path in systems:
         changed = unchanged() if normalize else None
@@ -86,27 +93,31 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
         results.append(evaluate_trees(*sides, measure, gold_path=gold_path, test_path=test_path, changed=changed))
         said += [] if changed is None else [f"{Path(path).name}: {changes(changed)}"]
     if sentences:
-        for line in results[0].table():
-            out.print(line)
+        show(*results[0].table(), sentences=[row._asdict() for row in results[0].sentences()])
     for result in results:
         if result.first_error:
             errors = f"{result.scores()['refused']:,.0f} sentences are errors and left out of the scores"
             log.warning("%s; the first: %s", errors, result.first_error)
-    table = RichTable("", *shown_names(systems))
+    names = shown_names(systems)
+    table = Table("", *names)
     for section in results[0].sections():
         table.add_row(section, *([""] * len(results)))
         for key in results[0].sections()[section]:
             values = [result.sections()[section][key] for result in results]
             table.add_row(f"  {key}", *(_shown(key, value) for value in values))
-    out.print(table)
-    for line in said:
-        out.print(line)
-    out.print(measure.signature)
+    scores = {name: result.sections() for name, result in zip(names, results, strict=True)}
+    show(table, *said, measure.signature, scores=scores, signature=measure.signature, changes=said)
     return [result.stats for result in results], results[0].reference
 
 
 def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[str], form: str, sentences: bool) -> Rows:
-    """Print the scores of files of texts, one sentence per line; returns their statistics."""
+    """Show the scores of files of texts, one sentence per line; returns their statistics."""
+    import numpy as np
+    from rich.table import Table
+
+    from rerank.readers.streams import stream_name
+    from rerank.readers.texts.references import read_lines, read_references
+
     golds = list(read_references(references, form))
     texts = [list(read_lines(path)) for path in systems]
     for path, own in zip(systems, texts, strict=True):
@@ -125,13 +136,13 @@ def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[st
         report = measure.report(stats[-1].sum(axis=0), reference.sum(axis=0))
         reports.append({**report, **measure.corpus(hypotheses, shown_golds)})
     if sentences:
-        for gain in measure.gain(stats[0], reference):
-            out.print(f"{gain:.6f}")
-    table = RichTable("", *shown_names(systems))
+        gains = measure.gain(stats[0], reference)
+        show(*(f"{gain:.6f}" for gain in gains), sentences=[float(gain) for gain in gains])
+    names, signature = shown_names(systems), measure.corpus_signature(shown_golds)
+    table = Table("", *names)
     for key in reports[0]:
         table.add_row(key, *(_measured(measure, key, report[key]) for report in reports))
-    out.print(table)
-    out.print(measure.corpus_signature(shown_golds))
+    show(table, signature, scores=dict(zip(names, reports, strict=True)), signature=signature)
     return stats, reference
 
 
@@ -139,6 +150,8 @@ def _sentence(
     measure: TextMetric, path: str, line: int, text: bytes, gold: Sequence[bytes]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The statistics of a line."""
+    from rerank.readers.streams import stream_name
+
     try:
         return measure.stats([text], gold)
     except DataError as error:
@@ -159,14 +172,20 @@ def shown_names(paths: Sequence[str]) -> list[str]:
     return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
 
 
-def _print_significance(measure: Metric, names: list[str], stats: list[np.ndarray], reference: np.ndarray) -> None:
-    table = RichTable("system", "difference", "95 % interval", "against the first")
+def _show_significance(measure: Metric, names: list[str], stats: list[np.ndarray], reference: np.ndarray) -> None:
+    from rich.table import Table
+
+    from rerank.metrics.significance import compare
+    from rerank.runs.report.verdict import verdict
+
+    table, tests = Table("system", "difference", "95 % interval", "against the first"), dict[str, Any]()
     for name, own in zip(names, stats[1:], strict=True):
         test = compare(measure, own, stats[0], reference)
         low, high, difference = (measure.signed(value) for value in (test.low, test.high, test.difference))
         found = verdict(test.as_dict(), lower_is_better=measure.lower_is_better)
         table.add_row(name, difference, f"[{low}, {high}]", found)
-    out.print(table)
+        tests[name] = {**test.as_dict(), "verdict": found}
+    show(table, significance=tests)
 
 
 COUNTS = ("sentences", "refused", "skipped", "valid")

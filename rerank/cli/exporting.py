@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,18 +12,13 @@ from typing import Annotated, Literal
 import typer
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.cli.application import Predictor, app
-from rerank.models.model import Model, model_files
-from rerank.models.moses_weights import moses_lines
-from rerank.models.provenance import imported
-from rerank.models.weights_text import Order, read_weights, weight_lines
-from rerank.readers.streams import open_output, stream_name
-from rerank.storage.outputs import check_apart
+from rerank.cli.answer import show, shown_as_json
+from rerank.cli.application import Predictor, command
 
 log = logging.getLogger("rerank")
 
 
-@app.command()
+@command()
 def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
@@ -32,9 +28,19 @@ def export(
     ] = "text",
     predictor: Predictor = "average",
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
-    sort: Annotated[Order, typer.Option(help="By |weight|, the largest first, or by name.")] = "weight",
+    sort: Annotated[
+        Literal["weight", "name"], typer.Option(help="By |weight|, the largest first, or by name.")
+    ] = "weight",
 ) -> None:
-    """The weights of a model as text: one name and weight per line."""
+    """The weights of a model as text: one name and weight per line; with --json, an object that holds these."""
+    from rerank.models.model import Model, model_files
+    from rerank.models.moses_weights import moses_lines
+    from rerank.models.weights_text import weight_lines
+    from rerank.readers.streams import open_output
+    from rerank.storage.outputs import check_apart
+
+    if form == "moses" and shown_as_json():
+        raise RecipeError("Moses does not read JSON: leave out --json")
     if form == "moses" and output.endswith((".gz", ".bz2", ".xz", ".zst")):
         raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
@@ -45,13 +51,24 @@ def export(
     else:
         lines = weight_lines(loaded.table, weights, top=top, order=sort)
     with open_output(output) as stream:
-        for line in lines:
-            stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+        if shown_as_json():
+            stream.write(_weights_object(lines, predictor))
+        else:
+            for line in lines:
+                stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
     for template, count in sorted(left_out.items()):
         log.warning("%s: Moses has no place for its %s weights", template, f"{count:,}")
 
 
-@app.command(name="import")
+def _weights_object(lines: Iterable[str], predictor: str) -> bytes:
+    """The weights of ``lines`` as a JSON object, by the names that stand there."""
+    from rerank.storage.strict_json import as_json
+
+    weights = {name: float(weight) for name, weight in map(str.split, lines)}
+    return f"{as_json({'predictor': predictor, 'weights': weights}, indent=2)}\n".encode()
+
+
+@command("import")
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
     like: Annotated[Path, typer.Option(metavar="MODEL", help="The model with the same features.")],
@@ -62,6 +79,11 @@ def import_weights(
     Features that the file does not name weigh 0. Last and average of the new model are the same; it has no votes, and
     no state to continue training from.
     """
+    from rerank.models.model import Model
+    from rerank.models.provenance import imported
+    from rerank.models.weights_text import read_weights
+    from rerank.readers.streams import stream_name
+
     if output.exists():
         raise DataError("already exists; name a new directory", path=str(output))
     model = Model.load(like)
@@ -70,3 +92,4 @@ def import_weights(
     about = imported(model.about, stream_name(file), found.sha256)
     replace(model, about=about, weights=weights, state={}, votes={}).save(output)
     log.info("%s weights, the others are 0", f"{found.features:,}")
+    show(model=output, weights=found.features)

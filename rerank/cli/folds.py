@@ -7,25 +7,17 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.table import Table as RichTable
 
 from rerank.base.progress import track
-from rerank.cli.application import OnBadList, app, out
-from rerank.extraction.content.base import make_reader
-from rerank.readers.base import BadList, SkipCount
-from rerank.readers.jackknife.joining import Joining
-from rerank.readers.jackknife.manifest import NAME, SENTENCES, TRAIN
-from rerank.readers.jackknife.splitting import split
-from rerank.readers.streams import open_output
-from rerank.readers.writing import ListWriter
-from rerank.storage.outputs import check_apart
+from rerank.cli.answer import show
+from rerank.cli.application import OnBadList, app, command
 
 log = logging.getLogger("rerank")
 group = typer.Typer(no_args_is_help=True, help="Jackknifing: split a treebank, and join the lists of its parts.")
 app.add_typer(group, name="folds")
 
 
-@group.command("split")
+@command("split", group)
 def split_treebank(
     treebank: Annotated[list[str], typer.Argument(metavar="TREEBANK...", help="Files, folders or patterns.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The directory of the folds.")],
@@ -42,16 +34,22 @@ def split_treebank(
 
     Folds that an interrupted call has completed are kept.
     """
+    from rich.table import Table
+
+    from rerank.readers.jackknife.manifest import SENTENCES, TRAIN
+    from rerank.readers.jackknife.splitting import split
+
     manifest = split(treebank, number, output, words=sentences, by=by)
-    table = RichTable("fold", TRAIN, SENTENCES)
+    table, found = Table("fold", TRAIN, SENTENCES), []
     total = sum(map(manifest.size, range(number)))
     for fold in range(number):
-        size = manifest.size(fold)
-        table.add_row(str(manifest.place(output, fold)), f"{total - size:,} trees", f"{size:,} sentences")
-    out.print(table)
+        size, place = manifest.size(fold), str(manifest.place(output, fold))
+        table.add_row(place, f"{total - size:,} trees", f"{size:,} sentences")
+        found.append({"fold": place, "trees": total - size, "sentences": size})
+    show(table, folds=found)
 
 
-@group.command("join")
+@command("join", group)
 def join_lists(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="What `rerank folds split` has written.")],
     lists: Annotated[list[str], typer.Argument(metavar="LISTS...", help="The lists of every fold, in order.")],
@@ -66,6 +64,14 @@ def join_lists(
 
     A list that is not of its fold's sentence is refused.
     """
+    from rerank.extraction.content.base import make_reader
+    from rerank.readers.base import BadList, SkipCount
+    from rerank.readers.jackknife.joining import Joining
+    from rerank.readers.jackknife.manifest import NAME
+    from rerank.readers.streams import open_output
+    from rerank.readers.writing import ListWriter
+    from rerank.storage.outputs import check_apart
+
     check_apart([output], [*lists, directory / NAME, *directory.glob("*/*")])
     form, count = make_reader(reader), SkipCount(on_bad_list)
     joining = Joining(directory, lists, form, count, ids)
@@ -84,7 +90,7 @@ def join_lists(
                 writer.good(item)
         writer.finish()
     lines = str(count).splitlines()
-    out.print(lines[0])
+    show(lines[0], summary=lines[0], lists=count.lists, skipped=count.skipped)
     for line in lines[1:]:
         log.warning("%s", line)
     if joining.normalized:

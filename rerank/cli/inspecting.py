@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-import yaml
-from rich.table import Table as RichTable
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
-from rerank.cli.application import ListReader, PathsCommand, Predictor, app, out
-from rerank.extraction.content.base import make_reader
-from rerank.metrics.oracle import oracle as best_gain
-from rerank.models.inspection import ablate as ablation
-from rerank.models.inspection import find_features, part_sizes, provenance_rows, shares
-from rerank.models.model import Model
-from rerank.models.scorer import Opened, Scorer, rank
-from rerank.readers.base import BadList, Reader, SkipCount
-from rerank.readers.streams import stream_name
-from rerank.runs.corpora import dev_corpus
+from rerank.cli.answer import show
+from rerank.cli.application import ListReader, Predictor, command
+
+if TYPE_CHECKING:
+    from rerank.models.inspection import TemplateShare
+    from rerank.models.model import Model
+    from rerank.models.scorer import Contribution, Opened, Scorer
+    from rerank.readers.base import Reader
 
 MANY = 10_000  # ids that are compared with an unknown one
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
 
-@app.command()
+@command()
 def inspect(
     model: ModelDirectory,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
@@ -44,60 +39,96 @@ def inspect(
     predictor: Predictor = "average",
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
+    from rerank.models.model import Model
+
+    loaded = Model.load(model)
     if provenance:
-        _print_provenance(Model.load(model))
+        _show_provenance(loaded)
         return
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
-    loaded = Model.load(model)
-    weights = loaded.weights_of(predictor)
     if feature is not None:
-        table = RichTable("feature", "weight")
-        for name, weight in find_features(loaded, predictor, feature):
-            table.add_row(plain(name), f"{weight:+.5g}")
-        out.print(table)
+        _show_features(loaded, predictor, feature)
         return
-    counts = loaded.table.about
-    nonzero = np.count_nonzero(weights.w)
-    out.print(
-        f"{plain(str(loaded.about.get('learner', '')))}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
-        f"base score × {weights.base:.4g}; features seen {counts.get('seen', 0):,}, kept {counts.get('kept', 0):,}"
-    )
-    _print_shares(loaded, model, predictor, top, ablate)
+    weights, counts = loaded.weights_of(predictor), loaded.table.about
+    learner, nonzero = str(loaded.about.get("learner", "")), int((weights.w != 0).sum())
+    seen, kept = counts.get("seen", 0), counts.get("kept", 0)
+    show(
+        f"{plain(learner)}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
+        f"base score × {weights.base:.4g}; features seen {seen:,}, kept {kept:,}",
+        learner=learner, nonzero=nonzero, columns=loaded.table.width, base=weights.base, seen=seen, kept=kept,
+    )  # fmt: skip
+    _show_shares(loaded, model, predictor, top, ablate)
 
 
-def _print_provenance(model: Model) -> None:
-    for name, value in provenance_rows(model):
-        out.print(plain(f"{name}: {value}"))
-    table = RichTable("part", "arrays", "bytes")
+def _show_features(model: Model, predictor: str, text: str) -> None:
+    from rich.table import Table
+
+    from rerank.models.inspection import find_features
+
+    found = find_features(model, predictor, text)
+    table = Table("feature", "weight")
+    for name, weight in found:
+        table.add_row(plain(name), f"{weight:+.5g}")
+    show(table, features=dict(found))
+
+
+def _show_provenance(model: Model) -> None:
+    import yaml
+    from rich.table import Table
+
+    from rerank.models.inspection import part_sizes, provenance_rows
+
+    rows, table = provenance_rows(model), Table("part", "arrays", "bytes")
     for entry in part_sizes(model):
         table.add_row(entry.part, str(entry.arrays), f"{entry.bytes:,}")
-    out.print(table)
-    out.print(yaml.safe_dump(model.settings, sort_keys=False, allow_unicode=True))
+    settings = yaml.safe_dump(model.settings, sort_keys=False, allow_unicode=True)
+    show(
+        *(plain(f"{name}: {value}") for name, value in rows), table, settings,
+        provenance=[{"name": name, "value": value} for name, value in rows],
+        parts=[entry._asdict() for entry in part_sizes(model)], settings=model.settings,
+    )  # fmt: skip
 
 
-def _print_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
+def _show_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
+    from rich.table import Table
+
+    from rerank.models.inspection import shares
+
     without: dict[str, list[str]] = {}
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
-        corpus, metric = dev_corpus(model, directory.parent)
-        whole, scores = ablation(model, predictor, corpus, metric)
-        without = {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
+        without = _show_ablation(model, directory, predictor)
         heads += ["dev without", "lost"]
-        out.print(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})")
-    table = RichTable(*heads)
+    table = Table(*heads)
     entries = shares(model, predictor, top)
     for entry in entries:
         cells = [plain(entry.template), f"{entry.columns:,}", f"{entry.nonzero:,}", f"{100 * entry.share:.1f} %"]
         table.add_row(*cells, *without.get(entry.template, []))
-    out.print(table)
+    show(table, templates=[_share(entry) for entry in entries])
     for entry in entries if top else []:
-        out.print(f"\n{plain(entry.template)}")
-        for name, weight in entry.strongest:
-            out.print(f"  {weight:+9.4g}  {plain(name.partition('|')[2])}")
+        strongest = (f"  {weight:+9.4g}  {plain(name.partition('|')[2])}" for name, weight in entry.strongest)
+        show(f"\n{plain(entry.template)}", *strongest)
 
 
-@app.command(cls=PathsCommand)
+def _share(entry: TemplateShare) -> dict[str, Any]:
+    found = {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
+    return {**found, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
+
+
+def _show_ablation(model: Model, directory: Path, predictor: str) -> dict[str, list[str]]:
+    """Show the dev score; returns it without each template, and what is lost, as texts."""
+    from rerank.models.inspection import ablate as ablation
+    from rerank.runs.corpora import dev_corpus
+
+    corpus, metric = dev_corpus(model, directory.parent)
+    whole, scores = ablation(model, predictor, corpus, metric)
+    dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
+    show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
+    return {name: [metric.text(score), metric.signed(whole - score)] for name, score in scores.items()}
+
+
+@command()
 def explain(
     model: ModelDirectory,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
@@ -113,6 +144,13 @@ def explain(
     predictor: Predictor = "average",
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
+    from rich.table import Table
+
+    from rerank.extraction.content.base import make_reader
+    from rerank.models.model import Model
+    from rerank.models.scorer import Scorer, rank
+    from rerank.readers.base import BadList
+
     scorer = Scorer(Model.load(model), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     found, best = _find(scorer, form, nbest, gold, sources, list_id)
@@ -122,32 +160,49 @@ def explain(
     winner = int(ranked.order[0])
     base = int(rank(found.nbest.base, found.nbest.base)[0])
     places = [("winner", winner), ("base choice", base)] + ([("oracle", best)] if best >= 0 else [])
-    table = RichTable("", "candidate", "score", "base score", "text")
+    table, shown = Table("", "candidate", "score", "base score", "text"), []
     for name, y in places:
-        text = found.nbest.texts[y].decode("utf-8", "replace")
-        table.add_row(name, str(y + 1), f"{ranked.scores[y]:.4f}", f"{found.nbest.base[y]:.4f}", plain(text))
-    out.print(table)
+        text, score, base_score = found.nbest.texts[y].decode("utf-8", "replace"), ranked.scores[y], found.nbest.base[y]
+        table.add_row(name, str(y + 1), f"{score:.4f}", f"{base_score:.4f}", plain(text))
+        own = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
+        shown.append({"name": name, **own})
+    show(table, list=list_id, candidates=shown)
+    against: dict[str, Any] = {}
     for name, other in places[1:]:
         if other == winner:
-            out.print(f"the winner is the {name}")
+            show(f"the winner is the {name}")
             continue
-        parts = scorer.explain(found, winner, other)
-        table = RichTable("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
-        for part in parts[:top]:
-            table.add_row(
-                plain(part.feature), f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
-            )
-        rest = parts[top:]
-        if rest:
-            table.add_row(f"{len(rest)} more", "", "", "", f"{sum(part.amount for part in rest):+.4f}")
-        table.add_row("all", "", "", "", f"{sum(part.amount for part in parts):+.4f}")
-        out.print(table)
+        against[name] = _show_parts(name, scorer.explain(found, winner, other), top)
+    show(against=against)
+
+
+def _show_parts(name: str, parts: list[Contribution], top: int) -> dict[str, Any]:
+    """Show by what the winner is ahead of the candidate called ``name``; returns the same as values."""
+    from rich.table import Table
+
+    table = Table("feature", "weight", "winner", name, "contribution", title=f"winner against {name}")
+    for part in parts[:top]:
+        table.add_row(
+            plain(part.feature), f"{part.weight:+.4g}", f"{part.value:g}", f"{part.other:g}", f"{part.amount:+.4f}"
+        )
+    rest, whole = sum(part.amount for part in parts[top:]), sum(part.amount for part in parts)
+    if parts[top:]:
+        table.add_row(f"{len(parts[top:])} more", "", "", "", f"{rest:+.4f}")
+    table.add_row("all", "", "", "", f"{whole:+.4f}")
+    show(table)
+    features = [{**part._asdict(), "amount": part.amount} for part in parts[:top]]
+    return {"features": features, "more": len(parts[top:]), "amount_of_more": rest, "amount": whole}
 
 
 def _find(
     scorer: Scorer, reader: Reader, nbest: str, gold: str | None, sources: str | None, list_id: str
 ) -> tuple[Opened, int]:
     """The list called ``list_id``, and its oracle (-1 without references)."""
+    import numpy as np
+
+    from rerank.metrics.oracle import oracle as best_gain
+    from rerank.readers.base import BadList, SkipCount
+
     content, ids = scorer.content, list[str]()
     if gold is None:
         for item in scorer.read(reader, nbest, SkipCount("skip"), sources):
@@ -174,6 +229,8 @@ def _find(
 
 def _no_list(list_id: str, ids: list[str], path: str) -> DataError:
     """What to say where no list has an id."""
+    from rerank.readers.streams import stream_name
+
     near = difflib.get_close_matches(list_id, ids[:MANY]) or [*ids[:3], *ids[3:][-1:]]
     named = f"; it has {len(ids):,}, such as {', '.join(map(repr, near))}" if ids else ": it holds none"
     return DataError(f"no usable list {list_id!r} in the file{named}", path=stream_name(path))

@@ -6,24 +6,22 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rerank.base.progress import track
-from rerank.cli.application import ListReader, OnBadList, PathsCommand, Predictor, app
-from rerank.extraction.content.base import make_reader
-from rerank.models.model import Model, model_files
-from rerank.models.scorer import Ranked, Scorer, write_ranked
-from rerank.readers.base import BadList, SkipCount
-from rerank.readers.streams import open_output, single_stdin
-from rerank.readers.texts.text_list import TextList
-from rerank.storage.outputs import check_apart
+from rerank.cli.answer import shown_as_json
+from rerank.cli.application import ListReader, OnBadList, Predictor, command
+
+if TYPE_CHECKING:
+    from rerank.models.scorer import Ranked
+    from rerank.readers.base import BadList
 
 log = logging.getLogger("rerank")
 
 
-@app.command(cls=PathsCommand)
+@command()
 def rerank(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rerank; - for standard input.")] = "-",
@@ -45,8 +43,16 @@ def rerank(
     """Rerank lists: one line per list, its best candidate, or with --n-best the first candidates of each list.
 
     The lists are in the format of those that the model was trained on, unless --reader names another. A list without
-    candidates gives an empty line and a warning.
+    candidates gives an empty line and a warning. With --json every line is an object: the list's id and its
+    candidates, the best one or as many as --n-best says, with their places in the input (from 1), texts and scores.
     """
+    from rerank.extraction.content.base import make_reader
+    from rerank.models.model import Model, model_files
+    from rerank.models.scorer import Scorer, write_ranked
+    from rerank.readers.base import SkipCount
+    from rerank.readers.streams import open_output, single_stdin
+    from rerank.storage.outputs import check_apart
+
     single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
     scorer = Scorer(Model.load(model), predictor)
@@ -55,12 +61,14 @@ def rerank(
     with open_output(output) as stream:
         opened = scorer.read(form, nbest, count, sources)
         lists = _count_lists(track(scorer.rank(opened), "rerank"), found)
-        if n_best is not None:
+        if shown_as_json():
+            for ranked in lists:
+                stream.write(_as_object(ranked, n_best or 1))
+        elif n_best is not None:
             write_ranked(stream, form, lists, n_best)
         else:
             for ranked in lists:
-                best = b"" if isinstance(ranked, BadList) or not len(ranked.nbest) else _best_text(ranked)
-                stream.write(best + b"\n")
+                stream.write(_best_text(ranked) + b"\n")
     for line in str(count).splitlines()[1:]:
         log.warning("%s", line)
     if found["empty"]:
@@ -76,15 +84,48 @@ def rerank(
 
 def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
+    from rerank.readers.base import BadList
+    from rerank.readers.texts.text_list import TextList
+
     for ranked in lists:
         found["all"] += 1
-        found["empty"] += isinstance(ranked, BadList) or not len(ranked.nbest)
+        found["empty"] += not _places(ranked)
         if not isinstance(ranked, BadList):
             found["unknown"] += ranked.unknown
             found["without source"] += isinstance(ranked.nbest, TextList) and ranked.nbest.source is None
         yield ranked
 
 
-def _best_text(ranked: Ranked) -> bytes:
-    """The best candidate on one line."""
-    return ranked.nbest.texts[int(ranked.order[0])].strip().replace(b"\r", b" ").replace(b"\n", b" ")
+def _places(ranked: Ranked | BadList) -> list[int]:
+    """The candidates of a list, best first; a bad list has none."""
+    order = getattr(ranked, "order", ())
+    return [int(y) for y in order]
+
+
+def _as_object(ranked: Ranked | BadList, most: int) -> bytes:
+    """The first candidates of a list as a line of JSON."""
+    from rerank.readers.base import BadList
+    from rerank.storage.strict_json import as_json
+
+    if isinstance(ranked, BadList):
+        return f"{as_json({'id': ranked.id, 'candidates': []})}\n".encode()
+    nbest, scores = ranked.nbest, ranked.scores
+    found = [
+        {
+            "place": y + 1,
+            "text": nbest.texts[y].strip().decode("utf-8", "replace"),
+            "score": float(scores[y]),
+            "base_score": float(nbest.base[y]),
+        }
+        for y in _places(ranked)[:most]
+    ]
+    return f"{as_json({'id': nbest.id, 'candidates': found})}\n".encode()
+
+
+def _best_text(ranked: Ranked | BadList) -> bytes:
+    """The best candidate on one line; nothing where there is none."""
+    places, nbest = _places(ranked), getattr(ranked, "nbest", None)
+    if nbest is None or not places:
+        return b""
+    text: bytes = nbest.texts[places[0]]
+    return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

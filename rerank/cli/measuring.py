@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from rerank.base.errors import RecipeError
-from rerank.extraction.content.texts import make_text_metric
-from rerank.extraction.content.trees import make_parseval
-from rerank.metrics.base import Metric
-from rerank.storage.bounded_yaml import yaml_value
+
+if TYPE_CHECKING:
+    from rerank.metrics.base import Metric
 
 Prm = Annotated[Path | None, typer.Option(help="An EVALB parameter file.", show_default=False)]
 Punctuation = Annotated[
@@ -59,6 +58,9 @@ def make_metric(
     ------
     RecipeError: options that do not belong together.
     """
+    from rerank.extraction.content.texts import make_text_metric
+    from rerank.extraction.content.trees import make_parseval
+
     if name == "parseval":
         kind, others = "text metrics", {"--reference": bool(references), "--form": form != "lines"}
     else:
@@ -75,6 +77,8 @@ def make_metric(
 
 def _parsed(options: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` options; values are YAML."""
+    from rerank.storage.bounded_yaml import yaml_value
+
     found = {}
     for option in options:
         key, equals, value = option.partition("=")

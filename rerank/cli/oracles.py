@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from rich.table import Table as RichTable
 
 from rerank.base.errors import DataError
 from rerank.base.progress import track
-from rerank.cli.application import ListReader, OnBadList, PathsCommand, app, out
+from rerank.cli.answer import show
+from rerank.cli.application import ListReader, OnBadList, command
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
-from rerank.data.corpus import Corpus
-from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.base import make_reader
-from rerank.metrics.base import Metric
-from rerank.metrics.gain import Gain
-from rerank.metrics.oracle import ListStatistics
-from rerank.metrics.parseval import Parseval
-from rerank.metrics.refused import check_errors, refused_list
-from rerank.metrics.text import TextMetric
-from rerank.readers.base import NBestList, Reader, SkipCount
-from rerank.readers.streams import stream_name
-from rerank.readers.texts.text_pairs import read_text_pairs
-from rerank.readers.trees.pairs import read_pairs
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rerank.data.corpus import Corpus
+    from rerank.metrics.base import Metric
+    from rerank.metrics.oracle import ListStatistics
+    from rerank.metrics.parseval import Parseval
+    from rerank.metrics.text import TextMetric
+    from rerank.readers.base import NBestList, Reader, SkipCount
+
+    Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, statistics of references and of lists
 
 log = logging.getLogger("rerank")
 
-Measurements = Iterator[tuple[NBestList, np.ndarray, np.ndarray]]  # lists, with the statistics of references and lists
 
-
-@app.command(cls=PathsCommand)
+@command()
 def oracle(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     reference: Annotated[
@@ -55,6 +51,14 @@ def oracle(
     on_bad_list: OnBadList = "error",
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
+    from rerank.extraction.content.base import make_reader
+    from rerank.metrics.oracle import ListStatistics
+    from rerank.metrics.parseval import Parseval
+    from rerank.metrics.refused import check_errors
+    from rerank.metrics.text import TextMetric
+    from rerank.readers.base import SkipCount
+    from rerank.readers.streams import stream_name
+
     measure = make_metric(
         metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
     )
@@ -70,19 +74,31 @@ def oracle(
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
         found = _measured_trees(measure, form_of_lists, nbest, reference, count, normalize)
+    corpus = _measured_corpus(track(found, "read"), measure)
+    if corpus is None:
+        raise count.nothing(stream_name(nbest))
+    if isinstance(measure, Parseval):
+        check_errors(measure, count.refused, count.lists, count.first_refused)
+    _show_statistics(ListStatistics.of(corpus, measure), count, measure)
+
+
+def _measured_corpus(found: Measurements, measure: Metric) -> Corpus | None:
+    """The lists as a corpus without features; None if there are none."""
+    import numpy as np
+
+    from rerank.data.corpus import Corpus
+
     sizes, rows, base, own_rows = [0], [], [], []
-    for item, own, stats in track(found, "read"):
+    for item, own, stats in found:
         sizes.append(sizes[-1] + len(item))
         rows.append(stats)
         base.append(item.base)
         own_rows.append(own)
     if not own_rows:
-        raise count.nothing(stream_name(nbest))
-    if isinstance(measure, Parseval):
-        check_errors(measure, count.refused, count.lists, count.first_refused)
+        return None
     stats, ends = np.concatenate(rows), np.array(sizes)
     repeated = np.repeat(np.stack(own_rows), np.diff(ends), axis=0)
-    corpus = Corpus(
+    return Corpus(
         lists=ends,
         rows=np.zeros(int(ends[-1]) + 1, np.int64),
         columns=np.zeros(0, np.int32),
@@ -94,12 +110,14 @@ def oracle(
         weight=np.ones(len(own_rows)),
         width=0,
     )
-    _print_statistics(ListStatistics.of(corpus, measure), count, measure)
 
 
 def _measured_texts(
     measure: TextMetric, reader: Reader, nbest: str, golds: list[str] | None, form: str, count: SkipCount
 ) -> Measurements:
+    from rerank.metrics.gain import Gain
+    from rerank.readers.texts.text_pairs import read_text_pairs
+
     needed = not isinstance(measure, Gain)
     pairs = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for pair in pairs:
@@ -109,6 +127,10 @@ def _measured_texts(
 def _measured_trees(
     measure: Parseval, reader: Reader, nbest: str, reference: str, count: SkipCount, normalize: bool
 ) -> Measurements:
+    from rerank.data.symbols import SymbolTable
+    from rerank.metrics.refused import refused_list
+    from rerank.readers.trees.pairs import read_pairs
+
     symbols = SymbolTable()
     for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
         own, stats = measure.stats(gold, trees, symbols)
@@ -116,30 +138,33 @@ def _measured_trees(
         yield item, own, stats
 
 
-def _print_statistics(found: ListStatistics, count: SkipCount, measure: Metric) -> None:
+def _show_statistics(found: ListStatistics, count: SkipCount, measure: Metric) -> None:
+    from dataclasses import asdict
+
+    from rich.table import Table
+
+    from rerank.metrics.parseval import Parseval
+
     keys = {"precision": "P", "recall": "R", "f1": "F", "exact_match": "exact match", "valid": "valid sentences"}
     texts = {"length_ratio": "{:.3f}".format, "valid": "{:,.0f}".format}
     if not isinstance(measure, Parseval):
         keys = {key: key for key in (measure.primary, "length_ratio") if key in found.base}
-    table = RichTable("selection", *keys.values())
+    table = Table("selection", *keys.values())
     for name in ("base", "oracle", "corpus_oracle", "anti_oracle", "random"):
         report = getattr(found, name)
         cells = [texts.get(key, measure.text)(report[key]) for key in keys]
         table.add_row(name.replace("_", " "), *cells)
-    out.print(table)
-    out.print(
-        f"lists {found.lists:,}: {found.empty} without, {found.singletons} with one candidate; {count.skipped} skipped"
-    )
-    out.print(
+    skipped = {"skipped": count.skipped, "skipped_candidates": count.skipped_candidates, "duplicates": count.duplicates}
+    show(table, **asdict(found), **skipped)
+    show(
+        f"lists {found.lists:,}: {found.empty} without, {found.singletons} with one candidate; {count.skipped} skipped",
         f"candidates {found.candidates:,}: least {found.smallest}, mean {found.mean:.1f}, median {found.median:g}, "
-        f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped"
+        f"most {found.largest}; {count.duplicates:,} duplicates; {count.skipped_candidates} skipped",
     )
     for line in str(count).splitlines()[1:]:
         log.warning("%s", line)
-    ranks = np.asarray(found.oracle_ranks)
-    if ranks.sum():
-        share = 100 * ranks[0] / ranks.sum()
-        out.print(
-            f"the oracle is the base choice in {share:.1f} % of lists, unique in {100 * found.unique_oracle:.1f} %"
-        )
-    out.print(found.signature)
+    if placed := sum(found.oracle_ranks):
+        share, unique = found.oracle_ranks[0] / placed, f"{100 * found.unique_oracle:.1f} %"
+        line = f"the oracle is the base choice in {100 * share:.1f} % of lists, unique in {unique}"
+        show(line, oracle_is_base=share)
+    show(found.signature)

@@ -20,6 +20,7 @@ from typing import Any
 
 from numba.core import config as _config
 
+from rerank.kernels import compiling  # noqa: F401 - shows when kernels are compiled
 from rerank.storage.files import reason, remove, remove_leftovers
 from rerank.storage.locks import Lock
 

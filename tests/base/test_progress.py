@@ -66,6 +66,7 @@ def test_what_is_stopped_says_nothing_at_its_end(lines):
 def test_bars_inside_bars(monkeypatch, lines):
     out = io.StringIO()
     monkeypatch.setattr(progress, "console", Console(file=out, force_terminal=True, width=100))
+    monkeypatch.setattr(progress.log, "handlers", [])
     for _ in track(range(2), "outer", total=2, unit="runs"):
         with counting("inner", total=3, unit="epochs", lines=False) as count:
             for k in range(3):
@@ -77,3 +78,13 @@ def test_bars_inside_bars(monkeypatch, lines):
     assert "inner" in out.getvalue()
     assert "3/3" in out.getvalue()
     assert [text.split(" in ")[0] for text in lines.messages] == ["outer: 2 runs"]
+
+
+def test_no_bar_is_shown_to_the_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(progress, "console", Console(file=out, force_terminal=True, width=100))
+    handler = logging.StreamHandler(out)
+    handler.setLevel(logging.ERROR)
+    monkeypatch.setattr(progress.log, "handlers", [handler])
+    assert list(track(range(3), "work")) == [0, 1, 2]
+    assert out.getvalue() == ""

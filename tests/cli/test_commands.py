@@ -21,7 +21,7 @@ import yaml
 from commands import Result, failed
 from programs import PATIENCE
 
-from rerank import __version__, cli
+from rerank import __version__
 from rerank.learn.base import learners
 from rerank.learn.losses import LOSSES
 from rerank.metrics.base import metrics
@@ -563,7 +563,7 @@ def test_an_interrupt_of_what_cannot_be_resumed(rerank, monkeypatch, small_data,
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli.lists, "make_reader", interrupt)
+    monkeypatch.setattr("rerank.extraction.content.base.make_reader", interrupt)
     result = rerank("rerank", model, small_data / "test.nbest.gz", "--reader", "charniak")
     failed(result, 130, "interrupted")
     assert "--resume" not in result.err
@@ -657,3 +657,19 @@ def test_ctrl_c_keeps_finished_runs(recipe, workspace):
     assert sorted(path.name for path in (output / ".runs").glob("*/*")) == ["trained", "unfinished"]
     assert not (output / "metrics.json").exists()
     assert not (output / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("training.epochs=0", "--set training.epochs=0: training.epochs: found 0"),
+        ("training.epoch=3", "--set training.epoch=3: training.epoch: unknown setting; did you mean epochs"),
+        ("learner.Cx=1", "--set learner.Cx=1: learner: learner perceptron has no 'Cx'"),
+        ("learner=perceptro", "--set learner=perceptro: learner"),
+    ],
+)
+def test_wrong_settings_of_the_command_line_are_said_to_be_from_there(rerank, tmp_path, given, message):
+    (tmp_path / "bad.yaml").write_text(json.dumps({"learner": {"name": "perceptron"}}))
+    failed(rerank("run", tmp_path / "bad.yaml", "--set", given, "-o", tmp_path / "o"), 2, message)
+    (tmp_path / "bad.yaml").write_text(json.dumps({"learner": {"name": "perceptron", "D": 1}}))
+    failed(rerank("run", tmp_path / "bad.yaml", "--set", "learner.base=1", "-o", tmp_path / "o"), 2, "error: learner: ")

@@ -19,7 +19,7 @@ from small import settings, write_slices
 from typer.testing import CliRunner
 
 from rerank.base.errors import RecipeError
-from rerank.cli.running import app
+from rerank.cli.application import app
 from rerank.engines import dask
 
 CHANGES: dict[str, Any] = {"learner": {"name": "arow"}, "training": {"epochs": 2, "mixing": {"shards": 3}}}

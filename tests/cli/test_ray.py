@@ -9,7 +9,7 @@ import yaml
 from small import settings, write_slices
 from typer.testing import CliRunner
 
-from rerank.cli.running import app
+from rerank.cli.application import app
 
 
 def test_a_ray_cluster_of_this_machine_trains_the_same_model(tmp_path: Path) -> None:

@@ -11,17 +11,11 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from commands import Command, failed
+from commands import COMMANDS, Command, failed
 from typer.models import OptionInfo
 
 from rerank.base import interrupts
-from rerank.cli import evaluating, exporting, folds, inspecting, lists, running
-from rerank.cli.application import app
 
-assert all((evaluating, exporting, folds, inspecting, lists, running))  # they register the commands
-COMMANDS = {
-    (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
-} | {f"folds {command.name}": command for command in folds.group.registered_commands}
 FAILURES: dict[str, tuple[BaseException, str]] = {
     "key": (KeyError("a"), "unexpected KeyError: 'a'"),
     "memory": (MemoryError(), "out of memory; use fewer lists"),

@@ -1,0 +1,89 @@
+"""The command that lists the parts that a recipe can name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from rerank.cli.answer import out, show, shown_as_json
+from rerank.cli.application import command
+
+Kind = Literal["readers", "templates", "metrics", "learners", "losses", "recipes"]
+KINDS: tuple[Kind, ...] = ("readers", "templates", "metrics", "learners", "losses", "recipes")
+
+
+@command("list")
+def list_(kind: Annotated[Kind | None, typer.Argument(help="What to list; everything by default.")] = None) -> None:
+    """List the parts that a recipe can name, with their settings."""
+    for each in [kind] if kind else KINDS:
+        if kind is None and not shown_as_json():
+            out.print(each, style="bold")
+        found = _parts(each)
+        sets = _sets() if each == "templates" else []
+        show(*map(_line, found), **{each: found})
+        show(
+            *(f"set {name['name']}: {len(name['templates'])} templates" for name in sets),
+            **({"sets": sets} if sets else {}),
+        )
+        if each == "readers":
+            note = "every reader: scores='score', or 'cost' where lower is better"
+            show(note, note=note)
+
+
+def _parts(kind: Kind) -> list[dict[str, Any]]:
+    """Name, settings with their defaults (as Python writes them; null where one must be given), and a sentence."""
+    if kind == "recipes":
+        from rerank.recipes.shipped import about_recipe, shipped_recipes
+
+        return [{"name": name, "about": about_recipe(path)} for name, path in shipped_recipes().items()]
+    if kind == "losses":
+        from rerank.learn.losses import LOSSES
+
+        return [{"name": name} for name in sorted(LOSSES)]
+    return [_part(name, part) for name, part in _registry(kind)]
+
+
+def _registry(kind: Kind) -> Any:
+    """The registry of a kind of parts."""
+    if kind == "readers":
+        from rerank.readers.base import readers
+
+        return readers
+    if kind == "templates":
+        from rerank.features.template import templates
+
+        return templates
+    if kind == "metrics":
+        from rerank.metrics.base import metrics
+
+        return metrics
+    from rerank.learn.base import learners
+
+    return learners
+
+
+def _sets() -> list[dict[str, Any]]:
+    """The named sets of templates."""
+    from rerank.features.sets import SETS
+
+    return [{"name": name, "templates": list(members)} for name, members in SETS.items()]
+
+
+def _part(name: str, part: type) -> dict[str, Any]:
+    import dataclasses
+
+    fields = dataclasses.fields(part)
+    settings = {f.name: None if f.default is dataclasses.MISSING else repr(f.default) for f in fields}
+    return {
+        "name": name,
+        "settings": settings,
+        "about": " ".join((part.__doc__ or "").strip().split("\n\n")[0].split()),
+    }
+
+
+def _line(part: dict[str, Any]) -> str:
+    """A part with its settings and their defaults, and the first sentence of its documentation."""
+    settings = [key if default is None else f"{key}={default}" for key, default in part.get("settings", {}).items()]
+    name = f"{part['name']}({', '.join(settings)})" if "settings" in part else part["name"]
+    return "  ".join(filter(None, [name, part.get("about", "")]))

@@ -1,0 +1,35 @@
+"""What a user sees of compilation: a progress of its own, and its time in no other rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import event as _event
+
+from rerank.base.progress import Compilation
+
+event: Any = _event  # it has no types
+
+
+class _Compiling(event.Listener):  # type: ignore[misc]
+    """Told by numba whenever the compilation of a kernel begins and ends, that of the kernels that it calls within it.
+
+    What is read from the disk is not compiled.
+    """
+
+    depth = 0
+
+    def on_start(self, _: Any) -> None:
+        """See ``Listener.on_start``."""
+        self.depth += 1
+        if self.depth == 1:
+            Compilation.begin()
+
+    def on_end(self, _: Any) -> None:
+        """See ``Listener.on_end``."""
+        self.depth -= 1
+        if not self.depth:
+            Compilation.end()
+
+
+event.register("numba:compile", _Compiling())

@@ -1,0 +1,52 @@
+"""Help, version and completion: what they show, and that no library which they do not need is loaded for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+# Pydantic is loaded by typer itself, for the arguments.
+HEAVY = ("jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn", "yaml")
+START = """
+import io, json, sys
+from contextlib import redirect_stdout
+from rerank.cli import main
+shown = {}
+for words in json.loads(sys.argv[1]):
+    sys.argv[:] = ["rerank", *words]
+    with redirect_stdout(io.StringIO()) as out:
+        try:
+            main()
+        except SystemExit as ended:
+            assert not ended.code, words
+    shown[" ".join(words)] = out.getvalue()
+print(json.dumps([shown, [name for name in sys.modules if "." not in name]]))
+"""
+NAMES = (
+    "evaluate", "oracle", "inspect", "explain", "export", "import", "rerank", "run", "extract", "train", "test",
+    "compare", "list", "folds",
+)  # fmt: skip
+
+
+def test_help_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    calls = [["--help"], ["--version"], *([name, "--help"] for name in NAMES), ["folds", "join", "--help"]]
+    done = subprocess.run(
+        [sys.executable, "-c", START, json.dumps(calls)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    shown, loaded = json.loads(done.stdout)
+    assert all(name in shown["--help"] for name in NAMES)
+    assert all("--json" in shown[f"{name} --help"] for name in NAMES if name != "folds")
+    assert set(HEAVY) & set(loaded) == set()
+
+
+def test_words_are_completed(tmp_path: Path) -> None:
+    asked = {"_RERANK_COMPLETE": "complete_bash", "COMP_WORDS": "rerank ev", "COMP_CWORD": "1"}
+    call = "import sys; sys.argv = ['rerank']; from rerank.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", call], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["evaluate"], done.stderr
