@@ -1,4 +1,4 @@
-"""scikit-learn classifiers over the learners, one per family; needs the extra ``rerank[estimators]``."""
+"""scikit-learn estimators: a ranker, and a classifier per family of learners; needs ``rerank[estimators]``."""
 
 try:
     import sklearn  # noqa: F401
@@ -6,6 +6,7 @@ except ImportError as error:
     raise ImportError("rerank.estimators needs scikit-learn: pip install 'rerank-nbest[estimators]'") from error
 
 from rerank.estimators.classifiers import (
+    ARDAClassifier,
     AROWClassifier,
     CWClassifier,
     FTRLClassifier,
@@ -19,11 +20,14 @@ from rerank.estimators.classifiers import (
     TruncatedGradientClassifier,
     WinnowClassifier,
 )
+from rerank.estimators.ranker import ListRanker
 
 __all__ = [
+    "ARDAClassifier",
     "AROWClassifier",
     "CWClassifier",
     "FTRLClassifier",
+    "ListRanker",
     "NHERDClassifier",
     "PassiveAggressiveClassifier",
     "PerceptronClassifier",

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rerank.base.errors import RerankError
-from rerank.base.ranges import expected, hints_of
 from rerank.estimators.ballots import Ballots
+from rerank.estimators.checks import MATRIX, Share, as_value_errors, check_parameters, plain, seed_of
 from rerank.estimators.matrix import examples_of
 from rerank.estimators.parameters import derive
+from rerank.estimators.probability import Covariance, Probabilities
+from rerank.estimators.stopping import HeldOut, hold_out
 from rerank.estimators.visits import visits_of
+from rerank.estimators.weights import require_known, weights_of, with_class_weights
 from rerank.learn.base import Learner
 from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
@@ -29,7 +30,7 @@ from rerank.learn.voting.voting import vote
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
-class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Base of the classifiers: linear, online, with one learner each.
 
     ``class Mine(OnlineClassifier, learner=MyLearner): ...`` makes a classifier of a learner. Its parameters are those
@@ -48,6 +49,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         weights, by the visits that they survived; "vote": all of them vote, each with as many votes (keeps a log of all
         updates).
     fit_intercept: learn a constant, as the weight of a feature that is always 1.
+    class_weight: what the weight of a row is multiplied by: {class: weight}, or "balanced" (``fit`` alone), with which
+        all classes weigh the same in sum.
+    early_stopping: hold out ``validation_fraction`` of every class, above 0 and below 1, and in ``fit`` stop when
+        ``n_iter_no_change`` passes in a row, ≥ 1, bring no better accuracy there (of the average, for "vote"); the best
+        pass is kept.
+    warm_start: ``fit`` continues from what was learned before, as further passes.
+    keep_state: pickles (and copies) hold what training continues from too, for ``partial_fit`` and ``warm_start``; else
+        only what predictions need.
     random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
 
     Attributes
@@ -55,7 +64,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     classes_: [k], sorted.
     coef_: float64 [1, D] for two classes, else [k, D]; for "vote" those of the average.
     intercept_: float64 [1] or [k].
-    n_iter_: passes made.
+    n_iter_: passes made; validation_scores_: the accuracy on the rows held out after each of those of the last ``fit``.
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
 
@@ -65,6 +74,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     shuffle: bool = True
     average: Literal["last", "average", "vote"] = "average"
     fit_intercept: bool = True
+    class_weight: Any = None
+    early_stopping: bool = False
+    validation_fraction: Share = 0.1
+    n_iter_no_change: Count = 5
+    warm_start: bool = False
+    keep_state: bool = False
     random_state: Any = None
 
     def __init_subclass__(cls, *, learner: type[Learner] | None = None, **more: Any) -> None:
@@ -72,7 +87,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         super().__init_subclass__(**more)
         if learner is not None:
             cls.learner = learner
-            derive(cls, learner, SHARED)
+            derive(cls, learner)
 
     def __init__(self, **parameters: Any) -> None:  # noqa: ARG002 - those of the classes with a learner
         name = type(self).__name__
@@ -92,18 +107,28 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         ------
         ValueError: names the argument or parameter that is wrong, what was found and what is expected.
         """
-        X, y = self._validated(X, y, reset=True)
-        weight = weights_of(sample_weight, y.size)
-        classes = np.unique(y)
+        warm = bool(self.warm_start) and hasattr(self, "classes_")
+        X, y = self._validated(X, y, reset=not warm)
+        classes = self.classes_ if warm else np.unique(y)
+        if warm:
+            require_known(y, classes)
+        weight = with_class_weights(weights_of(sample_weight, y.size), self.class_weight, classes, y)
         trained = classes if weight is None else np.unique(y[weight > 0])
-        if trained.size < 2:
+        if not warm and trained.size < 2:
             raise ValueError(
                 f"{type(self).__name__} needs examples of at least two classes; "
                 f"found one class, {trained[0]!r}{'' if weight is None else ', with a weight above 0'}"
             )
         with as_value_errors(type(self).__name__):
-            self._start(classes)
-            self._learn(X, y, weight, self.epochs)
+            if warm:
+                self._require_same_state()
+            else:
+                self._start(classes)
+            held = None
+            if self.early_stopping:
+                how: dict[str, Any] = {"fraction": float(self.validation_fraction), "seed": self._seed}
+                X, y, weight, held = hold_out(X, y, weight, patience=int(self.n_iter_no_change), **how)
+            self._learn(X, y, weight, self.epochs, held)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -119,18 +144,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         Raises
         ------
         ValueError: as ``fit``; no classes in the first call, different ones in a later call, or a label that is not
-            among them.
+            among them; parameters that need all rows at once.
         """
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes is None; the first call of partial_fit needs all classes that will be seen")
         X, y = self._validated(X, y, reset=first)
-        weight = weights_of(sample_weight, y.size)
+        if self.early_stopping or isinstance(self.class_weight, str):
+            raise ValueError("early_stopping and class_weight='balanced' need all rows at once; call fit")
         known = np.unique(classes if first else self.classes_)
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={np.unique(classes)!r} are not those of the first call, {known!r}")
-        if not np.isin(y, known).all():
-            raise ValueError(f"y holds classes {np.setdiff1d(y, known)!r} that are not among {known!r}")
+        require_known(y, known)
+        weight = with_class_weights(weights_of(sample_weight, y.size), self.class_weight, known, y)
         if known.size < 2:
             raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {known[0]!r}")
         with as_value_errors(type(self).__name__):
@@ -147,19 +173,33 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         With ``average="vote"``: shares of the votes; for two classes the second one's minus the first one's.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, **MATRIX, reset=False)
         k = self.classes_.size
         if self._votes is not None:
             shares = self._shares(X, self._votes)
             return shares[:, 1] - shares[:, 0] if k == 2 else shares
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        return np.asarray(scores[:, 0] if k == 2 else scores)
+        return self._scores(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every row of ``X`` [n, D]; where classes tie, the first of them."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return self._winners(self.decision_function(X))
+
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, for weights most of which are 0; the next pass makes it dense again."""
+        check_is_fitted(self)
+        self.coef_: Any = sparse.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep ``coef_`` as an array, as it is after a fit."""
+        check_is_fitted(self)
+        self.coef_ = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds; see ``keep_state``."""
+        held: dict[str, Any] = super().__getstate__()
+        return held if self.keep_state else {name: own for name, own in held.items() if name not in TRAINING}
 
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted."""
@@ -176,14 +216,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         rule, known = self._rule(), self.get_params()
         return rule(**{each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}, base=0.0)
 
+    def _scores(self, X: Any) -> np.ndarray:
+        scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_
+        return np.asarray(scores[:, 0] if self.classes_.size == 2 else scores)
+
+    def _winners(self, scores: np.ndarray) -> np.ndarray:
+        best = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
     def _validated(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         """X and y as arrays, after a check of the parameters that are not the learner's; it checks its own."""
-        cls: type = type(self)
-        kinds, checked = hints_of(cls), {field.name for field in fields(self.learner)}
-        for name, value in ((field.name, getattr(self, field.name)) for field in fields(self)):
-            if name not in checked and (wanted := expected(kinds[name], plain(value))):
-                raise ValueError(f"{name}={value!r}; expected {wanted}")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        checked = {field.name for field in fields(self.learner)}
+        check_parameters(self, (field.name for field in fields(self) if field.name not in checked))
+        X, y = validate_data(self, X, y, **MATRIX, reset=reset)
         check_classification_targets(y)
         return X, y
 
@@ -203,6 +248,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _require_same_state(self) -> None:
         """Refuse parameters that need a different state from the one that learning would continue from."""
+        if not hasattr(self, "_state"):
+            raise ValueError(
+                "the training state was left out when this classifier was pickled or copied; "
+                "set keep_state=True before, or call fit without warm_start"
+            )
         if self.average == "average" and self._light:
             raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
         fresh = self._learner().init(self._columns)
@@ -216,8 +266,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
                 "they cannot change between calls of partial_fit, call fit"
             )
 
-    def _learn(self, X: Any, y: np.ndarray, weight: np.ndarray | None, epochs: int) -> None:
-        """Make ``epochs`` passes over the examples, and publish the resulting weights."""
+    def _learn(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, epochs: int, held: HeldOut | None = None
+    ) -> None:
+        """Make ``epochs`` passes over the examples, fewer if those ``held`` say so, and publish the weights."""
         if self.average == "vote" and self._ballots is None:
             raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
         label = np.searchsorted(self.classes_, y)
@@ -232,6 +284,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             learner.epoch(corpus, corpus.lists[:-1] + label, order, self._state, log=log)
             self.n_iter_ += 1
+            if held is not None:
+                self._publish(learner)
+                held.look(self._winners(self._scores(held.X)), self._state, log)
+                if held.stopped:
+                    break
+        if held is not None:
+            self._state, log = held.state, log and log.cut(held.marks)
+        self.validation_scores_ = held.scores if held is not None else []
         self._publish(learner)
         if log is None:
             self._ballots = self._votes = None  # what is not logged cannot vote later
@@ -250,6 +310,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         w = w.reshape(-1, self.n_features_in_ + self._bias)
         self.coef_ = w[:, : self.n_features_in_].copy()
         self.intercept_ = w[:, -1].copy() if self._bias else np.zeros(w.shape[0])
+        self._covariance = Covariance.of(self._state, w.shape[0]) if getattr(self, "probability", False) else None
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""
@@ -260,43 +321,4 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
 
 SHARED = tuple(field.name for field in fields(OnlineClassifier))
-
-
-@contextmanager
-def as_value_errors(name: str) -> Iterator[None]:
-    """What the package reports about parameters and data, as the errors that scikit-learn's users expect."""
-    try:
-        yield
-    except RerankError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def plain(value: Any) -> Any:
-    """A parameter without numpy's types."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def seed_of(random_state: Any) -> int:
-    """An int as it is; else a number drawn from the generator, the global one for None."""
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
-        return int(random_state)
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def weights_of(sample_weight: Any, n: int) -> np.ndarray | None:
-    """float64 [n], or None where there are no weights.
-
-    Raises
-    ------
-    ValueError: of another shape, not finite, negative, or all 0.
-    """
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, np.float64)
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; ({n},) is expected, a number for every row of X")
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight holds a negative weight, NaN or infinity; finite numbers from 0 are expected")
-    if not weight.any():
-        raise ValueError("all sample weights are zero; at least one weight above 0 is expected")
-    return weight
+TRAINING = ("_state", "_ballots")  # what predictions do not need

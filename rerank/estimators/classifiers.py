@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rerank.estimators.base import OnlineClassifier
 from rerank.learn.base import Learner
+from rerank.learn.rules.arda import AdaptiveRDA
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.cw import CW
 from rerank.learn.rules.ftrl import FTRL
@@ -41,6 +44,10 @@ class RDAClassifier(OnlineClassifier, learner=RDA):
     """Regularised dual averaging (Xiao 2010); with ``update="mistakes"`` its voted form (Xu et al. 2011)."""
 
 
+class ARDAClassifier(OnlineClassifier, learner=AdaptiveRDA):
+    """Dual averaging with a step size for every weight, whatever the units of the features (Duchi et al. 2011)."""
+
+
 class FTRLClassifier(OnlineClassifier, learner=FTRL):
     """Follow the proximally regularised leader: a rate of its own for every weight (McMahan et al. 2013).
 
@@ -54,15 +61,30 @@ class SecondOrderPerceptronClassifier(OnlineClassifier, learner=SecondOrderPerce
     """The second-order perceptron (Cesa-Bianchi et al. 2005)."""
 
 
-class CWClassifier(OnlineClassifier, learner=CW):
+@dataclass(init=False, eq=False, repr=False, kw_only=True)
+class GaussianClassifier(OnlineClassifier):
+    """Base of the classifiers with Gaussian weights N(μ, Σ), which predict with μ.
+
+    Parameters
+    ----------
+    probability: give probabilities: predict_proba, from μ·x/√(1 + xᵀΣx·π/8), which does not rise with the score alone.
+        With the average, μ is that, and Σ is the last.
+    epochs, shuffle, average, fit_intercept, class_weight, early_stopping, validation_fraction, n_iter_no_change,
+        warm_start, keep_state, random_state: see OnlineClassifier.
+    """
+
+    probability: bool = False
+
+
+class CWClassifier(GaussianClassifier, learner=CW):
     """Confidence-weighted learning (Crammer et al. 2008): an update makes the example right with a probability."""
 
 
-class AROWClassifier(OnlineClassifier, learner=AROW):
+class AROWClassifier(GaussianClassifier, learner=AROW):
     """Adaptive regularisation of weights (Crammer et al. 2009): confidence-weighted learning that tolerates noise."""
 
 
-class SCWClassifier(OnlineClassifier, learner=SoftCW):
+class SCWClassifier(GaussianClassifier, learner=SoftCW):
     """Soft confidence-weighted learning (Wang et al. 2012).
 
     Parameters
@@ -71,7 +93,7 @@ class SCWClassifier(OnlineClassifier, learner=SoftCW):
     """
 
 
-class NHERDClassifier(OnlineClassifier, learner=NormalHerd):
+class NHERDClassifier(GaussianClassifier, learner=NormalHerd):
     """Normal herd: a Gaussian over weights that moves and shrinks with every margin below 1 (Crammer & Lee 2010).
 
     Parameters

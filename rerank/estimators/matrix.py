@@ -1,8 +1,8 @@
-"""Rows of a matrix as labelled examples."""
+"""SparseRows of a matrix as sparse rows, and as labelled examples."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,12 +14,16 @@ SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
 
 
-def examples_of(
-    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *, bias: bool
-) -> Labelled:
-    """The rows of ``X`` (dense or CSR [n, D]; it is not changed) with ``label`` (int64 [n], index of a class).
+class SparseRows(NamedTuple):
+    """The nonzeros of n rows, sorted by column; they may share memory with the matrix that they are from."""
 
-    bias: append a column of ones at D, the intercept; weight: float64 [n], 1 by default.
+    rows: np.ndarray  # int64 [n + 1]
+    columns: np.ndarray  # int32 [nnz]
+    values: np.ndarray  # float32 [nnz]
+
+
+def rows_of(X: Any) -> SparseRows:
+    """The rows of ``X`` (dense or CSR [n, D], finite; it is not changed).
 
     Raises
     ------
@@ -27,30 +31,66 @@ def examples_of(
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
+    return _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
+
+
+def _dense_rows(X: np.ndarray) -> SparseRows:
+    n, D = X.shape
+    values = _narrow(X)
+    if values.all():
+        return SparseRows(np.arange(n + 1) * D, np.tile(np.arange(D, dtype=np.int32), n), values.ravel())
+    mask = values != 0
+    rows = np.concatenate([[0], np.cumsum(np.count_nonzero(mask, axis=1), dtype=np.int64)])
+    return SparseRows(rows, np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)[mask], values[mask])
+
+
+def _sparse_rows(X: Any) -> SparseRows:
     matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    if matrix.nnz and max(-matrix.data.min(), matrix.data.max()) > LARGEST:
-        raise ValueError(
-            f"X holds values beyond the largest 32-bit float, {LARGEST:.3g}, the type of feature values; scale X"
-        )
-    values = matrix.data.astype(np.float32)
+    values = _narrow(matrix.data)
     if not values.all():  # stored zeros
-        lost = matrix.data[(values == 0) & (matrix.data != 0)]
-        if lost.size:
-            raise ValueError(
-                f"X holds {lost[0]:.3g}, below the smallest 32-bit float, {SMALLEST:.3g}, the type of feature values; "
-                "scale X, or set such values to 0"
-            )
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
         values = matrix.data
-    n, D = matrix.shape
+    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
+    return SparseRows(indptr, indices, values)
+
+
+def _narrow(data: np.ndarray) -> np.ndarray:
+    """``data`` as float32, by rows; the same array if it is that already."""
+    with np.errstate(over="ignore", under="ignore"):
+        values = data.astype(np.float32, order="C", copy=False)
+    if values is data:
+        return values
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"X holds values beyond the largest 32-bit float, {LARGEST:.3g}, the type of feature values; scale X"
+        )
+    if np.count_nonzero(values) != np.count_nonzero(data):
+        lost = data[(values == 0) & (data != 0)]
+        raise ValueError(
+            f"X holds {lost[0]:.3g}, below the smallest 32-bit float, {SMALLEST:.3g}, the type of feature values; "
+            "scale X, or set such values to 0"
+        )
+    return values
+
+
+def examples_of(
+    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *, bias: bool
+) -> Labelled:
+    """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class).
+
+    bias: append a column of ones at D, the intercept; weight: float64 [n], 1 by default.
+
+    Raises
+    ------
+    ValueError: see ``rows_of``.
+    """
+    n, D = X.shape
     examples = Labelled(
-        rows=matrix.indptr.astype(np.int64),
-        columns=matrix.indices.astype(np.int32),
-        values=values,
+        **rows_of(X)._asdict(),
         label=label,
         classes=tuple(str(c) for c in classes),
         group=np.zeros(0, np.int64),

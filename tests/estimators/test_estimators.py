@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -35,7 +35,7 @@ from rerank.learn.base import Learner, learners
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 
-CLASSIFIERS = [getattr(estimators, name) for name in estimators.__all__]
+CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
 every = pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
 VARIANTS = {cls.__name__: cls for cls in CLASSIFIERS} | {
     "AROW, top 2": partial(AROWClassifier, top=2, normalize=True),
@@ -76,7 +76,7 @@ def test_the_parameters_are_the_learners(cls: Any) -> None:
             assert (shown[field.name].default, shown[field.name].annotation) == (expected, kinds[field.name])
     assert set(cls().get_params()) == set(shown)
     assert all(each.kind == each.KEYWORD_ONLY for each in shown.values())
-    told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2]
+    told = cleandoc(cls.__doc__).partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     names = [name for line in re.findall(r"^([\w, ]+):", told, re.MULTILINE) for name in line.split(", ")]
     assert sorted(names) == sorted(shown)
 
@@ -398,7 +398,7 @@ def test_selection_and_pipelines() -> None:
 @every
 def test_pickled_classifiers_predict_and_go_on(cls: type, average: str) -> None:
     X, y = problem(3)
-    model = cls(average=average, random_state=0, epochs=2).fit(X, y)
+    model = cls(average=average, random_state=0, epochs=2, keep_state=True).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
     assert weights(copy.partial_fit(X, y)) == weights(model.partial_fit(X, y))
@@ -456,3 +456,118 @@ def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
     X, y = problem(2)
     with pytest.raises(ValueError, match=r"the weights overflowed in 2 passes; scale X or take smaller steps"):
         SGDClassifier(eta=1e300, schedule="constant", epochs=2, average=average).fit(1e30 * X, y)
+
+
+@pytest.mark.parametrize("average", ["average", "vote"])
+@every
+def test_a_pickle_holds_what_predictions_need(cls: type, average: str) -> None:
+    X, y = problem(3)
+    model = cls(average=average, random_state=0, epochs=2).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+    assert not {"_state", "_ballots"} & set(vars(copy))
+    for learn_on in (copy.partial_fit, copy.set_params(warm_start=True).fit):
+        with pytest.raises(ValueError, match=r"the training state was left out when .* was pickled.*keep_state=True"):
+            learn_on(X, y)
+    assert weights(copy.set_params(warm_start=False).fit(X, y)) == weights(model)
+
+
+# Classes and passes
+
+
+@every
+def test_class_weights_are_sample_weights(cls: type) -> None:
+    X, y = problem(3)
+    expected = weights(cls(random_state=0, epochs=2).fit(X, y, sample_weight=np.array([2.0, 1.0, 0.5])[y]))
+    assert weights(cls(random_state=0, epochs=2, class_weight={0: 2.0, 2: 0.5}).fit(X, y)) == expected
+    given = {"classes": [0, 1, 2], "sample_weight": np.array([2.0, 1.0, 0.5])[y]}
+    step = cls(random_state=0).partial_fit(X, y, **given)
+    one = cls(random_state=0, class_weight={0: 2.0, 2: 0.5}).partial_fit(X, y, classes=[0, 1, 2])
+    assert weights(one) == weights(step)
+
+
+def test_balanced_classes_weigh_the_same() -> None:
+    X, y = problem(3)
+    own = np.where(y == 1, 2.0, 1.0)
+    counts = np.bincount(y, own)
+    balanced = own * (counts.sum() / (3 * counts))[y]
+    one = AROWClassifier(random_state=0, class_weight="balanced").fit(X, y, sample_weight=own)
+    assert weights(one) == weights(AROWClassifier(random_state=0).fit(X, y, sample_weight=balanced))
+    assert weights(one) != weights(AROWClassifier(random_state=0).fit(X, y, sample_weight=own))
+
+
+@pytest.mark.parametrize("cls", [AROWClassifier, RDAClassifier, WinnowClassifier])
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+def test_the_best_pass_is_kept(cls: Any, average: str) -> None:
+    X, y = problem(3, n=90)
+    how: dict[str, Any] = {"average": average, "random_state": 7}
+    model = cls(**how, epochs=30, early_stopping=True, validation_fraction=0.2, n_iter_no_change=3).fit(X, y)
+    best = 1 + int(np.argmax(model.validation_scores_))
+    assert model.n_iter_ == len(model.validation_scores_) == best + 3 < 30
+    kept, held = train_test_split(np.arange(90), test_size=0.2, stratify=y, random_state=7)
+    plain = cls(**how, epochs=best).fit(X[kept], y[kept])
+    assert weights(plain) == weights(model)
+    np.testing.assert_array_equal(plain.decision_function(X), model.decision_function(X))
+    assert average == "vote" or model.score(X[held], y[held]) == max(model.validation_scores_)
+
+
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
+@every
+def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
+    X, y = problem(3)
+    model = cls(average=average, epochs=2, random_state=0, warm_start=True).fit(X, y).fit(X, y)
+    whole = cls(average=average, epochs=4, random_state=0).fit(X, y)
+    if model._learner().adopt(model._state, 0) is model._state:  # dual variables belong to the rows of a call
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
+    assert model.n_iter_ == 4
+    with pytest.raises(ValueError, match=r"y holds classes array\(\[3\]\) that are not among"):
+        model.fit(X, y + 1)
+    with pytest.raises(ValueError, match="X has 5 features, but"):
+        model.fit(X[:, :5], y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"class_weight": "even"}, "class_weight='even'; expected a dict of class and weight, 'balanced' or None"),
+        ({"class_weight": {7: 1.0}}, "class_weight names the class 7; expected classes among"),
+        ({"class_weight": {0: -1.0}}, r"class_weight=\{0: -1.0\}; finite weights from 0 are expected"),
+        ({"class_weight": {0: "much"}}, "finite weights from 0"),
+        ({"class_weight": {0: 0.0}}, "found one class, .*1.*, with a weight above 0"),
+        ({"early_stopping": 1}, "early_stopping=1; expected true or false"),
+        ({"validation_fraction": 0.0}, "validation_fraction=0.0; expected a finite number above 0 and below 1"),
+        (
+            {"early_stopping": True, "validation_fraction": 0.01},
+            "holds out validation_fraction=0.01 of 40 rows, too few",
+        ),
+        ({"n_iter_no_change": 0}, "n_iter_no_change=0; expected a whole number from 1"),
+        ({"warm_start": None}, "warm_start=None"),
+        ({"keep_state": "yes"}, "keep_state='yes'"),
+    ],
+    ids=str,
+)
+def test_wrong_shared_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PerceptronClassifier(**parameters).fit(*problem(2))
+
+
+@pytest.mark.parametrize("parameters", [{"early_stopping": True}, {"class_weight": "balanced"}])
+def test_a_batch_is_not_all_rows(parameters: dict[str, Any]) -> None:
+    X, y = problem(2)
+    with pytest.raises(ValueError, match="need all rows at once; call fit"):
+        PerceptronClassifier(**parameters).partial_fit(X, y, classes=[0, 1])
+
+
+@two_and_more
+def test_sparse_weights_predict_the_same(k: int) -> None:
+    X, y = problem(k)
+    model = RDAClassifier(l1=0.1, random_state=0).fit(X, y)
+    expected, dense = model.decision_function(X), model.coef_
+    assert sparse.issparse(model.sparsify().coef_)
+    assert model.coef_.nnz == np.count_nonzero(dense)
+    for form in (np.asarray, sparse.csr_matrix):
+        np.testing.assert_allclose(model.decision_function(form(X)), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(model.densify().densify().coef_, dense)
+    again = model.sparsify().partial_fit(X, y)
+    assert weights(again) == weights(RDAClassifier(l1=0.1, random_state=0).fit(X, y).partial_fit(X, y))

@@ -1,0 +1,132 @@
+"""Probabilities of classes: of scores that a logistic loss was minimised for, and of Gaussian weights.
+
+A logistic loss makes scores s log odds: p = 1/(1 + e^{−s}), or a softmax of the classes' scores.
+
+Weights N(μ, Σ) say how sure they are of a row x: its score is N(μ·x, v) with v = xᵀΣx, and the mean of the logistic
+function over it is nearly 1/(1 + e^{−μ·x/√(1 + πv/8)}) (MacKay 1992, The evidence framework applied to classification
+networks). Of more than two classes, v is the variance of the difference between the two best, and divides the scores of
+all: the best stays the best.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
+
+from rerank.estimators.checks import MATRIX
+from rerank.learn.skeletons.gaussian import VARIANCE
+from rerank.learn.skeletons.gaussian_full import FullState
+
+LOGISTIC = ("logistic", "log")  # losses
+
+
+class Covariance(NamedTuple):
+    """The covariance of Gaussian weights, of as many blocks of W columns as there are rows of ``coef_``."""
+
+    sigma: np.ndarray  # float64 [blocks, W, blocks, W]: a full matrix; else float64 [blocks, W]: its diagonal
+    scale: np.ndarray  # float64 [blocks, W]: the largest |x_j| of an update, for normalised variances; else [blocks, 0]
+
+    @staticmethod
+    def of(state: Any, blocks: int) -> Covariance:
+        """That of a state without base scores; views of it."""
+        if isinstance(state, FullState):
+            W = (len(state.sigma) - 1) // blocks
+            return Covariance(state.sigma[:-1, :-1].reshape(blocks, W, blocks, W), np.zeros((blocks, 0)))
+        return Covariance(state.g[:-1, VARIANCE].reshape(blocks, -1), state.scale[:-1].reshape(blocks, -1))
+
+    def of_margins(self, X: Any, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """float64 [n]: zᵀΣz for z = the row in block ``one`` minus the row in block ``other`` (-1: no such block).
+
+        X: CSR [n, W]; one, other: int64 [n].
+        """
+        if self.sigma.ndim == 4:
+            return self._full(X, one, other)
+        parts = np.column_stack([*(self._block(X, c) for c in range(len(self.sigma))), np.zeros(X.shape[0])])
+        rows = np.arange(X.shape[0])
+        return np.asarray(parts[rows, one] + parts[rows, other])
+
+    def _block(self, X: Any, c: int) -> np.ndarray:
+        """float64 [n]: Σ_j Σ_jj x_j²; a normalised variance is that of x_j up to its scale, and 1/x_j² without."""
+        own, size = self.sigma[c][X.indices], np.abs(X.data)
+        if self.scale.size:
+            scale = self.scale[c][X.indices]
+            part = np.where(scale > 0, own * np.minimum(size, scale) ** 2, size > 0)
+        else:
+            part = own * size**2
+        return np.asarray(sparse.csr_array((part, X.indices, X.indptr), shape=X.shape).sum(axis=1))
+
+    def _full(self, X: Any, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        found, blocks = np.zeros(X.shape[0]), self.sigma
+        for a, b in {*zip(one.tolist(), other.tolist(), strict=True)}:
+            sigma = blocks[a, :, a]
+            if b >= 0:
+                sigma = sigma + blocks[b, :, b] - blocks[a, :, b] - blocks[b, :, a]
+            chosen = np.flatnonzero((one == a) & (other == b))
+            part = X[chosen]
+            found[chosen] = np.asarray(part.multiply(part @ sigma).sum(axis=1)).ravel()
+        return found
+
+
+def probabilities(scores: np.ndarray, covariance: Covariance | None, X: Any, *, bias: bool) -> np.ndarray:
+    """float64 [n, k] of the ``scores`` of decision_function for the rows of X; ``covariance``: of Gaussian weights."""
+    divisor = np.ones(scores.shape[0])
+    if covariance is not None:
+        matrix = sparse.csr_array(X)
+        if bias:
+            matrix = sparse.hstack([matrix, np.ones((matrix.shape[0], 1))], format="csr")
+        none = np.full(scores.shape[0], -1)
+        two = scores.ndim == 1
+        one, other = (none + 1, none) if two else np.argsort(-scores, axis=1, kind="stable")[:, :2].T
+        divisor = np.sqrt(1.0 + np.pi / 8 * np.maximum(covariance.of_margins(matrix, one, other), 0.0))
+    if scores.ndim == 1:
+        scores = scores / divisor
+        return np.column_stack([expit(-scores), expit(scores)])
+    return np.asarray(softmax(scores / divisor[:, np.newaxis], axis=1))
+
+
+class Probabilities:
+    """``predict_proba`` of a classifier, where its parameters define probabilities."""
+
+    @available_if(lambda self: self._require_probabilities())  # type: ignore[untyped-decorator]
+    def predict_proba(self: Any, X: Any) -> np.ndarray:
+        """float64 [n, k]: the probability of every class for the rows of ``X``.
+
+        Of learners with the loss "logistic" or "log", updated always: 1/(1 + e^−s) for two classes, s being the score,
+        else the softmax of the scores ("logistic" compares two classes, "log" all). Of Gaussians with
+        ``probability=True``: the same with s = μ·x/√(1 + xᵀΣx·π/8). Neither is calibrated on data of its own;
+        scikit-learn's ``CalibratedClassifierCV`` does that.
+        """
+        scores = self.decision_function(X)
+        gaussian = getattr(self, "probability", False)
+        if gaussian and self._covariance is None:
+            raise ValueError("this classifier was fitted with probability=False; fit it again with probability=True")
+        X = validate_data(self, X, **MATRIX, reset=False)
+        return probabilities(scores, self._covariance if gaussian else None, X, bias=self._bias)
+
+    @available_if(lambda self: self._require_probabilities())  # type: ignore[untyped-decorator]
+    def predict_log_proba(self: Any, X: Any) -> np.ndarray:
+        """The logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _require_probabilities(self: Any) -> bool:
+        """Refuse to give probabilities that these parameters do not define (an AttributeError says which would)."""
+        loss, always = getattr(self, "loss", None), getattr(self, "update", "always") == "always"
+        if self.average == "vote" or getattr(self, "_votes", None) is not None:
+            raise AttributeError(
+                "votes are no probabilities; average='average' has them where the learner defines some"
+            )
+        if hasattr(self, "probability"):
+            if not self.probability:
+                raise AttributeError("probabilities of Gaussian weights need probability=True, before fit")
+        elif loss not in LOGISTIC or not always:
+            raise AttributeError(
+                f"{type(self).__name__} minimises no logistic loss; expected loss='logistic' or 'log' with "
+                "update='always' where there are such parameters, or CalibratedClassifierCV around it"
+            )
+        return True

@@ -1,0 +1,256 @@
+"""A ranker over arrays: the rows of a matrix are candidates, and lists of them are learned from by the list trainer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import rerank.learn  # noqa: F401 - registers the learners
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
+from rerank.estimators.checks import MATRIX, Share, as_value_errors, check_parameters, numbers, seed_of
+from rerank.estimators.lists import lists_of, offsets_of, require_differences
+from rerank.learn.base import Learner, Weights
+from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weight
+from rerank.learn.contract import accepted
+from rerank.learn.pairs import PairSource
+from rerank.learn.scoring import best, best_of_lists, scores
+from rerank.learn.settings import Count
+from rerank.learn.trainer import Training, train
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import oracles, two_valued
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """A linear ranker: learns which candidate of every list is best. Candidates are rows, those of a list together.
+
+    Every learner, loss and pair source of recipes works, and the weights are to the bit those that a recipe trains on
+    lists with the same features, gains and base scores. Values are float32, weights float64.
+
+    Parameters
+    ----------
+    learner: the name of a learner ("perceptron", "arow", ...), a dict of its name and parameters as in recipes
+        ({"name": "arow", "r": 1.0}), or a learner. With base scores its ``base``, their weight, is a number or "auto"
+        (the default unless a learner is given): found on the lists that epochs are compared on.
+    loss: the learner's loss; None for its default.
+    epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most so many.
+    shuffle: visit the lists in an order that is drawn again for every pass.
+    average: the predictor: "average", the mean of all weights by the lists that they survived, or "last".
+    ties: where several candidates of a list have its highest gain: "any" of them is right, or the one with the highest
+        "base" score; "auto" means any if there are no base scores, or no more than two different gains.
+    pairs: which candidates are compared: "oracle", "hope-fear" or "sampled", or a dict of the name and its settings.
+    early_stopping: stop when ``n_iter_no_change`` passes in a row bring no better score.
+    validation_fraction: with early stopping, or to weigh base scores, and without ``eval_set``: the share of the lists,
+        the last ones, that are not trained on but used for that; above 0, below 1, and at least one list.
+    n_iter_no_change: ≥ 1.
+    random_state: seed of the orders: an int, a numpy RandomState, or None for a different one in each call of ``fit``.
+
+    Attributes
+    ----------
+    coef_: float64 [D].
+    base_weight_: what the base score weighs; 0 without base scores.
+    n_iter_: passes made; best_iteration_: how many of them led to the weights.
+    validation_scores_: the mean gain on ``eval_set`` (or the lists held out) after every pass; empty without either.
+    n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
+    """
+
+    __metadata_request__fit: ClassVar[Any] = {"gain": UNUSED, "qid": True, "base": True}
+    __metadata_request__predict: ClassVar[Any] = {"base": True}
+    __metadata_request__score: ClassVar[Any] = {"gain": UNUSED, "qid": True, "base": True}
+
+    learner: Any = "arda"
+    loss: str | None = None
+    epochs: Count = 10
+    shuffle: bool = True
+    average: Literal["last", "average"] = "average"
+    ties: Literal["auto", "any", "base"] = "auto"
+    pairs: Any = "oracle"
+    early_stopping: bool = False
+    validation_fraction: Share = 0.1
+    n_iter_no_change: Count = 5
+    random_state: Any = None
+
+    def fit(
+        self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, eval_set: Any = None
+    ) -> Self:
+        """Learn from lists, from the start.
+
+        Parameters
+        ----------
+        X: dense, sparse or a data frame [n, D]: a row per candidate, the candidates of a list next to each other.
+        gain: [n], how good a candidate is, higher for better; only comparisons within a list matter to most losses.
+        group, qid: one of them: the sizes of the lists [L], or for every row the id of its list [n].
+        base: [n], the score of the system that made the candidates, higher for better.
+        eval_set: (X, gain, lists) or (X, gain, lists, base) of other lists, ``lists`` being what this call has as
+            ``group`` or ``qid``. The pass after which the mean gain of the chosen is highest there is the one that
+            counts.
+
+        Raises
+        ------
+        ValueError: names the argument or parameter that is wrong, what was found and what is expected.
+        """
+        check_parameters(self, CHECKED)
+        X = validate_data(self, X, **MATRIX)
+        if gain is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None: it is the gain")
+        with as_value_errors(type(self).__name__):
+            lists = lists_of(X, gain, group, qid, base)
+            dev = None if eval_set is None else self._others(eval_set, qid is None, base is not None)
+            require_differences(lists)
+            learner, automatic = learner_of(self.learner, self.loss)
+            automatic &= base is not None
+            if dev is None and (automatic or self.early_stopping):
+                lists, dev = self._split(lists)
+            search = BaseSearch(dev, Gain()) if automatic and dev is not None else None
+            if search is not None:
+                learner = replace(learner, base=start_weight(lists))
+            training = self._train(learner, lists, dev, search, based=base is not None)
+        self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        weights = training.weights[self.average]
+        if search is not None and not max(self.validation_scores_) > search.base_score:
+            warnings.warn("no pass was better than the base scores: the ranker is the base itself", stacklevel=2)
+            weights = Weights(np.zeros_like(weights.w), 1.0)
+        self._based = base is not None
+        self.coef_, self.base_weight_ = weights.w, weights.base if self._based else 0.0
+        return self
+
+    def predict(self, X: Any, base: Any = None) -> np.ndarray:
+        """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.
+
+        base: [n], the base scores, if the ranker was fitted with some.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, **MATRIX, reset=False)
+        if self._based and base is None:
+            raise ValueError("base is None; this ranker was fitted with base scores, give those of the rows of X")
+        if base is not None and not self._based:
+            raise ValueError("base holds scores; this ranker was fitted without base scores, leave base out")
+        learned = np.asarray(X @ self.coef_)
+        return learned if base is None else learned + self.base_weight_ * numbers("base", base, X.shape[0])
+
+    def best(self, X: Any, group: Any = None, qid: Any = None, base: Any = None) -> np.ndarray:
+        """int64 [L]: the row of the best candidate of every list; ties go to the higher base score, then the first row.
+
+        group, qid, base: as in ``fit``.
+        """
+        return self._chosen(self.predict(X, base), group, qid, base)
+
+    def score(
+        self, X: Any, gain: Any, group: Any = None, qid: Any = None, base: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The mean gain of the best candidates of all lists; arguments as in ``fit``.
+
+        sample_weight: [n]; a list counts as the row that is chosen from it.
+        """
+        scored = self.predict(X, base)
+        chosen = self._chosen(scored, group, qid, base)
+        weight = None if sample_weight is None else numbers("sample_weight", sample_weight, scored.size)[chosen]
+        return float(np.average(numbers("gain", gain, scored.size)[chosen], weights=weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """See scikit-learn: sparse input is accepted, and gains are needed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def _chosen(self, scored: np.ndarray, group: Any, qid: Any, base: Any) -> np.ndarray:
+        offsets = offsets_of(group, qid, scored.size)
+        chosen = np.empty(offsets.size - 1, np.int64)
+        best_of_lists(offsets, scored, np.zeros(scored.size) if base is None else np.asarray(base, np.float64), chosen)
+        return chosen
+
+    def _others(self, given: Any, by_size: bool, based: bool) -> Corpus:
+        """The lists of ``eval_set``."""
+        wanted = f"(X, gain, {'group' if by_size else 'qid'}{', base' * based})"
+        if not isinstance(given, (tuple, list)) or len(given) != 3 + based:
+            found = f"{len(given)} items" if isinstance(given, (tuple, list)) else type(given).__name__
+            raise ValueError(f"eval_set is {found}; expected {wanted}, as in this call of fit")
+        X = validate_data(self, given[0], **MATRIX, reset=False)
+        try:
+            return lists_of(X, given[1], **{"group" if by_size else "qid": given[2]}, base=given[3] if based else None)
+        except ValueError as error:
+            raise ValueError(f"eval_set: {error}") from None
+
+    def _split(self, lists: Corpus) -> tuple[Corpus, Corpus]:
+        """All but the last lists, and these; no nonzeros are copied."""
+        count = lists.list_count
+        first = count - max(1, int(count * self.validation_fraction))
+        if first < 1:
+            raise ValueError(
+                f"found {count} list, none of which can be held out to compare epochs or weigh base scores; expected "
+                "two lists or more, or eval_set"
+            )
+        return lists.slice(0, first), lists.slice(first, count)
+
+    def _train(
+        self, learner: Learner, lists: Corpus, dev: Corpus | None, search: BaseSearch | None, *, based: bool
+    ) -> Training:
+        return train(
+            learner,
+            lists,
+            oracles(lists),
+            epochs=int(self.epochs),
+            seed=seed_of(self.random_state),
+            shuffle=bool(self.shuffle),
+            any_ties=self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists))),
+            pairs=pairs_of(self.pairs),
+            predictor=self.average,
+            patience=int(self.n_iter_no_change) if self.early_stopping else None,
+            evaluate_dev=None if dev is None or search else lambda weights: mean_gain(dev, weights),
+            weigh=search,
+        )
+
+
+CHECKED = [each.name for each in fields(ListRanker) if each.name not in ("learner", "pairs", "random_state")]
+
+
+def mean_gain(lists: Corpus, weights: Weights) -> float:
+    """The mean gain of the best candidates of all lists."""
+    return float(lists.gain[best(lists, scores(lists, weights))].mean())
+
+
+def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
+    """The learner that ``ListRanker.learner`` describes, and whether the weight of base scores is to be found.
+
+    Raises
+    ------
+    RecipeError: there is no such learner, it lacks a parameter or refuses its value, or it breaks the contract.
+    """
+    if isinstance(given, Learner):
+        if loss is not None and not hasattr(given, "loss"):
+            raise RecipeError(f"found {loss!r}; the learner {given.name} has no loss to choose", key="loss")
+        return accepted(given if loss is None else replace(given, loss=loss)), False  # type: ignore[call-arg]
+    if not isinstance(given, (str, Mapping)):
+        raise RecipeError(
+            f"found {given!r}; expected a name, a dict of name and parameters, or a learner", key="learner"
+        )
+    settings = {"base": AUTO, **({"name": given} if isinstance(given, str) else given)}
+    settings |= {} if loss is None else {"loss": loss}
+    return accepted(make_learner(settings)), settings["base"] == AUTO
+
+
+def pairs_of(given: Any) -> PairSource:
+    """The pair source that ``ListRanker.pairs`` describes.
+
+    Raises
+    ------
+    RecipeError: there is no such source, or it lacks a setting or refuses its value.
+    """
+    try:
+        return PairSource(**({"name": given} if isinstance(given, str) else given))
+    except TypeError as error:
+        raise RecipeError(
+            f"found {given!r}; expected a name, or a dict of it and its settings ({error})", key="pairs"
+        ) from None
+    except RecipeError as error:
+        raise RecipeError(error.message, key=f"pairs.{error.key}") from None
