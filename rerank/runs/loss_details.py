@@ -18,7 +18,8 @@ from rerank.metrics.parseval_kernel import LENGTH
 from rerank.readers.base import NBestList
 from rerank.readers.sides import Beside
 from rerank.readers.trees.trees import parse_brackets
-from rerank.recipes.recipe import ListRecipe
+from rerank.readers.trees.words import normal_text
+from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.runs.report.measures import count, fixed, signed
 from rerank.runs.report.table import TextTable
 
@@ -48,22 +49,25 @@ def loss_details(recipe: ListRecipe, lists: int) -> LossDetails:
     """What looks at the lists of ``recipe``."""
     metric = metric_of(recipe)
     if isinstance(metric, Parseval):
-        return BracketLosses(lists, metric)
+        assert isinstance(recipe, Recipe)
+        return BracketLosses(lists, metric, normal=recipe.data.normalize)
     return WordLosses(lists, named=not isinstance(metric, Gain))
 
 
 class BracketLosses(LossDetails):
-    """Brackets by label; trees whose words are not those of the gold tree are left out."""
+    """Brackets by label; trees whose words, in ``normal`` form or as written, are not those of the gold tree are left
+    out."""
 
-    def __init__(self, lists: int, metric: Parseval) -> None:
+    def __init__(self, lists: int, metric: Parseval, *, normal: bool = False) -> None:
         super().__init__(lists)
-        self._metric = metric
+        self._metric, self._normal = metric, normal
         self._found: dict[str, dict[str, LabelCount]] = {name: {} for name in SYSTEMS}
         self._waiting: list[tuple[int, list[bytes]]] = []
 
     def see(self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int]) -> None:
         """See ``LossDetails.see``."""
-        self._waiting.append((i, [raw.found[0].text, *(nbest.texts[places[name]] for name in SYSTEMS)]))
+        texts = [raw.found[0].text, *(nbest.texts[places[name]] for name in SYSTEMS)]
+        self._waiting.append((i, list(map(normal_text, texts)) if self._normal else texts))
         if len(self._waiting) == BATCH:
             self._count()
 
