@@ -47,10 +47,10 @@ def inspect(
         return
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
+    weights, counts = loaded.weights_of(predictor), loaded.table.about
     if feature is not None:
         _show_features(loaded, predictor, feature)
         return
-    weights, counts = loaded.weights_of(predictor), loaded.table.about
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.w != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
