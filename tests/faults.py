@@ -27,15 +27,18 @@ from rerank.runs.stages import epoch_lines
 from rerank.storage import files
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+MAKES = "open", "os.mkdir", "os.rename"  # what takes space on a disk
 Fault = Callable[[str, int], None]  # called with the event and the number of every step
 
 
 class Ended(NamedTuple):
-    """How a child ended: exit code (negative: the signal that killed it), what it said on stderr, steps."""
+    """How a child ended: exit code (negative: the signal that killed it), what it said on stderr, how many steps it
+    took, and which was the last that made something."""
 
     code: int
     err: str
     steps: int
+    made: int
 
 
 def kill_at(step: int) -> Fault:
@@ -62,7 +65,7 @@ def full_from(step: int) -> Fault:
     """The disk is full from a step on: nothing can be made or renamed any more, but for log files."""
 
     def fault(event: str, number: int) -> None:
-        if number >= step and event in ("open", "os.mkdir", "os.rename"):
+        if number >= step and event in MAKES:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     return fault
@@ -93,13 +96,14 @@ def rerank(
         time.sleep(0.002)
     with os.fdopen(reading, encoding="utf-8") as stream:
         text = stream.read()
-    said_last, found, steps = text.rpartition("STEPS ")
-    return Ended(os.waitstatus_to_exitcode(ended[1]), said_last if found else text, int(steps) if found else -1)
+    said_last, found, counts = text.rpartition("STEPS ")
+    steps, made = map(int, counts.split()) if found else (-1, -1)
+    return Ended(os.waitstatus_to_exitcode(ended[1]), said_last if found else text, steps, made)
 
 
 def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: int | None, said: int) -> None:
     """Run the command and end the process."""
-    count, code = 0, 70
+    count, made, code = 0, 0, 70
     try:
         null = os.open(os.devnull, os.O_RDWR)
         for old, new in ((null, 0), (null, 1), (said, 2)):
@@ -114,9 +118,10 @@ def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: i
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY))
 
         def hook(event: str, details: tuple[Any, ...]) -> None:
-            nonlocal count
+            nonlocal count, made
             if _is_step(event, details, below):
                 count += 1
+                made = count if event in MAKES else made
                 if fault is not None:
                     fault(event, count)
 
@@ -130,7 +135,7 @@ def _in_child(arguments: list[str], below: Path, fault: Fault | None, largest: i
         fault = None
         if largest is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        os.write(2, f"STEPS {count}".encode())
+        os.write(2, f"STEPS {count} {made}".encode())
         os._exit(code)
 
 

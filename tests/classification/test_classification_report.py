@@ -103,6 +103,7 @@ def test_curves_need_more_than_one_point() -> None:
 
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
     root = small_classes.write_set(tmp_path / "sets", classes=("a", "b", "c"))
     page, _ = page_of(root, tmp_path / "out", runs=TWO)
     assert_nothing_overflows(page, tmp_path)

@@ -31,11 +31,13 @@ RUNS = [{"name": "voted", "set": {"learner": {"name": "vrda"}}}, {"name": "plain
 
 
 class Whole(NamedTuple):
-    """A recipe, what an uninterrupted run of it leaves, and how many steps that takes."""
+    """A recipe, what an uninterrupted run of it leaves, how many steps that takes, and which is the last that makes
+    something."""
 
     recipe: Path
     artefacts: dict[str, Any]
     steps: int
+    made: int
 
 
 def uninterrupted(place: Path, settings: dict[str, Any]) -> Whole:
@@ -46,7 +48,7 @@ def uninterrupted(place: Path, settings: dict[str, Any]) -> Whole:
         shared.mkdir()
         ended = faults.rerank("run", recipe, "-o", shared / "out", below=shared)
         assert ended.code == 0, ended.err
-    return Whole(recipe, faults.artefacts(shared / "out"), ended.steps)
+    return Whole(recipe, faults.artefacts(shared / "out"), ended.steps, ended.made)
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +68,10 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return uninterrupted(place, small_classes.settings(small_classes.write_set(place / "data")))
 
 
-def steps(whole: Whole, count: int, seed: int = SEED) -> list[int]:
-    """So many steps, spread over the whole run."""
+def steps(among: int, count: int, seed: int = SEED) -> list[int]:
+    """So many of the first steps, spread over them."""
     rng = random.Random(seed)
-    size = whole.steps / count
+    size = among / count
     return [1 + int(size * (k + rng.random())) for k in range(count)]
 
 
@@ -84,7 +86,7 @@ def finish(whole: Whole, place: Path) -> None:
 def test_killed_at_a_step_and_again(kind, request, tmp_path):
     whole = request.getfixturevalue(kind)
     rng = random.Random(SEED)
-    for step in steps(whole, 5 if kind == "lists" else 3):
+    for step in steps(whole.steps, 5 if kind == "lists" else 3):
         place = tmp_path / str(step)
         place.mkdir()
         command = ["run", whole.recipe, "-o", place / "out"]
@@ -185,7 +187,7 @@ def test_a_finished_run_is_not_repeated(kind, request, tmp_path):
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_signals(lists, tmp_path, sent):
-    for step in steps(lists, 2 if sent == signal.SIGINT else 1, seed=sent):
+    for step in steps(lists.steps, 2 if sent == signal.SIGINT else 1, seed=sent):
         place = tmp_path / str(step)
         place.mkdir()
         fault = faults.signal_at(step, sent)
@@ -205,7 +207,7 @@ def test_signals(lists, tmp_path, sent):
 @pytest.mark.parametrize("kind", ["lists", "classes"])
 def test_a_disk_that_is_full_from_a_step_on(kind, request, tmp_path):
     whole = request.getfixturevalue(kind)
-    for step in steps(whole, 3 if kind == "lists" else 2, seed=1):
+    for step in steps(whole.made, 3 if kind == "lists" else 2, seed=1):
         place = tmp_path / str(step)
         place.mkdir()
         fault = faults.full_from(step)
