@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT / "docs" / "site"))
+from site_tables import expanded
 
-from site_tables import expanded  # noqa: E402 - found only there
+ROOT = Path(__file__).parents[1]
 
 PAGES = sorted(
     page.relative_to(ROOT)
