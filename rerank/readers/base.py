@@ -220,10 +220,11 @@ def read_lists(
     DataError: a bad list under the policy "error", or an unreadable file.
     """
     count = count if count is not None else SkipCount(on_bad_list)
-    yield from usable(lists_of(reader, path), _counted, count)
+    yield from usable(lists_of(reader, path), counted, count)
 
 
-def _counted(nbest: NBestList | BadList, count: SkipCount) -> NBestList | None:
+def counted(nbest: NBestList | BadList, count: SkipCount) -> NBestList | None:
+    """The list, if it can be used; ``count`` knows of it either way."""
     if isinstance(nbest, BadList):
         count.bad(nbest)
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rerank.readers import several
-from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, usable
+from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, counted, usable
 from rerank.readers.given.nbest import NBest
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
@@ -36,7 +36,7 @@ class ListFile:
 
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
-        yield from map(NBest.of, usable(self.rows(), _counted, count))
+        yield from map(NBest.of, usable(self.rows(), counted, count))
         for line in str(count).splitlines()[1:]:
             log.warning("%s", line)
 
@@ -112,11 +112,3 @@ def read(
         form,
         on_bad_list,
     )
-
-
-def _counted(rows: NBestList | BadList, count: SkipCount) -> NBestList | None:
-    if isinstance(rows, BadList):
-        count.bad(rows)
-        return None
-    count.good(rows)
-    return rows
