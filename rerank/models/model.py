@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.files import new_directory
+from rerank.storage.remote import below, is_url, local_directory, local_path
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
@@ -112,16 +115,17 @@ class Model:
 
     @staticmethod
     def load(directory: Path | str) -> Model:
-        """Read what ``save`` wrote. Everything is checked; no part that the settings name is imported.
+        """Read what ``save`` wrote, from a directory or by URL. Everything is checked; no part that the settings name
+        is imported.
 
         Raises
         ------
         ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
-            settings that are not a recipe, another format version.
+            settings that are not a recipe, another format version. DataError: a URL that cannot be fetched.
         """
         source = Path(directory)
         try:
-            return _load(source)
+            return _load(_fetched(str(directory)) if is_url(directory) else source)
         except FileNotFoundError as error:
             raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=str(source)) from None
         except MemoryError:
@@ -130,6 +134,14 @@ class Model:
             raise ModelError("not a readable model: nested too deep", path=str(source)) from None
         except DAMAGE as error:
             raise ModelError(f"not a readable model: {error}", path=str(source)) from None
+
+
+def _fetched(url: str) -> Path:
+    """A copy of the model in a folder by URL, whose header says which files belong to it."""
+    with TemporaryDirectory() as place:
+        shutil.copy(local_path(below(url, HEADER)), Path(place, HEADER))
+        header = _read_header(Path(place))
+    return local_directory(url, [HEADER, *header["files"]], header["digest"])
 
 
 def _load(source: Path) -> Model:

@@ -34,15 +34,16 @@ BATCH = 64  # lists that are voted on together
 
 
 def load(path: PathLike, predictor: str | None = None) -> Reranker:
-    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left.
+    """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one.
 
     predictor: "average", "last", "mert" or "voted", where the model has it; by default what its recipe asks for.
 
     Raises
     ------
-    ModelError: not a model, damaged, not one of lists, or without the predictor.
+    ModelError: not a model, damaged, not one of lists, or without the predictor. DataError: a URL that cannot be
+        fetched.
     """
-    return Reranker(Model.load(Path(path)), predictor)
+    return Reranker(Model.load(os.fspath(path)), predictor)
 
 
 class Reranker:

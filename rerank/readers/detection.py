@@ -13,6 +13,7 @@ from rerank.base.errors import DataError, RerankError
 from rerank.readers.faults import BadList
 from rerank.readers.nbest import NBestList
 from rerank.readers.streams import START, InputStream, PathLike, held, open_file, standard_input
+from rerank.storage.remote import is_url
 
 MOST = 1000  # lists that are looked at
 MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these lists
@@ -120,7 +121,7 @@ def _start(path: str) -> bytes | None:
     given = standard_input.get()
     if given is not None and path == given.path:
         return given.look()
-    if not os.path.isfile(path):
+    if not is_url(path) and not os.path.isfile(path):
         return None
     try:
         with open_file(path, InputStream) as stream:

@@ -21,6 +21,7 @@ from rerank.base.errors import DataError, RunError
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 from rerank.storage.files import put_file, temporary_file
 from rerank.storage.locks import Lock
+from rerank.storage.remote import local_path
 
 PathLike = str | os.PathLike[str]
 Found = TypeVar("Found")
@@ -136,13 +137,14 @@ held: ContextVar[Callable[[str], InputStream | None]] = ContextVar("held", defau
 
 
 def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
-    """Open ``path`` for reading; "-" is standard input. Compression is recognised by the first bytes.
+    """Open ``path``, a file or a URL, for reading; "-" is standard input. Compression is recognised by the first bytes.
 
     others: names of files that hold something else, and that the message about a missing file does not suggest.
 
     Raises
     ------
-    DataError: no such file, a directory, no permission, or an unsupported kind of archive.
+    DataError: no such file, a directory, no permission, a URL that cannot be fetched, or an unsupported kind of
+        archive.
     """
     name = os.fspath(path)
     if name == "-":
@@ -154,7 +156,7 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
 def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) -> Stream:
     """``open_stream`` of a file, as a stream of the class ``kind``."""
     try:
-        raw = open(name, "rb")  # noqa: SIM115 - closed by the stream
+        raw = open(local_path(name), "rb")  # noqa: SIM115 - closed by the stream
     except FileNotFoundError:
         raise DataError(f"no such file{_near(name, others)}", path=name) from None
     except IsADirectoryError:

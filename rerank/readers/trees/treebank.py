@@ -17,6 +17,7 @@ from rerank.readers.compression import compression_of_name
 from rerank.readers.sides import Side
 from rerank.readers.streams import PathLike, split_paths, stream_name
 from rerank.readers.trees.brackets import read_trees
+from rerank.storage.remote import is_url
 
 ENDINGS = (".mrg", ".prd", ".psd")
 
@@ -50,7 +51,7 @@ def _named(name: str) -> list[str]:
     """The files that one name stands for."""
     if os.path.isdir(name):
         return _folder(name)
-    if os.path.exists(name) or not glob.has_magic(name):
+    if is_url(name) or os.path.exists(name) or not glob.has_magic(name):
         return [name]
     matches = glob.glob(name, recursive=True)
     files = {path for match in matches for path in (_folder(match) if os.path.isdir(match) else [match])}

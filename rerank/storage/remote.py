@@ -1,0 +1,159 @@
+"""Files by URL: https, s3, hf and what else fsspec knows, copied to disk before they are read.
+
+A copy's name is a digest of the URL and of what its server says of the file (ETag, size, time of change): a file that
+has not changed is not fetched again, and one that has does not take the place of the other. A copy appears under its
+name only when it is complete, and processes that need the same file at once each fetch their own. Copies stay until
+somebody removes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rerank.base.errors import DataError
+from rerank.storage.files import new_directory, new_file, remove_leftovers
+
+log = logging.getLogger("rerank")
+FOLDER = "RERANK_DOWNLOADS"  # the variable that names where copies are kept
+PATIENCE = 60.0  # seconds without an answer, or without a byte
+EXTRA = "pip install 'rerank-nbest[remote]'"
+# What a server says of a file that differs each time, such as the signed address that it is sent from.
+_PASSING = "url", "partial"
+_FULL = errno.ENOSPC, errno.EDQUOT
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a URL."""
+    return _URL.match(os.fspath(path)) is not None
+
+
+def downloads() -> Path:
+    """Where copies are: in $RERANK_DOWNLOADS, else in rerank/downloads in $XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get(FOLDER):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rerank" / "downloads"
+
+
+def local_path(path: str) -> str:
+    """``path``; of a URL, the copy of what it names, fetched if it is not there or has changed.
+
+    Raises
+    ------
+    DataError: it cannot be fetched. RunError: it cannot be written.
+    """
+    if not is_url(path):
+        return path
+    found = _look_up(path)
+    copy = downloads() / f"{found.digest}-{_file_name(path)}"
+    if not copy.exists():
+        with new_file(copy) as new:
+            _fetch(found, new)
+    return str(copy)
+
+
+def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
+    """A copy of the files ``names`` in the folder ``url``, as the directory that is known by their ``digest``.
+
+    Raises
+    ------
+    DataError, RunError: see ``local_path``.
+    """
+    copy = downloads() / digest
+    if not copy.is_dir():
+        with new_directory(copy, keep=True) as new:
+            for name in names:
+                _fetch(_look_up(below(url, name)), new / name)
+    return copy
+
+
+def below(url: str, name: str) -> str:
+    """The URL of a file in the folder ``url``."""
+    return f"{url.rstrip('/')}/{name}"
+
+
+class _Found(NamedTuple):
+    """A file by URL: its file system, its place there, and what is known of it."""
+
+    url: str
+    files: Any
+    place: str
+    about: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """What tells it from other files, and from what it was before it changed."""
+        known = sorted((key, str(value)) for key, value in self.about.items() if key not in _PASSING)
+        return hashlib.sha256(repr((self.url, known)).encode()).hexdigest()[:32]
+
+
+def _look_up(url: str) -> _Found:
+    """What a URL names.
+
+    Raises
+    ------
+    DataError: nothing, or a folder; or it cannot be reached.
+    """
+    options: dict[str, Any] = {}
+    try:
+        from fsspec.core import url_to_fs
+
+        if url.lower().startswith(("http://", "https://")):
+            from aiohttp import ClientTimeout
+
+            options["client_kwargs"] = {"timeout": ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE)}
+        files, place = url_to_fs(url, **options)
+        files.invalidate_cache()
+        about = files.info(place)
+    except Exception as error:  # whatever the package of a protocol raises
+        raise DataError(_problem(error), path=url) from None
+    if about.get("type") == "directory":
+        raise DataError("is a folder; name a file in it", path=url)
+    return _Found(url, files, place, about)
+
+
+def _fetch(found: _Found, target: Path) -> None:
+    """Copy a file to ``target``."""
+    log.info("fetching %s", found.url)
+    remove_leftovers(downloads())
+    try:
+        found.files.get_file(found.place, str(target))
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise
+        raise DataError(_problem(error), path=found.url) from None
+    size, own = found.about.get("size"), target.stat().st_size
+    if size not in (None, own):
+        raise DataError(f"found {own:,} of {size:,} bytes: the connection broke; try again", path=found.url)
+
+
+def _problem(error: Exception) -> str:
+    """Why nothing was fetched, and what to do."""
+    cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
+    if isinstance(cause, ModuleNotFoundError) and (cause.name or "").split(".")[0] in ("fsspec", "aiohttp"):
+        return f"files by URL need fsspec and aiohttp: {EXTRA}"
+    if isinstance(cause, ImportError):
+        return f"needs a package that is not installed: {cause}"
+    status = getattr(cause, "status", None)
+    if isinstance(cause, FileNotFoundError) or status == 404:
+        return "no such file there; check the URL"
+    if status is not None:
+        return (
+            f"the server answers {status} {getattr(cause, 'message', '')}; check the URL, and whether it needs a login"
+        )
+    if isinstance(cause, TimeoutError):
+        return f"no answer for {PATIENCE:g} seconds; try again, or fetch the file and name its copy"
+    return f"cannot be fetched: {cause or type(cause).__name__}; check the URL and the connection"
+
+
+def _file_name(url: str) -> str:
+    """The name of the file, for people and by its ending."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[?#]", url)[0].rstrip("/").rpartition("/")[2])[-80:]

@@ -1,0 +1,138 @@
+"""Files by URL: fetched once, again when they change, never in part."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import zstandard
+from served import Served, serving
+
+from rerank.base.errors import DataError
+from rerank.readers.streams import open_stream
+from rerank.storage import remote
+from rerank.storage.remote import downloads, is_url, local_path
+
+pytest.importorskip("aiohttp")
+fsspec = pytest.importorskip("fsspec")
+TEXT = b"".join(b"%d a line\n" % i for i in range(5000))
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setenv("RERANK_DOWNLOADS", str(tmp_path / "copies"))
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "text").write_bytes(TEXT)
+    with serving(tmp_path / "files") as found:
+        yield found
+
+
+def whole(path: str) -> bytes:
+    with open_stream(path) as stream:
+        return b"".join(iter(lambda: stream.read(1 << 16), b""))
+
+
+def test_what_is_a_url() -> None:
+    assert all(map(is_url, ("https://a/b", "s3://a/b", "hf://datasets/a", "memory://a", "HTTP://a")))
+    assert not any(map(is_url, ("a/b", "C:\\a", "c:/a", "a:b", "-", "", "https:/a", "{root}/a", "/a//b", "a/b://c")))
+    assert local_path("C:\\a") == "C:\\a"
+
+
+@pytest.mark.parametrize(("name", "data"), [
+    ("text", TEXT), ("text.gz", gzip.compress(TEXT)), ("text.zst", zstandard.ZstdCompressor().compress(TEXT)),
+])  # fmt: skip
+def test_a_file_is_fetched_once_until_it_changes(served: Served, name: str, data: bytes) -> None:
+    path = served.root / name
+    path.write_bytes(data)
+    url = f"{served.url}/{name}"
+    assert [whole(url) for _ in range(3)] == [TEXT] * 3
+    assert served.asked == {name: 1}
+    path.write_bytes(TEXT[:-7])
+    assert [whole(url) for _ in range(2)] == [TEXT[:-7]] * 2
+    assert served.asked == {name: 2}
+    assert all(each.name.endswith(f"-{name}") for each in downloads().iterdir())
+    assert local_path(f"{url}?download=true").endswith(f"-{name}")
+
+
+def test_files_of_any_file_system(served: Served) -> None:  # noqa: ARG001 - names the folder of copies
+    files = fsspec.filesystem("memory")
+    for text in (TEXT, TEXT[:-7], b""):
+        with files.open("/folder/text.gz", "wb") as out:
+            out.write(gzip.compress(text))
+        assert whole("memory://folder/text.gz") == text
+    with pytest.raises(DataError, match=r"memory://folder: is a folder; name a file in it"):
+        local_path("memory://folder")
+    files.rm("/folder", recursive=True)
+    with pytest.raises(DataError, match=r"memory://folder/text.gz: no such file there; check the URL"):
+        local_path("memory://folder/text.gz")
+
+
+def test_a_part_of_a_file_is_no_copy_of_it(served: Served) -> None:
+    served.cut = 100
+    with pytest.raises(DataError, match=f"{served.url}/text: "):
+        local_path(f"{served.url}/text")
+    assert os.listdir(downloads()) == []
+    served.cut = 0
+    assert whole(f"{served.url}/text") == TEXT
+
+
+def test_several_may_fetch_a_file_at_once(served: Served) -> None:
+    served.delay = 0.05
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(whole, [f"{served.url}/text"] * 8)) == [TEXT] * 8
+    assert len(os.listdir(downloads())) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("{server}/other", "no such file there; check the URL"),
+        ("http://127.0.0.1:1/a", "cannot be fetched: "),
+        ("http://no-such-host.invalid/a", "cannot be fetched: .*; check the URL and the connection"),
+        ("htps://a/b", "cannot be fetched: .*htps"),
+        ("own://a/b", "needs a package that is not installed: Install own"),
+    ],
+)
+def test_what_cannot_be_fetched_is_named(
+    served: Served, url: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = {"class": "no_such_package.files.Own", "err": "Install own to read own://"}
+    monkeypatch.setitem(import_module("fsspec.registry").known_implementations, "own", about)
+    url = url.replace("{server}", served.url)
+    with pytest.raises(DataError, match=f"^{url}: {message}"):
+        open_stream(url)
+    assert not downloads().exists()
+
+
+def test_servers_that_refuse_or_say_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.status = 403
+    with pytest.raises(DataError, match="the server answers 403 Forbidden; check the URL, and whether it needs a"):
+        local_path(f"{served.url}/text")
+    served.status, served.delay = 200, 1.0
+    monkeypatch.setattr(remote, "PATIENCE", 0.05)
+    with pytest.raises(DataError, match=r"no answer for 0\.05 seconds"):
+        local_path(f"{served.url}/text")
+
+
+@pytest.mark.parametrize("package", ["fsspec", "aiohttp"])
+def test_packages_that_are_needed_are_named(package: str, served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (package, "fsspec.core"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(DataError, match=r"need fsspec and aiohttp: pip install 'rerank-nbest\[remote\]'"):
+        local_path(f"{served.url}/text")
+
+
+def test_where_copies_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, place in (("RERANK_DOWNLOADS", "a"), ("XDG_CACHE_HOME", "a/rerank/downloads")):
+        monkeypatch.delenv("RERANK_DOWNLOADS", raising=False)
+        monkeypatch.setenv(name, str(tmp_path / "a"))
+        assert downloads() == tmp_path / place
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert downloads() == tmp_path / ".cache" / "rerank" / "downloads"
