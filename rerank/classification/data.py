@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from rerank.base.registry import build
 from rerank.classification.splits import draw_folds, fold_numbers
 from rerank.classification.text import read_newsgroups, read_texts
 from rerank.data.labelled import Labelled
+from rerank.data.shares import share_of
 from rerank.data.synthetic import generators
 from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
@@ -35,6 +36,13 @@ class Split:
     test: Labelled
     index: np.ndarray  # int64 [n of test]
     flipped: np.ndarray  # bool [n of train]: labels that noise has changed
+
+    def shared(self, share: float, seed: int) -> Split:
+        """With the share of the training examples that ``share_of`` draws."""
+        if share == 1:
+            return self
+        chosen = share_of(self.train.size, share, seed)
+        return replace(self, train=self.train.take(chosen), flipped=self.flipped[chosen])
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ def traces_of(
 
         def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts, noise: float = noise) -> Trace:
             spec, place = job
-            part, passes, every = parts[place], 1, figure.every
+            part = parts[place].shared(spec.recipe.training.share, place[0])
+            passes, every = 1, figure.every
             if whole:
                 passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
             if chosen := tuned.get((noise, spec.name)):

@@ -79,7 +79,7 @@ class FoldOutcome(NamedTuple):
 def fit_fold(job: FoldJob) -> FoldOutcome:
     """Fit one fold with one seed."""
     examples = job.draw(job.seed)
-    part = examples.split(job.fold, job.noise, job.seed)
+    part = examples.split(job.fold, job.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
     _warm_up(job.spec, examples.name, part, job.seed)
     return FoldOutcome(fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size)
 

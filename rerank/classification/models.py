@@ -48,6 +48,7 @@ def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, 
             chosen = tune(spec, noisy, examples.examples)
         spec = chosen.applied(spec)
     epochs = spec.recipe.training.epochs
+    noisy = noisy.shared(spec.recipe.training.share, seed)
     corpus = noisy.corpus()
     voting = spec.recipe.training.vote or spec.recipe.training.predictor == "voted"
     training = train_on(spec, corpus, noisy.label, epochs=epochs, seed=seed, keep_log=voting)

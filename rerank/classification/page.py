@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from rerank.classification.learning import ERROR, UNIT
 from rerank.classification.results import Result
 from rerank.classification.shown import best_of, confusion_table, fold_figures, groups_of
 from rerank.classification.summary import summary
 from rerank.classification.tuning import Tuned
 from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.runs.learning import shown_curve
 from rerank.runs.report.html import fill, frame
 from rerank.runs.report.lines import FigureDrawing
 from rerank.runs.report.measures import NONE, count, duration, signed
+from rerank.runs.report.sections import learning
 from rerank.runs.report.table import TextTable
 from rerank.runs.report.verdict import verdict
 from rerank.runs.results import environment
@@ -27,13 +30,14 @@ from rerank.storage.files import write_text
 
 @dataclass
 class Outcome:
-    """What a recipe gave: the content of metrics.json, tables and figures, hard examples and strong features."""
+    """What a recipe gave: the content of metrics.json, tables and figures, hard examples, strong features, curves."""
 
     metrics: dict[str, Any] = field(default_factory=dict)
     tables: list[TextTable] = field(default_factory=list)
     drawings: list[FigureDrawing] = field(default_factory=list)
     hardest: dict[str, TextTable] = field(default_factory=dict)  # by set
     features: TextTable | None = None
+    curves: dict[str, dict[str, Any]] = field(default_factory=dict)  # by set; see ``learning_curve``
 
 
 def write_page(
@@ -71,6 +75,7 @@ def write_page(
         "tuned": tuned_table(metrics),
         "data": sets_table(metrics),
         "training": training_table(metrics),
+        "learning": [learning(shown_curve(each, ERROR, unit=UNIT), ERROR) for each in outcome.curves.values()],
         "figures": figures_of(outcome.drawings),
         "errors": [_errors(name, own, outcome, labels[name]) for name, own in groups_of(results).items()],
         "features": outcome.features,

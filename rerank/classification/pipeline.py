@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,15 @@ from rerank import __version__
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.classification.drawing import Traced, draw_results, draw_traces, traces_of
-from rerank.classification.experiment import Draw, SetOrigin, run_spec
+from rerank.classification.experiment import SetOrigin, run_spec
 from rerank.classification.kept import code_of, key_of, load_results, save_results
+from rerank.classification.learning import learning_curve
 from rerank.classification.models import train_model
 from rerank.classification.page import Outcome, write_page
 from rerank.classification.plan import Plan, check
 from rerank.classification.predictions import selections_of, significance_of, write_predictions
 from rerank.classification.results import Result
-from rerank.classification.shown import features_table, groups_of, hardest_table
+from rerank.classification.shown import best_of, features_table, groups_of, hardest_table
 from rerank.classification.tables import as_data, tables_of
 from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
@@ -104,7 +106,7 @@ def _stages(plan: Plan, directory: Path, work: Stages, tests: bool, engine: Engi
         (only,) = results
         wrong = selections_of(only.predictions, plan.labels[only.set])
         wrong.save(claim(directory, "predictions", "test.selections.npz"))
-    outcome.metrics = _metrics(plan, results)
+    outcome.metrics = _metrics(plan, results) | ({"curve": outcome.curves} if outcome.curves else {})
     if results:
         with work.stage("report"):
             outcome.metrics["significance"] = significance_of(recipe, plan.labels, results)
@@ -123,36 +125,55 @@ def _experiments(
     recipe, seeds, results = plan.recipe, plan.recipe.run_seeds, list[Result]()
     traced: dict[str, Traced] = {}
 
-    def jobs() -> Iterator[tuple[str, Draw, float, Spec]]:
+    def jobs() -> Iterator[tuple[str, float, Spec]]:
         """Every run on every set at every noise level; after each set, what needs all of it."""
         for name in plan.sets:
             draw = plan.draw(name)
             for noise, spec in product(recipe.data.noise, plan.specs):
-                yield name, draw, noise, spec
+                yield name, noise, spec
             for figure in recipe.figures:
                 if figure.traced:
                     traced.setdefault(figure.name, {}).update(traces_of(recipe, plan.specs, draw, figure, results))
             examples = draw(seeds[0])
             plan.labels[name] = examples.tested.label
             own = [each for each in results if each.set == name]
+            if recipe.training.curve:
+                best = best_of(groups_of(own)[name])
+                again = partial(_fitted, plan, directory, engine, name, best.noise, seeds=seeds[:1])
+                outcome.curves[name] = learning_curve(best, plan.labels[name], again)
             write_predictions(directory, examples, own)
             outcome.hardest[name] = hardest_table(examples, groups_of(own)[name])
 
     total = len(plan.sets) * len(recipe.data.noise) * len(plan.specs)
-    for name, draw, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):
-        key = key_of(draw(seeds[0]), noise, spec)
-        found = load_results(directory / RUNS, key, spec)
-        if found is None:
-            origin = SetOrigin.of(recipe.data, name, plan.sets[name])
-            found = run_spec(spec, draw, noise, seeds, engine, origin)
-            claim(directory, RUNS, key)
-            save_results(directory / RUNS, key, found)
+    for name, noise, spec in track(jobs(), recipe.name, total=total, unit="runs"):
+        found = _fitted(plan, directory, engine, name, noise, spec, seeds)
         results += found
         error = float(np.mean([np.mean(each.values("error")) for each in found]))
         level = f", noise {noise:g}" if noise else ""
         chosen = f" ({_chosen(found[0].tuned)})" if found[0].tuned else ""
         log.info("%s%s, %s%s: error %.2f %%", name, level, spec.name, chosen, 100 * error)
     return results, traced
+
+
+def _fitted(
+    plan: Plan,
+    directory: Path,
+    engine: Engine | None,
+    name: str,
+    noise: float,
+    spec: Spec,
+    seeds: tuple[int, ...],
+) -> list[Result]:
+    """The results of a run on a set, unless they are stored already."""
+    draw = plan.draw(name)
+    key = key_of(draw(seeds[0]), noise, spec)
+    found = load_results(directory / RUNS, key, spec)
+    if found is None:
+        origin = SetOrigin.of(plan.recipe.data, name, plan.sets[name])
+        found = run_spec(spec, draw, noise, seeds, engine, origin)
+        claim(directory, RUNS, key)
+        save_results(directory / RUNS, key, found)
+    return found
 
 
 def _chosen(tuned: dict[str, Any]) -> str:

@@ -114,6 +114,7 @@ def held_out_errors(spec: Spec, noisy: Labelled, clean: Labelled) -> list[list[f
     """The errors of ``spec``, a point of a grid, on held-out examples after every epoch; one line for each division."""
     settings = spec.recipe.tune
     assert settings is not None
+    noisy, clean = (each.shared(spec.recipe.training.share, settings.seed) for each in (noisy, clean))
     judged = clean if settings.clean else noisy
     divisions = divided(noisy.label, settings.held_out, settings.folds, settings.seed)
     return [_errors(spec, noisy.take(first), judged.take(second)) for first, second in divisions]

@@ -25,6 +25,7 @@ from rerank.data.labelled_kernel import (
     unit_rows,
     widen_rows,
 )
+from rerank.data.shares import share_of
 
 _DTYPES = {
     "rows": np.int64,
@@ -124,6 +125,10 @@ class Labelled:
             group=self.group[chosen] if self.group.size else self.group,
             weight=self.weight[chosen],
         )
+
+    def shared(self, share: float, seed: int) -> Labelled:
+        """The share of the examples that ``share_of`` draws."""
+        return self if share == 1 else self.take(share_of(self.size, share, seed))
 
     def flip(self, probability: float, seed: int) -> Labelled:
         """With two classes: every label is flipped with this probability, independently.

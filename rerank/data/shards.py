@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import DataError
 from rerank.data.corpus import Corpus, concatenate
+from rerank.data.part import Change, KeptColumns, Part
+from rerank.data.shares import share_of
 from rerank.storage.arrays import DAMAGE
 from rerank.storage.checksums import seal, verify
 from rerank.storage.strict_json import as_json, read_object
@@ -36,37 +38,6 @@ def _identity(directory: str) -> Identity | None:
     except OSError:
         return None
     return directory, tuple(sorted((name, at.st_ino, at.st_mtime_ns, at.st_size) for name, at in found))
-
-
-class Part(NamedTuple):
-    """Lists first..last - 1 of a saved corpus; ``lists`` and ``candidates``: how many come before them in the whole."""
-
-    directory: str
-    first: int
-    last: int
-    candidates: int
-    nonzeros: int
-    lists_before: int
-    candidates_before: int
-    whole: bool
-
-
-class Change(Protocol):
-    """What is done to a part whenever it is opened; picklable, and it keeps all lists and candidates."""
-
-    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:
-        """The changed part, given how many lists and candidates come before it."""
-
-
-@dataclass(frozen=True)
-class KeptColumns:
-    """Keeps the columns where ``keep`` (bool [D]) is true."""
-
-    keep: np.ndarray
-
-    def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:  # noqa: ARG002
-        """See ``Change``."""
-        return corpus.keep_columns(self.keep)
 
 
 @dataclass(frozen=True)
@@ -135,9 +106,10 @@ class Shards:
             raise DataError(message, path=entry.directory) from None
         if identity is not None:
             _checked.add(identity)
-        known = (corpus.width, corpus.free) == (self.width, self.free) and corpus.list_count >= entry.last
-        if known and not entry.whole:
-            corpus = corpus.slice(entry.first, entry.last)
+        most = entry.last if entry.chosen is None else int(entry.chosen[-1]) + 1
+        known = (corpus.width, corpus.free) == (self.width, self.free) and corpus.list_count >= most
+        if known:
+            corpus = entry.of(corpus)
         sizes = (corpus.list_count, corpus.candidate_count, corpus.nonzeros)
         if not known or sizes != (entry.last - entry.first, entry.candidates, entry.nonzeros):
             message = f"not the part that the header knows; remove {self.origin} and run again"
@@ -162,8 +134,23 @@ class Shards:
             size = entry.last - entry.first
             a, b = max(first - at, 0), min(last - at, size)
             if a < b:
-                found.append(entry if b - a == size else _piece(entry, entry.first + a, entry.first + b))
+                found.append(entry if b - a == size else entry.piece(entry.first + a, entry.first + b))
             at += size
+        return replace(self, parts=tuple(found))
+
+    def take(self, chosen: np.ndarray) -> Shards:
+        """The lists ``chosen`` (int64, ascending), numbered among themselves; they are copied when a part is opened."""
+        assert not self.changes, "a change may know the lists by their numbers among all"
+        found, at, lists, candidates = list[Part](), 0, 0, 0
+        for entry in self.parts:
+            numbers = entry.numbers()
+            a, b = np.searchsorted(chosen, [at, at + numbers.size])
+            if a < b:
+                own = numbers[chosen[a:b] - at]
+                new = entry._replace(first=0, lists_before=lists, candidates_before=candidates, chosen=own)
+                found.append(new.piece(0, own.size))
+                lists, candidates = lists + own.size, candidates + found[-1].candidates
+            at += numbers.size
         return replace(self, parts=tuple(found))
 
     @staticmethod
@@ -249,15 +236,6 @@ def part_directory(directory: Path | str, index: int) -> Path:
     return Path(directory) / f"{index:05d}"
 
 
-def _piece(entry: Part, first: int, last: int) -> Part:
-    """Lists first..last - 1 of a part."""
-    corpus = Corpus.load(entry.directory, trusted=True)
-    a, b, origin = (int(corpus.lists[i]) for i in (first, last, entry.first))
-    nonzeros = int(corpus.rows[b] - corpus.rows[a])
-    before = entry.lists_before + first - entry.first, entry.candidates_before + a - origin
-    return Part(entry.directory, first, last, b - a, nonzeros, *before, False)
-
-
 class Place(NamedTuple):
     """Where a part is among all lists: its number, and how many lists and candidates come before it."""
 
@@ -296,6 +274,11 @@ def parts(lists: Lists) -> Iterator[tuple[Place, Corpus]]:
 def section(lists: Lists, first: int, last: int) -> Lists:
     """Lists first..last - 1."""
     return lists.section(first, last) if isinstance(lists, Shards) else lists.slice(first, last)
+
+
+def shared(lists: Lists, share: float, seed: int) -> Lists:
+    """The share of the lists that ``share_of`` draws."""
+    return lists if share == 1 else lists.take(share_of(lists.list_count, share, seed))
 
 
 def whole(lists: Lists) -> Corpus:

@@ -18,6 +18,7 @@ from rerank.recipes.settings import (
     Section,
     Seed,
     Settings,
+    Share,
     Workers,
     by_name,
     changed,
@@ -192,6 +193,9 @@ class ExampleTraining(Section):
     vote: measure the voted predictor too; it takes time.
     workers: threads over the folds, one per processor by default; results do not depend on it, times do.
     mixing: train sections of the examples separately and combine them.
+    share: train on so much of the training examples, drawn from the seed.
+    curve: train the best run of every set on these shares too; the report draws the errors and says whether more
+    examples would help.
     """
 
     epochs: Epochs = 5
@@ -200,6 +204,8 @@ class ExampleTraining(Section):
     vote: bool = False
     workers: Workers | None = None
     mixing: ExampleMixing | None = None
+    share: Share = 1.0
+    curve: tuple[Share, ...] = ()
 
     @model_validator(mode="after")
     def _no_votes(self) -> ExampleTraining:

@@ -18,6 +18,7 @@ from rerank.recipes.settings import (
     Section,
     Sections,
     Settings,
+    Share,
     distinct,
     one_or_many,
     part,
@@ -193,7 +194,7 @@ class TrainingSettings(Section):
     checkpoint: at least so many seconds, and twenty times what a checkpoint takes to write, lie between two checkpoints
     of training and voting, from which ``--resume`` continues.
     mixing: train sections of the lists separately, on all workers, and combine them.
-    share: train on so much of the training lists, from the first on; features are those of all.
+    share: train on so much of the training lists, drawn from the seed; features are those of all.
     curve: train the chosen run on these shares of the lists too; the report draws the scores and says whether more
     lists would help.
     """
@@ -209,8 +210,8 @@ class TrainingSettings(Section):
     dense: bool = True
     checkpoint: float = Field(default=2.0, ge=0)
     mixing: MixingSettings | None = None
-    share: float = Field(default=1.0, gt=0, le=1)
-    curve: tuple[Annotated[float, Field(gt=0, le=1)], ...] = ()
+    share: Share = 1.0
+    curve: tuple[Share, ...] = ()
 
 
 class SignificanceSettings(Section):

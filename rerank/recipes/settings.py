@@ -21,6 +21,7 @@ MOST_POINTS = 10_000  # of a grid, and runs of a recipe
 Epochs = Annotated[int, Field(ge=1, le=100_000)]
 Samples = Annotated[int, Field(ge=100, le=1_000_000)]
 Workers = Annotated[int, Field(ge=1, le=1024)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Sections = Annotated[int, Field(ge=1, le=100_000)]
 FoldCount = Annotated[int, Field(ge=2, le=10_000)]
 Examples = Annotated[int, Field(ge=0, le=10_000)]

@@ -52,6 +52,8 @@ def held_out(corpus: Lists) -> tuple[Lists, Lists]:
 def _sources_from(corpus: Lists, first: int) -> str:
     """Which sources the lists from ``first`` on are from, for a message; nothing if there is only one source."""
     sources: list[tuple[str, int]] = corpus.about.get("sources", [])
+    if sum(lists for _, lists in sources) != corpus.list_count:  # a share of them
+        return ""
     ends = np.cumsum([lists for _, lists in sources])
     names = [name for (name, _), end in zip(sources, ends, strict=True) if end > first]
     return f" (from {', '.join(names)})" if names else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,8 @@ def learning_curve(
 ) -> dict[str, Any]:
     """The entry ``curve`` of metrics.json: scores by share of the training lists, their slope, a test of the last step.
 
-    train: from a recipe with a ``training.share`` to its run. The slope is the least-squares one of the score on the
-    first of ``tests`` over the base-2 logarithm of the number of lists: what doubling them brings. The test compares
-    the chosen run with that of the largest smaller share.
+    train: from a recipe with a ``training.share`` to its run. The slope is that on the first of ``tests``; the test
+    compares the chosen run with that of the largest smaller share.
     """
     recipe = chosen.recipe
     whole, predictor = recipe.training.share, recipe.predictor
@@ -48,9 +47,18 @@ def learning_curve(
     both = Selections(chosen.selections[first].ids, metric.signature, reference, rows)
     settings = recipe.significance
     tested = both.significance(metric, [(FULL, PART)], settings.test, settings.samples, recipe.seed)
-    sizes = np.log2([point["lists"] for point in points])
-    slope = float(np.polyfit(sizes, [point["splits"][first] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
-    return {"split": first, "points": points, "slope": slope, "last": tested[f"{FULL}_vs_{PART}"]}
+    return curve_of(first, points, "lists", tested[f"{FULL}_vs_{PART}"])
+
+
+def curve_of(split: str, points: Sequence[dict[str, Any]], unit: str, last: dict[str, object]) -> dict[str, Any]:
+    """An entry ``curve``: ``points`` by size, the slope of their scores on ``split``, and the test of the last step.
+
+    unit: what is trained on, the key of the sizes. The slope is the least-squares one over their base-2 logarithms:
+    what doubling them brings.
+    """
+    sizes = np.log2([point[unit] for point in points])
+    slope = float(np.polyfit(sizes, [point["splits"][split] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
+    return {"split": split, "points": points, "slope": slope, "last": last}
 
 
 def _selected(run: Run, data: Data, metric: Metric, split: str, predictor: str) -> tuple[np.ndarray, float]:
@@ -61,28 +69,33 @@ def _selected(run: Run, data: Data, metric: Metric, split: str, predictor: str) 
     return found.rows[predictor], found.reports(metric)[predictor][metric.primary]
 
 
-def shown_curve(found: dict[str, Any], measure: Measure, dev: str) -> LearningCurve | None:
-    """The learning curve as the report shows it; None for an empty entry. dev: the name of the dev split."""
+def shown_curve(
+    found: dict[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
+) -> LearningCurve | None:
+    """The learning curve as the report shows it; None for an empty entry.
+
+    dev: the name of the dev split, if there is one; unit: what was trained on, as in ``curve_of``.
+    """
     if not found:
         return None
     points = found["points"]
     scores = {name: [point["splits"][name] for point in points] for name in points[0]["splits"]}
-    if all(point["dev"] is not None for point in points) and dev not in scores:
+    if dev is not None and all(point["dev"] is not None for point in points) and dev not in scores:
         scores[dev] = [point["dev"] for point in points]
-    return LearningCurve([point["lists"] for point in points], scores, _says(found, measure))
+    return LearningCurve([point[unit] for point in points], scores, _says(found, measure, unit), unit)
 
 
-def _says(found: dict[str, Any], measure: Measure) -> str:
-    """Whether more lists would help."""
+def _says(found: dict[str, Any], measure: Measure, unit: str) -> str:
+    """Whether more lists, or examples, would help."""
     (before, last), test = found["points"][-2:], found["last"]
     step = last["splits"][found["split"]] - before["splits"][found["split"]]
-    doublings = math.log2(last["lists"] / before["lists"]) if last["lists"] > before["lists"] else 1.0
+    doublings = math.log2(last[unit] / before[unit]) if last[unit] > before[unit] else 1.0
     said = verdict(test, lower_is_better=measure.lower_is_better)
     helps = test["p"] < LEVEL and measure.better(step) > 0
-    changes = f"Doubling the training lists changes {measure.heading} on {found['split']} by"
+    changes = f"Doubling the training {unit} changes {measure.heading} on {found['split']} by"
     return (
         f"{changes} {measure.signed(found['slope'])} (least squares over {len(found['points'])} sizes). The last step, "
-        f"from {before['lists']:,} to {last['lists']:,} lists, brought {measure.signed(step)}, "
+        f"from {before[unit]:,} to {last[unit]:,} {unit}, brought {measure.signed(step)}, "
         f"{measure.signed(step / doublings)} per doubling: {said}. "
-        f"{'More lists are likely to help' if helps else 'More lists may not help'}."
+        f"More {unit} {'are likely to' if helps else 'may not'} help."
     )

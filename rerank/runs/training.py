@@ -13,7 +13,7 @@ import psutil
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import counting
 from rerank.base.registry import nearest
-from rerank.data.shards import Lists, parts, section
+from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
@@ -56,8 +56,7 @@ def train_run(
     sections, where there is mixing.
     """
     split = recipe.data.dev
-    if recipe.training.share < 1:
-        corpus = section(corpus, 0, max(1, round(recipe.training.share * corpus.list_count)))
+    corpus = shared(corpus, recipe.training.share, recipe.seed)
     if dev is None and recipe.learner.get("base") == AUTO:
         corpus, dev, split = *held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
@@ -87,7 +86,7 @@ def train_run(
 def trained_on(data: str, recipe: ListRecipe) -> str:
     """What says which lists a model has seen: the digest of the training lists, and the share of them."""
     share = recipe.training.share
-    return data if share == 1 else f"{data} {share!r}"
+    return data if share == 1 else f"{data} {share!r} {recipe.seed}"
 
 
 def _bounds(recipe: ListRecipe, training: Training, corpus: Lists) -> Bounds:

@@ -56,6 +56,24 @@ def test_two_runs_are_compared(root: Path, tmp_path: Path) -> None:
     assert "Strongest features" not in page, "there is no model"
 
 
+def test_a_learning_curve(root: Path, tmp_path: Path) -> None:
+    learner, shares = {"name": "pa", "variant": "1"}, {"curve": [0.5, 0.25, 1]}
+    tuned = {"grid": {"learner.C": [0.01, 0.1]}, "folds": 2, "epochs": 2}
+    page, metrics = page_of(root, tmp_path / "out", learner=learner, tune=tuned, training=shares)
+    (run,), curve = metrics["runs"], metrics["curve"]["marked"]
+    assert [(point["share"], point["examples"]) for point in curve["points"]] == [(0.25, 22), (0.5, 45), (1.0, 90)]
+    errors = [point["splits"]["marked"] for point in curve["points"]]
+    assert errors[-1] == run["mean"]
+    assert curve["slope"] == pytest.approx(np.polyfit(np.log2([22, 45, 90]), errors, 1)[0])
+    assert curve["last"]["test"] == "mcnemar"
+    assert "Doubling the training examples changes error on marked by" in page
+    assert "training examples (log scale)" in page
+    point = {key.partition(".")[2]: value for key, value in run["tuned"].items() if "." in key}
+    alone = {"learner": learner | point, "training": {"share": 0.25, "epochs": run["tuned"]["epochs"]}}
+    _, part = page_of(root, tmp_path / "part", **alone)
+    assert part["runs"][0]["mean"] == errors[0]
+
+
 def test_results_that_are_kept_keep_their_margins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, _ = page_of(root, tmp_path / "whole")
     monkeypatch.setattr(pipeline, "write_page", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))

@@ -77,6 +77,28 @@ def test_sections_are_slices(shards: Shards, ends: tuple[int, int]) -> None:
             assert same(whole(inner), CORPUS.slice(first, first + inner.list_count))
 
 
+@given(
+    chosen=st.sets(st.integers(0, 29), min_size=2),
+    ends=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+)
+def test_chosen_lists(shards: Shards, chosen: set[int], ends: tuple[float, float]) -> None:
+    """Lists that are taken, and taken and divided again, are what a corpus in memory takes."""
+    lists = np.array(sorted(chosen))
+    found = shards.take(lists)
+    assert same(whole(found), CORPUS.take(lists))
+    expected = CORPUS.take(lists)
+    assert (found.list_count, found.candidate_count) == (expected.list_count, expected.candidate_count)
+    assert [entry.nonzeros for entry in found.parts] == [found.part(k).nonzeros for k in range(found.count)]
+    starts = [(entry.lists_before, entry.candidates_before) for entry in found.parts]
+    assert starts == [(place.lists, place.candidates) for place, _ in parts(found)]
+    first, last = sorted(round(end * lists.size) for end in ends)
+    if first < last:
+        piece = section(found, first, last)
+        assert same(whole(piece), expected.slice(first, last))
+        assert [(e.lists_before, e.candidates_before) for e in piece.parts[:1]] == [(first, expected.lists[first])]
+        assert same(whole(piece.take(np.arange(0, last - first, 2))), CORPUS.take(lists[first:last:2]))
+
+
 def test_kept_columns(shards: Shards) -> None:
     keep = np.arange(CORPUS.width) % 3 > 0
     assert same(whole(shards.keep_columns(keep)), CORPUS.keep_columns(keep))

@@ -132,7 +132,7 @@ def test_ours_stand_beside_the_papers(found: dict[str, Any]) -> None:
 
 def test_a_share_of_the_training_lists(drawn: Path, found: dict[str, Any]) -> None:
     """A model that goes on with other lists than its own has to adopt them, so it knows the share."""
-    assert Model.load(drawn / "model").about["training_data"].endswith(" 0.5")
+    assert Model.load(drawn / "model").about["training_data"].endswith(f" 0.5 {found['seed']}")
     assert {run["training"]["lists"] for run in found["runs"]} == {small.SIZES["train"] // 2}
 
 

@@ -101,12 +101,13 @@ class Curve:
 class LearningCurve:
     """Scores of models that were trained on so many lists (or examples): by split, one per entry of ``sizes``.
 
-    ``verdict``: a sentence on whether more of them would help.
+    ``verdict``: a sentence on whether more of them would help; ``unit``: what they are.
     """
 
     sizes: Sequence[int]
     scores: Mapping[str, Sequence[float]]
     verdict: str
+    unit: str = "lists"
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def ranks_figure(ranks: Sequence[int]) -> str:
 
 
 def learning_figure(curve: LearningCurve, measure: Measure) -> str:
-    """The score on every split over the number of lists that training had."""
+    """The score on every split over the number of lists, or examples, that training had."""
     sizes = [float(size) for size in curve.sizes]
     lines = [
         PlotLine(sizes, [measure.scale * score for score in scores], series, split, marks=True)
@@ -96,12 +96,12 @@ def learning_figure(curve: LearningCurve, measure: Measure) -> str:
     plot = Plot(
         x=logarithmic(sizes, margin=0.04),
         y=linear([y for line in lines for y in line.y], margin=0.08),
-        x_label="training lists (log scale)",
+        x_label=f"training {curve.unit} (log scale)",
         y_label=measure.name,
         lines=lines,
     )
     said = "; ".join(ends(line.label, line.x, line.y) for line in lines)
-    return plot.svg(f"{measure.name} over the number of training lists. {said}")
+    return plot.svg(f"{measure.name} over the number of training {curve.unit}. {said}")
 
 
 def sweeps_of(metrics: Mapping[str, Any]) -> list[list[Group]]:
