@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -113,7 +113,7 @@ def sets_table(metrics: Mapping[str, Any]) -> TextTable:
 
 def training_table(metrics: Mapping[str, Any]) -> TextTable:
     """How every result was trained; means where there are several folds."""
-    rows = []
+    rows, place = [], _place_of(metrics)
     for run in metrics["runs"]:
         training, learner = run["training"], run["learner"]
         settings = ", ".join(f"{key} {value}" for key, value in learner.items() if key != "name")
@@ -124,8 +124,7 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
                 run["set"],
                 run["name"],
                 f"{learner['name']}{': ' if settings else ''}{settings}",
-                f"{run['noise']:g}",
-                str(run["seed"]),
+                *place(run),
                 count(training["epochs"]),
                 span,
                 f"{100 * run['train_error']:.2f}",
@@ -149,15 +148,21 @@ def training_table(metrics: Mapping[str, Any]) -> TextTable:
     )
 
 
+def _place_of(metrics: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], list[str]]:
+    """From a result to its noise level and seed; nothing where all have the same."""
+    noises, seeds = (len({run[key] for run in metrics["runs"]}) > 1 for key in ("noise", "seed"))
+    return lambda run: [f"{run['noise']:g}" if noises else "", str(run["seed"]) if seeds else ""]
+
+
 def tuned_table(metrics: Mapping[str, Any]) -> TextTable:
     """What tuning chose; empty where nothing was tuned."""
-    rows = []
+    rows, place_of = [], _place_of(metrics)
     for run in metrics["runs"]:
         if run["tuned"]:
             tuned = Tuned.from_dict(run["tuned"])
             chosen = ", ".join(f"{key.split('.')[-1]} {value}" for key, value in tuned.point.items())
-            noise, usual = f"{run['noise']:g}", NONE if tuned.default is None else f"{100 * tuned.default:.2f}"
-            place = [run["set"], run["name"], chosen or "the recipe's", noise, str(run["seed"])]
+            usual = NONE if tuned.default is None else f"{100 * tuned.default:.2f}"
+            place = [run["set"], run["name"], chosen or "the recipe's", *place_of(run)]
             rows.append([*place, count(tuned.epochs), f"{100 * tuned.error:.2f}", usual])
     headings = ["set", "run", "parameters", "noise", "seed", "epochs", "held-out error (%)", "the recipe's (%)"]
     return TextTable("Chosen on held-out examples", headings, rows, texts=3)

@@ -12,9 +12,8 @@ from rerank.classification.results import Result
 from rerank.models.model import Model
 from rerank.runs.report.canvas import PALETTE
 from rerank.runs.report.lines import FigureDrawing, FigureLine, draw_lines
-from rerank.runs.report.measures import NONE, count, fixed, number
+from rerank.runs.report.measures import NONE, count, fixed, reals
 from rerank.runs.report.table import TextTable
-from rerank.runs.weights_shown import signed_number
 
 CLASSES = 12  # that a confusion matrix shows; of more, the commonest confusions
 PAIRS, HARDEST, STRONGEST, FEATURES = 20, 15, 25, 8  # rows of the tables; features named for an example
@@ -69,18 +68,19 @@ def hardest_table(examples: ExampleSet, results: Sequence[Result]) -> TextTable:
     folds = examples.folds if examples.folds is not None else np.full(label.size, -1)
     classes = examples.tested.classes
     often = np.bincount(examples.tested.columns, minlength=examples.tested.width)
+    order = order[wrong[order] > 0]
+    shown = reals(margin[order].tolist())
     rows = [
         [
             str(i + 1),
             classes[label[i]],
             features_of(examples, i, often),
             classes[best.predicted[i]],
-            signed_number(float(margin[i])),
+            shown[place],
             f"{wrong[i]} of {len(results)}" if len(results) > 1 else "",
             str(folds[i]) if folds[i] >= 0 else "",
         ]
-        for i in order.tolist()
-        if wrong[i]
+        for place, i in enumerate(order.tolist())
     ]
     headings = ["example", "class", "features that set it apart", "predicted", "margin", "runs that are wrong", "fold"]
     note = f"Predictions and margins of {best.spec.name}. Margin: the score of the true class less the best other one."
@@ -106,11 +106,12 @@ def features_table(model: Model, predictor: str) -> TextTable:
     w, table = model.weights[predictor if predictor in model.weights else "average"].w, model.table
     classes = model.about["classes"]
     rows = []
-    for j in np.argsort(-np.abs(w), kind="stable")[:STRONGEST].tolist():
+    order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
+    order = order[w[order] != 0.0]
+    for j, size in zip(order.tolist(), reals(np.abs(w[order]).tolist()), strict=True):
         label, _, feature = table.name(j).partition("|")
         other = classes[0] if len(classes) == 2 else f"not {label}"
-        if w[j] != 0.0:
-            rows.append([feature, label if w[j] > 0 else other, number(abs(float(w[j])))])
+        rows.append([feature, label if w[j] > 0 else other, size])
     return TextTable("Strongest features", ["feature", "speaks for", "weight"], rows, texts=2)
 
 

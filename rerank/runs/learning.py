@@ -93,9 +93,9 @@ def _says(found: dict[str, Any], measure: Measure, unit: str) -> str:
     said = verdict(test, lower_is_better=measure.lower_is_better)
     helps = test["p"] < LEVEL and measure.better(step) > 0
     changes = f"Doubling the training {unit} changes {measure.heading} on {found['split']} by"
+    rate = "" if abs(doublings - 1) < 0.05 else f", {measure.signed(step / doublings)} per doubling"
     return (
         f"{changes} {measure.signed(found['slope'])} (least squares over {len(found['points'])} sizes). The last step, "
-        f"from {before[unit]:,} to {last[unit]:,} {unit}, brought {measure.signed(step)}, "
-        f"{measure.signed(step / doublings)} per doubling: {said}. "
+        f"from {before[unit]:,} to {last[unit]:,} {unit}, brought {measure.signed(step)}{rate}: {said}. "
         f"More {unit} {'are likely to' if helps else 'may not'} help."
     )

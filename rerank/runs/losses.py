@@ -35,7 +35,9 @@ def size_groups(sizes: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Lists grouped by a size (int64 [L]): names such as ``4–9`` and the group of every list (int64 [L])."""
     if not sizes.size:
         return [], np.zeros(0, np.int64)
-    edges = np.unique(np.quantile(sizes, np.arange(1, GROUPS) / GROUPS, method="higher"))
+    edges, largest = np.unique(np.quantile(sizes, np.arange(1, GROUPS) / GROUPS, method="higher")), sizes.max()
+    if edges[0] == largest > sizes.min():  # most lists are full: the others are the other group
+        edges = sizes[sizes < largest].max(keepdims=True)
     _, group = np.unique(np.searchsorted(edges, sizes, side="left"), return_inverse=True)
     ends = [(int(sizes[group == k].min()), int(sizes[group == k].max())) for k in range(int(group.max()) + 1)]
     return [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in ends], np.asarray(group, np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rerank.models.inspection import shares
 from rerank.models.model import Model
-from rerank.runs.report.measures import count, fixed, number
+from rerank.runs.report.measures import count, fixed, reals
 from rerank.runs.report.table import TextTable
 
 STRONGEST, TEMPLATES, EXAMPLES = 20, 25, 3  # rows of the tables, and features named for a template
@@ -24,7 +24,8 @@ def strongest_table(model: Model, predictor: str) -> TextTable:
     """The features with the largest weights, of either sign."""
     w = model.weights[predictor].w
     order = np.argsort(-np.abs(w), kind="stable")[:STRONGEST]
-    rows = [[model.table.name(int(j)), signed_number(float(w[j]))] for j in order if w[j] != 0.0]
+    order = order[w[order] != 0.0]
+    rows = [[model.table.name(int(j)), value] for j, value in zip(order, reals(w[order].tolist()), strict=True)]
     note = "A weight is for one unit of its feature: weights of scores depend on what these are measured in."
     return TextTable("Strongest weights", ["feature", "weight"], rows, note=note)
 
@@ -35,7 +36,7 @@ def shares_table(model: Model, predictor: str) -> TextTable:
     rows = [
         [
             each.template,
-            "; ".join(f"{name.removeprefix(f'{each.template}|')} {signed_number(w)}" for name, w in each.strongest),
+            "; ".join(f"{name.removeprefix(f'{each.template}|')} {reals([w])[0]}" for name, w in each.strongest),
             f"{fixed(100 * each.share, 1)} %",
             count(each.nonzero),
             count(each.columns),
@@ -46,8 +47,3 @@ def shares_table(model: Model, predictor: str) -> TextTable:
     left = len(found) - TEMPLATES
     note = f"{left} more templates have smaller shares." if left > 0 else ""
     return TextTable("Templates", headings, rows, texts=2, note=note)
-
-
-def signed_number(value: float) -> str:
-    """A weight, with a true minus."""
-    return number(value).replace("-", "−", 1)

@@ -17,9 +17,9 @@ F = next(measure for measure in MEASURES if measure.key == "f1")
 TER = next(measure for measure in MEASURES if measure.key == "ter")
 
 
-def entry(scores: list[float], p: float, difference: float) -> dict:
+def entry(scores: list[float], p: float, difference: float, growth: int = 2) -> dict:
     points = [
-        {"share": 0.1 * 2**k, "lists": 100 * 2**k, "dev": None, "splits": {"test": score}}
+        {"share": 0.1 * 2**k, "lists": 100 * growth**k, "dev": None, "splits": {"test": score}}
         for k, score in enumerate(scores)
     ]
     last = {"test": "approximate_randomization", "difference": difference, "p": p, "interval": [0, 0]}
@@ -45,7 +45,12 @@ def test_a_run_with_a_curve(small_data: Path, workspace: Path) -> None:
     ("found", "measure", "said"),
     [
         (entry([0.80, 0.81, 0.83], 0.01, 0.02), F, "+1.50 (least squares over 3 sizes)"),
-        (entry([0.80, 0.81, 0.83], 0.01, 0.02), F, "brought +2.00, +2.00 per doubling: better, p .010. More lists are"),
+        (entry([0.80, 0.81, 0.83], 0.01, 0.02), F, "brought +2.00: better, p .010. More lists are"),
+        (
+            entry([0.80, 0.84], 0.01, 0.04, growth=4),
+            F,
+            "from 100 to 400 lists, brought +4.00, +2.00 per doubling: better",
+        ),
         (entry([0.80, 0.81, 0.83], 0.30, 0.02), F, "not significant, p .300. More lists may not help"),
         (entry([0.80, 0.83, 0.81], 0.01, -0.02), F, "worse, p .010. More lists may not help"),
         (entry([60.0, 58.0], 0.01, -2.0), TER, "better, p .010. More lists are likely to help"),

@@ -34,6 +34,11 @@ def test_groups_are_in_order_and_cover_all(sizes: list[int]) -> None:
     assert size_groups(np.zeros(0, np.int64))[0] == []
 
 
+def test_where_most_lists_are_full_the_others_are_a_group() -> None:
+    names, group = size_groups(np.array([100] * 30 + [12, 99]))
+    assert (names, np.bincount(group).tolist()) == (["12–99", "100"], [2, 30])
+
+
 def test_changes() -> None:
     base, chosen = np.array([0, 5, 10, 15]), np.array([1, 6, 10, 16])
     gains = np.array([0.5, 0.5, 0.5, 0.5]), np.array([0.75, 0.25, 0.5, 0.5])

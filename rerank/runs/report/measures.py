@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from rerank.metrics.ter import Ter
 from rerank.metrics.wer import Cer, Wer
 
 NONE = "–"  # what is shown in place of a missing number
+LONGEST = 6  # digits after the point of numbers in a column
 MILLIONS = 1e7  # from here on counts are written in millions
 
 
@@ -141,6 +142,24 @@ def number(value: Any) -> str:
             return NONE
         return count(value) if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
     return NONE if value is None else str(value)
+
+
+def reals(values: Sequence[float]) -> list[str]:
+    """Numbers of one column, with a true minus: as many digits after the point as show four digits of the largest.
+
+    Those that would be shown as 0 have digits of their own.
+
+    >>> reals([-26.88, -27.0, 3.5]), reals([1.181, 0.3562, -0.0001]), reals([4.0, -1.0])
+    (['−26.88', '−27.00', '3.50'], ['1.181', '0.356', '−0.0001'], ['4', '−1'])
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    whole = all(not math.isfinite(value) or value == int(value) for value in values)
+    digits = 0 if whole else 3 - math.floor(math.log10(largest))
+    texts = []
+    for value in values:
+        usual = not whole and 0 < digits <= LONGEST and (value == 0 or abs(value) >= 0.5 * 10.0**-digits)
+        texts.append(fixed(value + 0.0, digits) if usual else number(float(value)))
+    return [text.replace("-", "−", 1) for text in texts]
 
 
 def p_value(p: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +11,17 @@ from markupsafe import Markup
 
 from rerank.runs.report import figures
 from rerank.runs.report.data import Example, LearningCurve, Report
-from rerank.runs.report.measures import NONE, Measure, count, duration, fixed, measures_of, number, primary_of
+from rerank.runs.report.measures import (
+    NONE,
+    Measure,
+    count,
+    duration,
+    fixed,
+    measures_of,
+    number,
+    primary_of,
+    reals,
+)
 from rerank.runs.report.rows import base_on_dev, best_predictor, dev_of, runs_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.report.trees import draw_example
@@ -32,8 +43,9 @@ _CHOICES = {
 
 def training(metrics: Mapping[str, Any]) -> TextTable:
     """How every run was trained."""
-    rows, measure = [], primary_of(metrics)
-    for run in runs_of(metrics):
+    rows, measure, runs = [], primary_of(metrics), runs_of(metrics)
+    several = len({run.get("seed") for run in runs}) > 1
+    for run in runs:
         score = run.get("dev")
         trained = run.get("training", {})
         mistakes = trained.get("mistakes") or []
@@ -43,7 +55,7 @@ def training(metrics: Mapping[str, Any]) -> TextTable:
                 str(run.get("name", "model")),
                 _learner(run.get("learner") or trained.get("learner")),
                 str(trained.get("loss") or NONE),
-                str(run.get("seed", NONE)),
+                str(run.get("seed", NONE)) if several else "",
                 count(trained.get("epochs")),
                 count(trained.get("updates")),
                 span,
@@ -83,7 +95,8 @@ def mert_weights(metrics: Mapping[str, Any]) -> TextTable:
     """The weights that MERT set in the chosen run, and those it started from."""
     found = metrics.get("training", {}).get("mert") or {}
     start, weights = found.get("start_weights", {}), found.get("weights", {})
-    rows = [[name, _real(start[name]) if name in start else NONE, _real(weights[name])] for name in weights]
+    before, after = reals([start.get(name, math.nan) for name in weights]), reals(list(weights.values()))
+    rows = list(zip(weights, before, after, strict=True))
     return _table("Weights set by it in the chosen run", ["score", "before", "after"], rows)
 
 
@@ -232,16 +245,20 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
     heading = "gain" if measure.lower_is_better else measure.heading
     gains = {"base": shown.base_gain, "chosen": shown.chosen_gain, "oracle": shown.oracle_gain}
     largest = max((abs(part.contribution) for part in shown.contributions), default=0.0) or 1.0
+    weights, differences, contributions = (
+        reals([getattr(part, name) for part in shown.contributions])
+        for name in ("weight", "difference", "contribution")
+    )
     parts = [
         {
             "feature": part.feature,
-            "weight": _real(part.weight),
-            "difference": _real(part.difference),
-            "contribution": _real(part.contribution),
+            "weight": weights[place],
+            "difference": differences[place],
+            "contribution": contributions[place],
             "width": f"{100 * abs(part.contribution) / largest:.1f}",
             "sign": "against" if part.contribution < 0 else "for",
         }
-        for part in shown.contributions
+        for place, part in enumerate(shown.contributions)
     ]
     return {
         "split": shown.split,
@@ -261,15 +278,16 @@ def example(shown: Example, task: str, measure: Measure) -> dict[str, Any]:
 
 def _columns(shown: Example) -> TextTable:
     """The scores that a list brings, of base and chosen side by side."""
-    rows = [[each.name, *map(_real, (each.base, each.chosen, each.chosen - each.base))] for each in shown.columns]
+    rows = [[each.name, *reals([each.base, each.chosen, each.chosen - each.base])] for each in shown.columns]
     return TextTable("Scores of the list", ["score", "base", "chosen", "chosen − base"], rows)
 
 
 def _candidates(shown: Example, measure: Measure, heading: str) -> TextTable:
     """All candidates of a list in the model's order."""
+    listed = shown.candidates[:CANDIDATES]
+    scored, base = reals([each.score for each in listed]), reals([each.base for each in listed])
     rows = [
-        [str(place), each.role, each.text, _real(each.score), _real(each.base), measure.gain(each.gain)]
-        for place, each in enumerate(shown.candidates[:CANDIDATES], start=1)
+        [str(k + 1), each.role, each.text, scored[k], base[k], measure.gain(each.gain)] for k, each in enumerate(listed)
     ]
     left = len(shown.candidates) - len(rows)
     note = f"{count(left)} more candidates are not shown." if left else ""
@@ -303,7 +321,3 @@ def _statistics(metrics: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]
 
 def _percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
-
-
-def _real(value: float) -> str:
-    return number(float(value)).replace("-", "−", 1)
