@@ -15,6 +15,7 @@ from rerank.base.ranges import expected, hints_of
 
 FAR = 2**31  # a bound that nobody meets
 BOUND = re.compile(r"^[>≥] \d+; |^\w > 0; ")  # what the annotations say too
+LITERAL = re.compile(r"(?<!`)``(?!`)")
 
 
 class Setting(NamedTuple):
@@ -29,7 +30,7 @@ class Setting(NamedTuple):
 def markdown(text: str) -> str:
     """A docstring, or a piece of one, as Markdown: literals, and blocks of lines as they are in a file."""
     text = re.sub(r"::\n\n((?:    .*\n|\n)+)", lambda block: f":\n\n```\n{_dedented(block[1])}```\n\n", text + "\n")
-    return text.replace("``", "`").replace("`````", "```").strip()
+    return LITERAL.sub("`", text).strip()
 
 
 def _dedented(block: str) -> str:
@@ -38,7 +39,7 @@ def _dedented(block: str) -> str:
 
 def cell(text: str) -> str:
     """Text for a cell of a table."""
-    return " ".join(text.split()).replace("``", "`").replace("|", "\\|")
+    return LITERAL.sub("`", " ".join(text.split())).replace("|", "\\|")
 
 
 def meanings(part: type, known: dict[str, type] | None = None) -> dict[str, str]:
@@ -108,16 +109,17 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
-        return (
-            "`{" + ", ".join(f"{key}: {shown(each).strip('`')}" for key, each in value.items()) + "}`"
-            if value
-            else "none"
-        )
+        return "`{" + ", ".join(f"{key}: {_bare(each)}" for key, each in value.items()) + "}`" if value else "none"
     if isinstance(value, (list, tuple)):
-        return "`[" + ", ".join(shown(each).strip("`") or '""' for each in value) + "]`" if value else "none"
+        return "`[" + ", ".join(map(_bare, value)) + "]`" if value else "none"
     if isinstance(value, float):
         return f"{value:g}"
     return f"`{value}`" if isinstance(value, str) and value else str(value)
+
+
+def _bare(value: Any) -> str:
+    """An entry of a list or mapping."""
+    return value or '""' if isinstance(value, str) else shown(value).strip("`")
 
 
 def settings(recipes: dict[str, tuple[type[BaseModel], dict[str, Any]]], names: list[str]) -> Iterator[Setting]:

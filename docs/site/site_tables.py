@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,11 @@ from typer.main import get_command
 import rerank.features.parse
 import rerank.features.text
 import rerank.readers  # noqa: F401 - this, and the two above, register parts
+from rerank import estimators
 from rerank.base.errors import RecipeError
 from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running  # noqa: F401 - commands
 from rerank.cli.application import app
+from rerank.estimators.base import SHARED, OnlineClassifier
 from rerank.features.parse.local import LocalTree
 from rerank.features.template import templates
 from rerank.learn.base import learners
@@ -36,7 +40,13 @@ from rerank.recipes.text_recipe import TextRecipe
 
 MARK = re.compile(r"^<!-- (\w+)((?: [\w.-]+)*) -->$", re.MULTILINE)
 EXAMPLES = Path(__file__).with_name("features.txt")
-NAMED = {"mert": MertSettings, "pairs": PairSource, "local": LocalTree}  # parts that are no registry's
+NAMED = {  # parts that are no registry's
+    "mert": MertSettings,
+    "pairs": PairSource,
+    "local": LocalTree,
+    "ranker": estimators.ListRanker,
+    "classifier": OnlineClassifier,
+}
 REGISTRIES: dict[str, Any] = {"learner": learners, "reader": readers, "metric": metrics, "template": templates}
 
 
@@ -60,7 +70,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def _settings(rows: Iterable[Setting], head: str) -> str:
     return table(
         [head, "values", "default", "meaning"],
-        ([f"`{row.key}`", cell(row.values), cell(row.default), cell(row.meaning)] for row in rows),
+        ([f"`{row.key}`", cell(row.values), row.default.replace("|", "\\|"), cell(row.meaning)] for row in rows),
     )
 
 
@@ -87,6 +97,27 @@ def setting_table(task: str, *names: str) -> str:
         (row._replace(default="required" if row.key == "name" else row.default) for row in settings(made, list(names))),
         "key",
     )
+
+
+def classifier_table() -> str:
+    """The classifiers, their rules and the parameters that not all of them have."""
+    rows = []
+    for name in estimators.__all__:
+        part = getattr(estimators, name)
+        if issubclass(part, OnlineClassifier):
+            own = [f"`{each}`" for each in inspect.signature(part).parameters if each not in SHARED]
+            rows.append([f"`{name}`", cell((part.__doc__ or "").split("\n\n")[0]), ", ".join(own)])
+    return table(["classifier", "rule", "parameters of its own"], rows)
+
+
+def docstring(module: str, name: str) -> str:
+    """What a class says of itself."""
+    return markdown(inspect.getdoc(getattr(import_module(module), name)) or "")
+
+
+def source(module: str) -> str:
+    """A module as it is written."""
+    return f"```python\n{inspect.getsource(import_module(module))}```\n"
 
 
 def format_section(name: str) -> str:
@@ -171,6 +202,9 @@ def _command(names: list[str], command: Any) -> Iterable[str]:
 TABLES: dict[str, Callable[..., str]] = {
     "options": option_table,
     "settings": setting_table,
+    "classifiers": classifier_table,
+    "docstring": docstring,
+    "source": source,
     "format": format_section,
     "losses": loss_table,
     "templates": template_table,

@@ -51,9 +51,10 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
     fit_intercept: learn a constant, as the weight of a feature that is always 1.
     class_weight: what the weight of a row is multiplied by: {class: weight}, or "balanced" (``fit`` alone), with which
         all classes weigh the same in sum.
-    early_stopping: hold out ``validation_fraction`` of every class, above 0 and below 1, and in ``fit`` stop when
-        ``n_iter_no_change`` passes in a row, ≥ 1, bring no better accuracy there (of the average, for "vote"); the best
-        pass is kept.
+    early_stopping: hold out a part of every class, and in ``fit`` stop when the accuracy there (of the average, for
+        "vote") no longer rises; the best pass is kept.
+    validation_fraction: the share of every class that is held out, above 0 and below 1.
+    n_iter_no_change: how many passes in a row without a better accuracy end ``fit``, ≥ 1.
     warm_start: ``fit`` continues from what was learned before, as further passes.
     keep_state: pickles (and copies) hold what training continues from too, for ``partial_fit`` and ``warm_start``; else
         only what predictions need.

@@ -90,7 +90,8 @@ class Parseval(Metric):
     quote_labels: ``evalb`` only: tags of quote marks; if one tree deletes the mark and the other does not,
         both keep it.
     cutoff: sentences of at most this length make up the second section of a report.
-    max_error: an evaluation with more than one error above this fails; None: see ``check_errors``.
+    max_error: an evaluation with more than one error above this fails; None: one with more than 10, and more than
+        half of all sentences.
 
     A failed parse has one of EVALB's two statuses, and such a sentence is left out of all sums: its reference's
     brackets lower recall as little as its own lower precision. *Skipped* (status 2) is a parse without words, as is
