@@ -153,7 +153,7 @@ BAD = {
     "score a text": ("score", '{"candidates": [{"text": "a", "score": "1"}]}', "found \"1\""),
     "score a truth value": ("score", '{"candidates": [{"text": "a", "score": true}]}', "found true"),
     "gain a text": ("score", '{"candidates": [{"text": "a", "gain": "good"}]}', "found \"good\""),
-    "some without score": ("score", '{"candidates": [{"text": "a", "score": 1}, "b"]}', "candidate 2 has no number"),
+    "score, unlike others": ("columns", '{"candidates": [{"text": "a", "score": 1}]}', "no candidate of the file"),
     "NaN": ("infinite score", '{"candidates": [{"text": "a", "score": NaN}]}', "found NaN"),
     "infinite": ("infinite score", '{"candidates": [{"text": "a", "lm": -Infinity}]}', "found -Infinity"),
     "overflow": ("infinite score", '{"candidates": [{"text": "a", "lm": 1e999}]}', "finite number"),
@@ -203,6 +203,24 @@ def test_base_scores_that_are_missing(place: Path) -> None:
     found = bad(place, '{"candidates": ["a"]}', base="lm")
     assert (found.reason, found.message.count("'lm'")) == ("score", 1)
     assert "option base" in found.message
+
+
+def test_either_all_lists_have_base_scores_or_none_has(place: Path) -> None:
+    scored, bare, empty = '{"candidates": [{"text": "a", "score": -2}]}', '{"candidates": ["a"]}', '{"candidates": []}'
+    for lines, message in {
+        (scored, bare): "no candidate has a number 'score', the base score",
+        (empty, scored, bare): "no candidate has a number 'score', the base score",
+        (bare, scored): "candidate 1 has the number 'score', which no candidate of the file's first list has",
+    }.items():
+        *good, found = read(place, "\n".join(lines) + "\n")
+        assert all(isinstance(one, TextList) for one in good)
+        assert message in fault_of(found).message
+    mixed = one(place, {"candidates": [{"text": "a", "score": 1}, "b"]})
+    assert ([fault.message for fault in mixed.bad], mixed.texts) == (
+        ["candidate 2 has no number 'score', the base score"],
+        [b"a"],
+    )
+    assert [found.base.tolist() for found in read(place, f"{bare}\n{empty}\n{bare}\n")] == [[0.0], [], [0.0]]
 
 
 def test_ids(place: Path) -> None:

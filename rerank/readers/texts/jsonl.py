@@ -39,7 +39,7 @@ class JsonlReader(JsonReader):
     Parameters
     ----------
     duplicates, ids: see ``JsonReader``.
-    base: the name of the number that is the base score; in a list without any "score", all base scores are 0.
+    base: the name of the number that is the base score; in a file without any "score", all base scores are 0.
     dense: the names of the dense columns in addition to the base score; by default the file's first list decides.
     """
 

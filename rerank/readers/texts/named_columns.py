@@ -17,7 +17,7 @@ class NamedColumns:
 
     Parameters
     ----------
-    base: the name of the base score; if it is "score", it is 0 in a list where no candidate has it.
+    base: the name of the base score; if it is "score", it is 0 in a file where no candidate has it.
     dense: the columns besides the base score, where they are asked for.
     known: the columns of a model, which are the dense ones unless others are asked for.
     optional: whether the user of the reader chooses base and dense, and is told so.
@@ -27,6 +27,7 @@ class NamedColumns:
         self.base, self.asked, self.trained, self.optional = base, dense is not None, known is not None, optional
         self.dense = known.names if dense is None and known is not None else dense
         self.names: tuple[str, ...] | None = None
+        self.scored: bool | None = None  # whether the candidates of the file's first list have base scores
         self.others: tuple[str, ...] = ()  # what the first list's candidates have though it was not asked for
 
     def settle(self, draft: Draft) -> None:
@@ -34,11 +35,14 @@ class NamedColumns:
 
         Raises
         ------
-        Fault: no candidate has the base score.
+        Fault: no candidate has the base score, and it is not "score", or those of the file's first list have it.
         """
         found = [one.numbers for one in draft.candidates if isinstance(one, Entry) and isinstance(one.numbers, dict)]
-        if not any(self.base in numbers for numbers in found):
-            if self.base != SCORE and found:
+        scored = any(self.base in numbers for numbers in found)
+        if found and self.scored is None and (scored or self.base == SCORE):
+            self.scored = scored
+        if not scored:
+            if found and (self.base != SCORE or self.scored):
                 advice = "; the reader's option base names another" if self.optional else ""
                 raise Fault("score", f"no candidate has a number {self.base!r}, the base score{advice}")
             for numbers in found:
@@ -47,11 +51,11 @@ class NamedColumns:
             self.names = self._decide([numbers for numbers in found if self.base in numbers])
         for place, one in enumerate(draft.candidates):
             if isinstance(one, Entry) and isinstance(one.numbers, dict):
-                draft.candidates[place] = self._misfit(one.numbers, place + 1) or one
+                draft.candidates[place] = self._misfit(one.numbers, place + 1, scored=scored) or one
         draft.names = self.names or (self.base,)
 
-    def _misfit(self, numbers: dict[str, float], k: int) -> Fault | None:
-        """What is wrong with the numbers of candidate ``k``."""
+    def _misfit(self, numbers: dict[str, float], k: int, *, scored: bool) -> Fault | None:
+        """What is wrong with the numbers of candidate ``k`` of a list with base scores, or with zeros for them."""
         if self.base not in numbers:
             return Fault("score", f"candidate {k} has no number {self.base!r}, the base score")
         names = self.names or ()
@@ -61,7 +65,7 @@ class NamedColumns:
                 advice = "; name the dense columns in the reader's option dense" if self.optional else ""
                 return Fault("columns", f"candidate {k} does not have the number {name!r}, as all of {like} do{advice}")
         for name in NUMBERS:
-            if name in numbers and name not in names:
+            if name in numbers and (name not in names or (name == self.base and scored and not self.scored)):
                 message = f"candidate {k} has the number {name!r}, which no candidate of the file's first list has"
                 return Fault("columns", message)
         return None
