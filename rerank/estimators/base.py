@@ -20,6 +20,7 @@ from rerank.estimators.probability import Covariance, Probabilities
 from rerank.estimators.stopping import HeldOut, hold_out
 from rerank.estimators.visits import visits_of
 from rerank.estimators.weights import require_known, weights_of, with_class_weights
+from rerank.learn.apart import columns_of
 from rerank.learn.base import Learner
 from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
@@ -256,10 +257,11 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
             )
         if self.average == "average" and self._light:
             raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
-        fresh = self._learner().init(self._columns)
+        learner = self._learner()
+        fresh = learner.init(self._columns)
+        fresh = learner.light(fresh) if self._light else fresh
         same = type(fresh) is type(self._state) and all(
-            name in ("alpha", "u") or own.shape == getattr(fresh, name).shape
-            for name, own in self._state._asdict().items()
+            getattr(self._state, name).shape == getattr(fresh, name).shape for name in columns_of(fresh)
         )
         if not same or bool(self.fit_intercept) != self._bias:
             raise ValueError(

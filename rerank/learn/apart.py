@@ -13,18 +13,26 @@ State = Any  # a NamedTuple of arrays, one class per family of learners
 
 # A field of a state whose first axis is that of columns, with or without a coordinate of the base score after the last.
 ByColumn = Annotated[np.ndarray, "by column"]
+# A field whose second axis is that of columns too: what belongs to a pair of them.
+ByPair = Annotated[np.ndarray, "by column", "by column"]
 
 
 def columns_of(state: State) -> frozenset[str]:
-    """The fields of a state that are by column."""
+    """The fields of a state that are by column, or by pair of columns."""
     kind: Any = type(state)
-    return _by_column(kind)
+    return _fields(kind, ByColumn) | _fields(kind, ByPair)
+
+
+def pairs_of(state: State) -> frozenset[str]:
+    """The fields of a state that are by pair of columns."""
+    kind: Any = type(state)
+    return _fields(kind, ByPair)
 
 
 @cache
-def _by_column(kind: Any) -> frozenset[str]:
+def _fields(kind: Any, annotated: Any) -> frozenset[str]:
     hints = get_type_hints(kind, include_extras=True)
-    return frozenset(name for name, hint in hints.items() if hint == ByColumn)
+    return frozenset(name for name, hint in hints.items() if hint == annotated)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,16 @@ class Differences(NamedTuple):
     base: np.ndarray  # float64 [M]: what is added to the base score's s
 
 
+class PrefixSums(NamedTuple):
+    """Sums over the k before, for k = 0..M, of what d_k = 1/(kλ₂ + η√k) and k give (float64 [M + 1])."""
+
+    d: np.ndarray
+    kd: np.ndarray
+    dd: np.ndarray  # d_k²
+    kdd: np.ndarray
+    kkdd: np.ndarray
+
+
 @kernel
 def expand_updates(
     data: ListArrays, log: Updates, base_rate: float, t: Scratch, room: VoteRoom, base: np.ndarray
@@ -91,7 +101,7 @@ def update_margins(
 
 
 @kernel
-def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: np.ndarray) -> float:
+def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: PrefixSums) -> float:
     """Σ Ψ over |w_j| under the predictors from since[j] up to k, all made from the current s_j; 0 for none."""
     size, a, b = abs(s[j]), since[j], k
     if b * rule.l1 >= size > 0.0:
@@ -99,10 +109,10 @@ def settle(j: int, k: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sum
     if size == 0.0 or b < a:
         return 0.0
     # |w_kj| = (|s| − k·λ₁)·d_k for k = a..b, and its square
-    linear = size * (sums[0, b + 1] - sums[0, a]) - rule.l1 * (sums[1, b + 1] - sums[1, a])
-    square = size * size * (sums[2, b + 1] - sums[2, a])
-    square -= 2.0 * size * rule.l1 * (sums[3, b + 1] - sums[3, a])
-    square += rule.l1 * rule.l1 * (sums[4, b + 1] - sums[4, a])
+    linear = size * (sums.d[b + 1] - sums.d[a]) - rule.l1 * (sums.kd[b + 1] - sums.kd[a])
+    square = size * size * (sums.dd[b + 1] - sums.dd[a])
+    square -= 2.0 * size * rule.l1 * (sums.kdd[b + 1] - sums.kdd[a])
+    square += rule.l1 * rule.l1 * (sums.kkdd[b + 1] - sums.kkdd[a])
     return float(rule.l1 * linear + 0.5 * rule.l2 * square)
 
 
@@ -115,7 +125,7 @@ def add_regularisers(
     rule: DualRule,
     s: np.ndarray,
     since: np.ndarray,
-    sums: np.ndarray,
+    sums: PrefixSums,
     free: int,
     total: float,
 ) -> float:
@@ -137,7 +147,7 @@ def add_regularisers(
 
 @kernel
 def end_regularisers(
-    M: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: np.ndarray, free: int, total: float
+    M: int, rule: DualRule, s: np.ndarray, since: np.ndarray, sums: PrefixSums, free: int, total: float
 ) -> float:
     """Σ_{k=1..M} Ψ(w_k), w_1 = 0, over the predictors that M updates ended."""
     for j in range(free, s.shape[0]):
@@ -145,15 +155,13 @@ def end_regularisers(
     return total
 
 
-def prefix_sums(rule: DualRule, M: int) -> np.ndarray:
-    """float64 [5, M + 1]: sums of d_k, k·d_k, d_k², k·d_k² and k²·d_k² over the k before."""
+def prefix_sums(rule: DualRule, M: int) -> PrefixSums:
+    """The sums for M updates of ``rule``; d_0 = 0."""
     k = np.arange(M, dtype=np.float64)
     d = np.zeros(M)
     d[1:] = 1.0 / (k[1:] * rule.l2 + rule.eta * np.sqrt(k[1:]))
-    sums = np.zeros((5, M + 1))
-    for row, terms in enumerate((d, k * d, d * d, k * d * d, k * k * d * d)):
-        np.cumsum(terms, out=sums[row, 1:])
-    return sums
+    terms = d, k * d, d * d, k * d * d, k * k * d * d
+    return PrefixSums(*(np.concatenate([[0.0], np.cumsum(term)]) for term in terms))
 
 
 def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: bool) -> Bounds:
@@ -170,7 +178,7 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
     rate = rule.base_rate
     w_base = (u.base - rule.base) / rate if rate > 0 else 0.0
     margins, norms = np.zeros(M), np.zeros(M)
-    sums = prefix_sums(rule, M) if voted else np.zeros((5, 1))
+    sums = prefix_sums(rule, M if voted else 0)
     D = lists.width if voted else 0
     s, since = np.zeros(D), np.zeros(D, np.int64)
     psi, at = 0.0, 0

@@ -8,6 +8,8 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 
+UPDATES, ENTRIES = 0, 1  # places in ``LogRoom.used``
+
 
 class LogRoom(NamedTuple):
     """Room for the updates of a part of an epoch; ``used``: updates and entries so far (int64 [2])."""
@@ -26,7 +28,7 @@ def record(log: LogRoom, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: f
     """Log an update on list i, if there is room at all; ``survived`` is the count of the predictor that it ends."""
     if log.lists.shape[0] == 0:
         return
-    update, entry = log.used[0], log.used[1]
+    update, entry = log.used[UPDATES], log.used[ENTRIES]
     log.lists[update], log.survived[update], log.rate[update] = i, survived, rate
     count = 0
     for r in range(n):
@@ -34,7 +36,7 @@ def record(log: LogRoom, i: int, who: np.ndarray, a: np.ndarray, n: int, rate: f
             log.candidate[entry + count], log.a[entry + count] = who[r], a[r]
             count += 1
     log.entries[update] = count
-    log.used[0], log.used[1] = update + 1, entry + count
+    log.used[UPDATES], log.used[ENTRIES] = update + 1, entry + count
 
 
 class UpdateLog:

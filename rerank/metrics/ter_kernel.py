@@ -22,21 +22,23 @@ FAR = 1 << 29  # a distance that is not reached
 class TerSpace(NamedTuple):
     """Scratch for hypotheses of at most H words and references of at most R words; W is the larger number."""
 
-    words: np.ndarray  # uint64 [3, W]: the current hypothesis, with the shift being tried, with the best shift
-    distances: np.ndarray  # int32 [2, H + 1, R + 1]: of the prefixes of words[0] and words[1] to those of the reference
+    words: np.ndarray  # uint64 [W]: the hypothesis as it is
+    shifted: np.ndarray  # uint64 [W]: with the shift that is tried
+    best: np.ndarray  # uint64 [W]: with the best shift
+    table: np.ndarray  # int32 [H + 1, R + 1]: distances of the prefixes of ``words`` to those of the reference
+    shifted_table: np.ndarray  # int32 [H + 1, R + 1]: the same for ``shifted``
     aligned: np.ndarray  # int64 [W]: for a word of the reference, the last hypothesis word aligned with it, or -1
-    wrong: np.ndarray  # bool [2, W]: words of the hypothesis, and of the reference, that take an edit
+    wrong: np.ndarray  # bool [W]: words of the hypothesis that take an edit
+    wrong_reference: np.ndarray  # bool [W]: words of the reference that take one
 
 
 def ter_space(longest: int, longest_reference: int) -> TerSpace:
     """Scratch for texts and references of at most these numbers of words."""
-    words = max(longest, longest_reference)
-    return TerSpace(
-        np.empty((3, words), np.uint64),
-        np.empty((2, longest + 1, longest_reference + 1), np.int32),
-        np.empty(words, np.int64),
-        np.empty((2, words), np.bool_),
-    )
+    size = max(longest, longest_reference)
+    words, shifted, best = np.empty((3, size), np.uint64)
+    table, shifted_table = np.empty((2, longest + 1, longest_reference + 1), np.int32)
+    wrong, wrong_reference = np.empty((2, size), np.bool_)
+    return TerSpace(words, shifted, best, table, shifted_table, np.empty(size, np.int64), wrong, wrong_reference)
 
 
 @kernel
@@ -82,24 +84,24 @@ def extend_distances(table: np.ndarray, words: np.ndarray, n: int, reference: np
 
 @kernel
 def align_words(space: TerSpace, n: int, reference: np.ndarray) -> None:
-    """Walk back through the table of ``words[0]``: which words are aligned, which are wrong.
+    """Walk back through the table of ``words``: which words are aligned, which are wrong.
 
     Among equally cheap steps, a pair of words precedes a hypothesis word alone, which precedes a reference word alone.
     """
-    table, words = space.distances[0], space.words[0]
+    table, words = space.table, space.words
     i, j = n, reference.shape[0]
     while i > 0 or j > 0:
         pair = i > 0 and j > 0
         differ = pair and words[i - 1] != reference[j - 1]
         if pair and table[i, j] == table[i - 1, j - 1] + differ:
             i, j = i - 1, j - 1
-            space.aligned[j], space.wrong[0, i], space.wrong[1, j] = i, differ, differ
+            space.aligned[j], space.wrong[i], space.wrong_reference[j] = i, differ, differ
         elif i > 0 and table[i, j] == table[i - 1, j] + 1:
             i -= 1
-            space.wrong[0, i] = True
+            space.wrong[i] = True
         else:
             j -= 1
-            space.aligned[j], space.wrong[1, j] = i - 1, True
+            space.aligned[j], space.wrong_reference[j] = i - 1, True
 
 
 @kernel
@@ -135,9 +137,9 @@ def _before(size: int, block: int, place: int, size2: int, block2: int, place2: 
 
 @kernel
 def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tuple[int, int]:
-    """Leave ``words[0]`` with its best shift in ``words[2]``; returns the distance saved, and all shifts tried."""
-    m, now = reference.shape[0], int(space.distances[0, n, reference.shape[0]])
-    words, shifted = space.words[0], space.words[1]
+    """Leave ``words`` with its best shift in ``best``; returns the distance saved, and all shifts tried."""
+    m, now = reference.shape[0], int(space.table[n, reference.shape[0]])
+    words, shifted = space.words, space.shifted
     gain, size_of, block_of, place_of = -FAR, 0, 0, 0
     for block in range(n):
         for match in range(max(0, block - MAX_DISTANCE), min(m, block + MAX_DISTANCE + 1)):
@@ -146,8 +148,8 @@ def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tu
                 size < MAX_BLOCK and block + size < n and match + size < m
                 and words[block + size] == reference[match + size]
             ):  # fmt: skip
-                wrong_here |= space.wrong[0, block + size]
-                wrong_there |= space.wrong[1, match + size]
+                wrong_here |= space.wrong[block + size]
+                wrong_there |= space.wrong_reference[match + size]
                 size += 1
                 if not (wrong_here and wrong_there) or block <= space.aligned[match] < block + size:
                     continue  # nothing to correct here or there, or the place is in the block
@@ -159,12 +161,12 @@ def best_shift(space: TerSpace, n: int, reference: np.ndarray, tried: int) -> tu
                     before = place
                     tried += 1
                     same = _move(words, n, block, size, place, shifted)
-                    _copy(space.distances[0, same], m + 1, space.distances[1, same])
+                    _copy(space.table[same], m + 1, space.shifted_table[same])
                     most = now - gain  # with the same distance, a longer or more leftward shift wins
-                    saved = now - extend_distances(space.distances[1], shifted, n, reference, same, most)
+                    saved = now - extend_distances(space.shifted_table, shifted, n, reference, same, most)
                     if saved > gain or (saved == gain and _before(size, block, place, size_of, block_of, place_of)):
                         gain, size_of, block_of, place_of = saved, size, block, place
-                        _copy(shifted, n, space.words[2])
+                        _copy(shifted, n, space.best)
             if tried >= MAX_TRIED:
                 return gain, tried
     return gain, tried
@@ -177,15 +179,15 @@ def edits(hypothesis: np.ndarray, reference: np.ndarray, space: TerSpace) -> int
     if m == 0:
         return int(n)
     shifts, tried = 0, 0
-    _copy(hypothesis, n, space.words[0])
-    distance = extend_distances(space.distances[0], space.words[0], n, reference, 0, FAR)
+    _copy(hypothesis, n, space.words)
+    distance = extend_distances(space.table, space.words, n, reference, 0, FAR)
     while distance > 0:
         align_words(space, n, reference)
         gain, tried = best_shift(space, n, reference, tried)
         if tried >= MAX_TRIED or gain <= 0:
             break
-        _copy(space.words[2], n, space.words[0])
-        distance = extend_distances(space.distances[0], space.words[0], n, reference, 0, FAR)
+        _copy(space.best, n, space.words)
+        distance = extend_distances(space.table, space.words, n, reference, 0, FAR)
         shifts += 1
     return int(shifts + distance)
 

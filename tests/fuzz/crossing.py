@@ -51,7 +51,7 @@ def _judged(directory: Path, *line: object) -> int:
     if code == 0:
         return 1
     holds(code == 2, shown)
-    holds("Usage:" in err or err.count("error: ") == 1, f"one message: {shown}")
+    holds("Usage:" in err or f"\n{err}".count("\nerror: ") == 1, f"one message: {shown}")
     written = [name for name in ("out", "out.gz", "new") if (directory / name).exists()]
     holds(not written, f"no output of a command that failed: {written}, {shown}")
     raise DataError("refused", path=str(directory))

@@ -124,14 +124,14 @@ def test_the_search_ends_after_so_many_shifts():
 def unlimited(text, reference):
     """Edits by the same steps, in Python and without the limit on the shifts that are tried."""
     space, n, shifts = ter_space(text.size, reference.size), text.size, 0
-    space.words[0, :n] = text
+    space.words[:n] = text
     while True:
-        distance = ter_kernel.extend_distances(space.distances[0], space.words[0], n, reference, 0, ter_kernel.FAR)
+        distance = ter_kernel.extend_distances(space.table, space.words, n, reference, 0, ter_kernel.FAR)
         ter_kernel.align_words(space, n, reference)
         gain, _ = ter_kernel.best_shift(space, n, reference, -(1 << 40))
         if gain <= 0:
             return shifts + distance
-        space.words[0, :n] = space.words[2, :n]
+        space.words[:n] = space.best[:n]
         shifts += 1
 
 

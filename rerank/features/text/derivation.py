@@ -7,6 +7,9 @@ import numpy as np
 from rerank.kernels.compile import kernel
 
 MALFORMED, SOURCE, TARGET, ORDER = 1, 2, 3, 4  # what can be wrong
+WHY, CANDIDATE, PLACE = 0, 1, 2  # what ``problem`` says
+SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END = 0, 1, 2, 3  # of a phrase in ``spans``
+SOURCE_WORD, TARGET_WORD = 0, 1  # of a point in ``points``
 MOST = 1 << 30  # larger numbers are cut to this
 
 
@@ -38,7 +41,7 @@ def _span(data: np.ndarray, p: int) -> tuple[int, int, int]:
 
 @kernel
 def _fail(problem: np.ndarray, why: int, y: int, at: int) -> int:
-    problem[0], problem[1], problem[2] = why, y, at
+    problem[WHY], problem[CANDIDATE], problem[PLACE] = why, y, at
     return -1
 
 
@@ -72,11 +75,12 @@ def read_spans(
             stop = d + 1 if c < lengths[y] or d > c else c
             if stop > lengths[y]:
                 return _fail(problem, TARGET, y, at)
-            if n > first[y] and spans[n - 1, 3] > c:
-                if spans[n - 1, 2] != c or spans[n - 1, 3] != c + 1:
+            if n > first[y] and spans[n - 1, TARGET_END] > c:
+                if spans[n - 1, TARGET_BEGIN] != c or spans[n - 1, TARGET_END] != c + 1:
                     return _fail(problem, ORDER, y, at)
-                spans[n - 1, 3] = c
-            spans[n, 0], spans[n, 1], spans[n, 2], spans[n, 3] = a, b + 1, c, stop
+                spans[n - 1, TARGET_END] = c
+            spans[n, SOURCE_BEGIN], spans[n, SOURCE_END] = a, b + 1
+            spans[n, TARGET_BEGIN], spans[n, TARGET_END] = c, stop
             n += 1
         p += 1
     first[lengths.shape[0]] = n
@@ -109,7 +113,7 @@ def read_points(
                 return _fail(problem, SOURCE, y, at)
             if t >= lengths[y]:
                 return _fail(problem, TARGET, y, at)
-            points[n, 0], points[n, 1] = s, t
+            points[n, SOURCE_WORD], points[n, TARGET_WORD] = s, t
             n += 1
         p += 1
     first[lengths.shape[0]] = n

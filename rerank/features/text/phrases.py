@@ -14,6 +14,7 @@ from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, BAR, NUMBER, NUMBER_OFFSET, SIGNED, SIGNED_OFFSET
 from rerank.features.sink import Sink, begin, emit_value, put
 from rerank.features.template import templates
+from rerank.features.text.derivation import SOURCE_BEGIN, SOURCE_END, TARGET_BEGIN, TARGET_END
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
@@ -36,12 +37,16 @@ def _fire_phrase(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray,
             for v in range(ids.shape[0]):
                 h, part = begin(sink, ids[v], seeds[v]), options[v].part
                 if part != TARGET:
-                    h = put_words(sink, h, view.source, view.spans[i, 0], view.spans[i, 1])
+                    h = put_words(sink, h, view.source, view.spans[i, SOURCE_BEGIN], view.spans[i, SOURCE_END])
                 if part == BOTH:
                     h = put(sink, h, ARROW)
                 if part != SOURCE:
                     h = put_words(
-                        sink, h, view.words, view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
+                        sink,
+                        h,
+                        view.words,
+                        view.first[y] + view.spans[i, TARGET_BEGIN],
+                        view.first[y] + view.spans[i, TARGET_END],
                     )
                 emit_value(sink, h, y, 1.0)
 
@@ -83,8 +88,8 @@ def _fire_lengths(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
             for v in range(ids.shape[0]):
                 most = options[v].most
-                source = min(view.spans[i, 1] - view.spans[i, 0], most)
-                target = min(view.spans[i, 3] - view.spans[i, 2], most)
+                source = min(view.spans[i, SOURCE_END] - view.spans[i, SOURCE_BEGIN], most)
+                target = min(view.spans[i, TARGET_END] - view.spans[i, TARGET_BEGIN], most)
                 h = put(sink, begin(sink, ids[v], seeds[v]), NUMBER[NUMBER_OFFSET + source])
                 emit_value(sink, put(sink, put(sink, h, ARROW), NUMBER[NUMBER_OFFSET + target]), y, 1.0)
 
@@ -104,7 +109,7 @@ class PhraseLengths(TextTemplate):
 def _fire_boundary(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
     for y in range(view.base.shape[0]):
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
-            at, end = view.first[y] + view.spans[i, 2], view.first[y] + view.spans[i, 3]
+            at, end = view.first[y] + view.spans[i, TARGET_BEGIN], view.first[y] + view.spans[i, TARGET_END]
             if at == view.first[y] or at == end:  # nothing precedes it, or the word was dropped
                 continue
             for v in range(ids.shape[0]):
@@ -127,8 +132,8 @@ def _fire_jump(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, o
     for y in range(view.base.shape[0]):
         end = 0
         for i in range(view.phrase_first[y], view.phrase_first[y + 1]):
-            jump = view.spans[i, 0] - end
-            end = view.spans[i, 1]
+            jump = view.spans[i, SOURCE_BEGIN] - end
+            end = view.spans[i, SOURCE_END]
             for v in range(ids.shape[0]):
                 most = options[v].most
                 symbol = SIGNED[SIGNED_OFFSET + max(-most, min(jump, most))]

@@ -19,7 +19,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
-from rerank.learn.apart import State, TrainedApart, columns_of
+from rerank.learn.apart import State, TrainedApart, columns_of, pairs_of
 from rerank.learn.base import Learner
 
 
@@ -113,7 +113,7 @@ def forget(state: State, fresh: State, kept: np.ndarray) -> State:
         new, before = np.array(getattr(state, name)), getattr(fresh, name)
         if new.size:
             new[lost] = before[lost]
-        if name == "sigma":
+        if name in pairs_of(state):
             new[:, lost] = before[:, lost]
         arrays[name] = new
     return state._replace(**arrays)

@@ -24,6 +24,7 @@ from rerank.base.interrupts import Interrupted, check, deferred, requested
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Lists, Shards, part_count, section, write_shards
 from rerank.engines.base import Engine, LocalEngine
+from rerank.learn.apart import pairs_of
 from rerank.learn.base import Learner, State
 from rerank.learn.mixing.combining import combine, rule_of
 from rerank.learn.mixing.differences import (
@@ -244,7 +245,7 @@ class _Mixed:
         """One state from those of the sections; where possible, only columns that one has touched are combined."""
         learner, mixing, start = self.course.learner, self.mixing, self.begun
         columns = learner.last(start).w.size
-        local = learner.local and mixing.keep is None and "sigma" not in start._fields
+        local = learner.local and mixing.keep is None and not pairs_of(start)
         chosen = touched(changes, columns) if local else np.zeros(0, np.int64)
         if chosen.size == 0:
             ends = [applied(start, change) for change in changes]

@@ -9,7 +9,7 @@ import numpy as np
 from rerank.base.errors import RecipeError
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn, TrainedApart
+from rerank.learn.apart import ByColumn, ByPair, TrainedApart
 from rerank.learn.judge import difference, score_list, squared_norm
 from rerank.learn.skeletons.additive import history
 from rerank.learn.steps import (
@@ -42,7 +42,7 @@ class FullState(NamedTuple):
 
     mu: ByColumn  # float64 [D + 1]
     u: ByColumn  # float64 [D + 1]
-    sigma: ByColumn  # float64 [D + 1, D + 1]
+    sigma: ByPair  # float64 [D + 1, D + 1]
     counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
 
 

@@ -17,6 +17,7 @@ from rerank.readers.decimal_kernel import DECIMAL, DIGITS, EXACT_MANTISSA, EXACT
 FIELDS = 8  # the bounds of so many fields of a line are kept
 BEGIN, END, NUMBER, COUNT, FIRST = range(5)  # the columns of a line's row; bounds of the fields from FIRST on
 WIDTH = FIRST + 2 * FIELDS
+_ENTRY, _CANDIDATE, _FROM, _TO = range(4)  # the columns of a number that is set aside
 LONGEST_ID = 18  # digits: any 18 fit an int64
 
 NEW_LINE, BAR, EQUALS, COLON, SEMICOLON = 10, 124, 61, 58, 59
@@ -321,7 +322,7 @@ def parse_totals(
 @kernel
 def _set_aside(slow: np.ndarray, row: int, entry: int, candidate: int, begin: int, end: int) -> None:
     """Leave ``data[begin:end]`` to slower arithmetic."""
-    slow[row, 0], slow[row, 1], slow[row, 2], slow[row, 3] = entry, candidate, begin, end
+    slow[row, _ENTRY], slow[row, _CANDIDATE], slow[row, _FROM], slow[row, _TO] = entry, candidate, begin, end
 
 
 @kernel
