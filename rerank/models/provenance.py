@@ -39,7 +39,8 @@ class Provenance(BaseModel):
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
     files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
-    of the training files after decompression, by what they hold.
+    of the training files after decompression, by what they hold; frame: the columns of the data frame that it was
+    trained on, see ``FrameColumns``.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -58,6 +59,7 @@ class Provenance(BaseModel):
     libraries: dict[str, str] = {}
     date: str = ""
     imported: Imported | None = None
+    frame: dict[str, str | list[str]] | None = None
 
 
 def provenance(

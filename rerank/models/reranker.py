@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
+
+import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
@@ -20,8 +22,10 @@ from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
 from rerank.readers.given.errors import refusal
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
+from rerank.readers.given.tables import is_table, table
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_list import TextList
@@ -135,6 +139,53 @@ class Reranker:
             for (given, _), ranked in zip(batch, found, strict=True):
                 assert isinstance(ranked, Ranked)
                 yield Ranking(given, ranked, self._explain)
+
+    def score_frame(
+        self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]
+    ) -> Any:
+        """A data frame with the scores of its rows, and their ranks in their lists: 1 for the best.
+
+        Parameters
+        ----------
+        frame: of pandas, polars, pyarrow or another library. Its rows keep their order, and it is not changed.
+        into: the names of the two columns (float64, int64) that the frame which is returned has besides its own.
+        columns: as in ``read``; by default those of the data frame that the model was trained on.
+
+        Raises
+        ------
+        DataError: a column that is missing, or a value in it; a candidate that cannot be used.
+        """
+        check_keys("score_frame", columns)
+        lists = self.frame_lists(frame, columns, known=False)
+        scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
+        for rows, ranking in zip(lists.groups.values(), self.rank_many(lists), strict=True):
+            places = np.array(rows)[ranking.order]
+            scores[places], ranks[places] = ranking.scores, np.arange(1, places.size + 1)
+        return lists.with_columns(dict(zip(into, (scores, ranks), strict=True)))
+
+    def frame_lists(self, frame: Any, columns: Mapping[str, Any], *, known: bool) -> FrameLists:
+        """The lists of a data frame, whose columns are those of training unless others are named; ``known`` tells
+        whether it says what is right in them.
+
+        Raises
+        ------
+        DataError: a column that is missing, or a value in it.
+        """
+        right = () if known else ("gain", "references", "chosen", "rejected")
+        remembered = self.model.about.get("frame") or {}
+        names = {key: name for key, name in remembered.items() if key not in right} | dict(columns)
+        base = self._columns.base if self._columns else None
+        if (
+            not remembered
+            and "score" not in names
+            and base
+            and (base != SCORE or base in getattr(frame, "columns", ()))
+        ):
+            names["score"] = base
+        kind = "text" if self._texts else "tree"
+        if "chosen" not in names and kind not in names and {"text", "tree"} & names.keys():
+            raise DataError(f"the model ranks {kind}s; name their column, as {kind}=")
+        return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns)
 
     def save(self, path: PathLike) -> None:
         """Write the model to a directory, which appears under its name only when it is complete.

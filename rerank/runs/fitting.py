@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import user_templates
@@ -17,9 +17,10 @@ from rerank.models.model import Model
 from rerank.models.reranker import Reranker
 from rerank.readers.base import BadList, NBestList, Reader
 from rerank.readers.given.errors import told
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.held import NAME, Rows, digest_of, holding
 from rerank.readers.given.nbest import NBest
-from rerank.readers.given.reading import ListFile
+from rerank.readers.given.reading import ListFile, lists_from
 from rerank.readers.given.training import first_list, holds_trees, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
@@ -32,7 +33,7 @@ from rerank.runs import pipeline
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
 KEPT = "on_bad_list", "normalize", "shard_size"  # what is kept of the data of a recipe that is given
 
-Lists = Iterable[NBest]
+Lists = Any  # ``NBest``s, what ``read`` gives, a data frame, or dicts
 
 
 def fit(
@@ -47,27 +48,37 @@ def fit(
     seed: int | None = None,
     oracle: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
+    **columns: Unpack[FrameColumns],
 ) -> Reranker:
     """Train a model. The same lists give the same model, to the bit, as the recipe that says the same.
 
     Parameters
     ----------
-    lists: what to train on: ``NBest``s with references or gains, or what ``read`` gives.
+    lists: what to train on: ``NBest``s with references or gains, what ``read`` gives, a data frame, or dicts with the
+        keys ``prompt``, ``chosen`` and ``rejected``.
     dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
     recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here. Of its
         ``data``, only how lists are treated counts.
     metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
-    features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``); or the section of a
-        recipe.
+    features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``), and of columns of
+        the data frame; or the section of a recipe.
     learner: its name or import path, its class, or a mapping of name and parameters.
     epochs, seed: passes over the lists, and the seed of their order.
     oracle, training: further settings of these sections of a recipe.
+    columns: of a data frame, as in ``read``; the model remembers them.
 
     Raises
     ------
     RecipeError: an unknown learner, template, metric or setting, or settings that exclude one another. DataError: no
         lists, or lists that cannot be used.
     """
+    check_keys("fit", columns)
+    lists = lists_from(lists, columns)
+    frame: dict[str, Any] = {}
+    if isinstance(lists, FrameLists):
+        features, lists = frame_features(features, lists)
+        frame = dict(lists.names)
+    dev = None if dev is None else lists_from(dev, frame if is_frame(dev) else {})
     settings = _settings(recipe)
     given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in given.items() if value is not None}
@@ -84,7 +95,10 @@ def fit(
     held = {TRAIN: _held(lists, kind, None)}
     if dev is not None:
         held[DEV] = _held(dev, kind, held[TRAIN].columns)
-    return Reranker(_fitted(settings, held, kind.texts))
+    model = _fitted(settings, held, kind.texts)
+    if frame:
+        model = dataclasses.replace(model, about={**model.about, "frame": frame})
+    return Reranker(model)
 
 
 class Kind(NamedTuple):
@@ -216,6 +230,32 @@ def _features(features: Any) -> Settings | None:
     templates = [each for each in every if each not in sets and not callable(each)]
     user = {each.__name__: _template(each) for each in every if callable(each)}
     return {"set": sets[0] if sets else None, "templates": templates, "user": user}
+
+
+def frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
+    """What ``features`` say besides columns of a data frame, and the lists with these columns.
+
+    Raises
+    ------
+    RecipeError: a column that holds something else.
+    """
+    every = [features] if isinstance(features, str) else features
+    if not isinstance(every, Iterable) or isinstance(every, Mapping):
+        return features, lists
+    every, roles = list(every), {name: key for key, name in lists.names.items() if key != "columns"}
+    own = [name for name in every if isinstance(name, str) and name in lists.frame.columns]
+    if twice := [name for name in own if name in SETS and name not in roles]:
+        message = f"{twice[0]!r} is a column and a set of templates; name columns in columns=[...], or rename it"
+        raise RecipeError(message, key="features")
+    own = [name for name in own if name not in SETS]
+    if taken := [name for name in own if name in roles]:
+        message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
+        raise RecipeError(message, key="features")
+    names = list(dict.fromkeys([*lists.names.get("columns", ()), *own]))
+    rest = [each for each in every if each not in own]
+    if own and not any(each == "Dense" or "Dense" in SETS.get(each, ()) for each in rest if isinstance(each, str)):
+        rest = [*rest, "Dense"] if rest else ["dense"]
+    return rest, dataclasses.replace(lists, names={**lists.names, "columns": names} if names else lists.names)
 
 
 def _template(function: Callable[..., Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import BadList, NBestList, SkipCount, usable
 from rerank.readers.given.errors import told
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest
-from rerank.readers.given.reading import ListFile
+from rerank.readers.given.reading import ListFile, lists_from
+from rerank.readers.given.tables import is_table
 from rerank.readers.given.training import first_list, lists_given
 from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
@@ -95,28 +97,33 @@ class Evaluation:
 
 def evaluate(
     model: Reranker | Iterable[Any],
-    lists: Iterable[NBest],
+    lists: Any,
     metric: str | Mapping[str, Any] | None = None,
     *,
     test: TestName = "approximate_randomization",
     samples: int = 10_000,
     seed: int = 1,
+    **columns: Unpack[FrameColumns],
 ) -> Evaluation:
     """What the choices of a model from ``lists`` are worth, compared with the best by base score and by the metric.
 
     Parameters
     ----------
     model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
-    lists: ``NBest``s with references or gains, or what ``read`` gives.
+    lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
     test, samples, seed: of significance, as in recipes.
+    columns: of a data frame, as in ``read``; by default those of the data frame that the model was trained on.
 
     Raises
     ------
     DataError: no lists, lists that cannot be used, not as many choices as lists, a choice that is not in its list.
     RecipeError: an unknown metric or test.
     """
-    first, lists = first_list(lists)
+    check_keys("evaluate", columns)
+    if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
+        lists = model.frame_lists(lists, columns, known=True)
+    first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
     settings = model.recipe.model_dump(mode="json") if isinstance(model, Reranker) else {"features": {"set": "base"}}
     if metric is not None:
         settings["metric"] = named(metric)

@@ -88,12 +88,19 @@ def texts_given(
     """
     candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
     columns = columns_shown(candidates) if columns is None else columns
+    return text_list(
+        _texts(candidates), _scores(candidates, columns), columns, name, sparse=_sparse(candidates, columns.names),
+        source=None if source is None else checked_text(source, "the source"),
+        references=tuple(checked_text(each, "a reference") for each in references),
+    )  # fmt: skip
+
+
+def text_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str, **more: Any) -> TextList:
+    """A list of texts with ``scores`` (float64 [N, K]) in ``columns``; ``more`` are other fields."""
     return TextList(
-        id=name, path="", line=0, texts=_texts(candidates), lines=range(1, len(candidates) + 1),
-        scores=_scores(candidates, columns), column=columns.names.index(columns.base or SCORE),
-        form=FORM, names=columns.names, sources=columns.sources, sparse=_sparse(candidates, columns.names),
-        source=None if source is None else _text(source, "the source"),
-        references=tuple(_text(each, "a reference") for each in references),
+        id=name, path="", line=0, texts=texts, lines=range(1, len(texts) + 1), scores=scores,
+        column=columns.names.index(columns.base or SCORE), form=FORM, names=columns.names, sources=columns.sources,
+        **more,
     )  # fmt: skip
 
 
@@ -107,10 +114,15 @@ def trees_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = N
     """
     candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
     columns = columns_shown(candidates) if columns is None else columns
+    return tree_list(_texts(candidates), _scores(candidates, columns), columns, name)
+
+
+def tree_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str) -> NBestList:
+    """A list of parses with ``scores`` (float64 [N, K]) in ``columns``."""
     named = len(columns.names) > 1 or columns.sources
     return NBestList(
-        id=name, path="", line=0, texts=_texts(candidates), lines=range(1, len(candidates) + 1),
-        scores=_scores(candidates, columns), column=columns.names.index(columns.base or SCORE) if named else 0,
+        id=name, path="", line=0, texts=texts, lines=range(1, len(texts) + 1), scores=scores,
+        column=columns.names.index(columns.base or SCORE) if named else 0,
         names=columns.names if named else (), sources=columns.sources,
     )  # fmt: skip
 
@@ -121,7 +133,13 @@ def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
     return ScoreColumns(tuple(dict.fromkeys((SCORE, *own))), SCORE)
 
 
-def _text(value: Any, what: str) -> bytes:
+def checked_text(value: Any, what: str) -> bytes:
+    """A text as lists hold it; ``what`` says in errors what it is.
+
+    Raises
+    ------
+    DataError: it is not a text, or has a NUL character.
+    """
     if not isinstance(value, str):
         raise DataError(f"found {value!r} as {what}; expected a text")
     if "\0" in value:
@@ -130,7 +148,7 @@ def _text(value: Any, what: str) -> bytes:
 
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
-    return [_text(each.text, f"candidate {k}") for k, each in enumerate(candidates, start=1)]
+    return [checked_text(each.text, f"candidate {k}") for k, each in enumerate(candidates, start=1)]
 
 
 def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarray:

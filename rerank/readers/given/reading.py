@@ -1,19 +1,25 @@
-"""``rerank.read``: the lists of a file with what other files hold for them."""
+"""``rerank.read``: lists from files, with what other files hold for them, from data frames and from dicts."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Unpack
 
+from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, counted, usable
+from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import NBest
+from rerank.readers.given.objects import ObjectLists
+from rerank.readers.given.tables import is_table, table
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
 from rerank.readers.streams import PathLike
+from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import texts_beside
 from rerank.readers.trees.parses import ParseReader
@@ -76,35 +82,51 @@ class ListFile:
 
 
 def read(
-    path: PathLike,
-    format: str | Mapping[str, Any],
+    given: Any,
+    format: str | Mapping[str, Any] | None = None,
     *,
-    references: PathLike | Sequence[PathLike] | None = None,
+    references: Any = None,
     sources: PathLike | None = None,
     form: str = "lines",
     on_bad_list: OnBadList = "error",
-) -> ListFile:
-    """The lists of a file, as a stream of ``NBest`` that begins again whenever it is gone through.
+    **columns: Unpack[FrameNames],
+) -> ListFile | FrameLists | ObjectLists:
+    """Lists from a file, a data frame or dicts, as a stream of ``NBest`` that begins again whenever it is gone through.
 
     Parameters
     ----------
-    path: the file, or those that the format takes; compressed or not, "-" for standard input.
-    format: the name of its format ("charniak", "moses", "jsonl", ...) or a mapping of name and options.
-    references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own.
+    given: a file or URL, or those that the format takes; compressed or not, "-" for standard input. Or a data frame of
+        pandas, polars, pyarrow or another library; or a file of one, by its ending: .parquet, .arrow or .feather. Or
+        dicts, each what a line of a JSON format holds.
+    format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; of dicts,
+        by default "preferences".
+    references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
+        data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
     form: what is in a file of references: "lines", "tab" or "id".
-    on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged.
+    on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
+        it is an error.
+    columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
+        the others are ``score``, ``gain``, ``source`` and, for those to learn from, ``columns``.
 
     Raises
     ------
-    RecipeError: an unknown format or option. DataError, while it is gone through: a list that cannot be used, not as
-        many references as lists, an unreadable file.
+    RecipeError: an unknown format or option. DataError, for files while it is gone through: a list that cannot be used,
+        not as many references as lists, an unreadable file; a column that is missing, or a value in it.
     """
+    check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
-    settings = {"name": format} if isinstance(format, str) else dict(format)
+    if columns or is_frame(given) or (format is None and is_table(given)):
+        right: dict[str, Any] = {} if references is None else {"references": references}
+        return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
+    settings = {"name": format} if isinstance(format, str) else dict(format or {"name": "preferences"})
+    if not isinstance(given, str | os.PathLike):
+        return _of_objects(given, settings, on_bad_list)
+    if format is None:
+        raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
     many = [references] if isinstance(references, str | os.PathLike) else references
     return ListFile(
-        os.fspath(path),
+        os.fspath(given),
         several.make_reader(settings, "format"),
         settings,
         None if many is None else tuple(os.fspath(each) for each in many),
@@ -112,3 +134,33 @@ def read(
         form,
         on_bad_list,
     )
+
+
+def _of_objects(given: Any, settings: Mapping[str, Any], on_bad_list: OnBadList) -> ObjectLists:
+    """Dicts as lists."""
+    reader = several.make_reader(settings, "format")
+    if not isinstance(reader, JsonReader):
+        message = f"{settings['name']!r} is no format of JSON lines, which dicts could have"
+        raise RecipeError(f"{message}; expected jsonl, preferences or parallel", key="format")
+    if not isinstance(given, Iterable):
+        raise DataError(f"found {type(given).__name__}; expected a path, a data frame, or several dicts")
+    return ObjectLists(given, reader, on_bad_list)
+
+
+def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
+    """What ``fit`` and ``evaluate`` take as lists: ``NBest``s, what ``read`` gives, a data frame, or pairs as dicts.
+
+    Raises
+    ------
+    DataError: see ``read``.
+    """
+    if columns or is_frame(given) or isinstance(given, str | os.PathLike):
+        if isinstance(given, str | os.PathLike) and not is_table(given):
+            raise DataError("expected lists; rerank.read(path, format) gives those of a file", path=os.fspath(given))
+        return read(given, **columns)
+    if isinstance(given, ListFile | FrameLists | ObjectLists):
+        return given
+    rest = iter(given)
+    first = next(rest, None)
+    every = given if rest is not given else chain([] if first is None else [first], rest)
+    return read(every) if isinstance(first, Mapping) else every

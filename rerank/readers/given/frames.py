@@ -1,0 +1,281 @@
+"""Data frames of any library (pandas, polars, pyarrow and what else narwhals knows) as lists: a row is a candidate, and
+rows with the same value in a column are those of one list, wherever they stand.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypedDict
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.readers.given.lists import SCORE, checked_text, text_list, tree_list
+from rerank.readers.given.nbest import NBest
+from rerank.readers.given.objects import ObjectLists
+from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.texts.preferences import PreferencesReader
+
+EXTRA = "pip install 'rerank-nbest[frames]'"
+
+
+class FrameNames(TypedDict, total=False):
+    """The columns of a data frame, by what they hold.
+
+    | key              | the column |
+    |------------------|------------|
+    | group            | what the rows of a list have in common, such as the prompt; becomes the list's id |
+    | text, or tree    | the candidates: texts, or parses in brackets |
+    | score            | the base score, the generator's own; without it all base scores are 0 |
+    | gain             | how good a candidate is: numbers, or true and false |
+    | source           | the input, the same in all rows of a list |
+    | columns          | several: the numbers to learn from |
+    | chosen, rejected | in place of text or tree: a row is a list of what was chosen and of what was rejected |
+    """
+
+    group: str
+    text: str
+    tree: str
+    score: str
+    gain: str
+    source: str
+    columns: Sequence[str]
+    chosen: str
+    rejected: str
+
+
+class FrameColumns(FrameNames, total=False):
+    """``FrameNames``, and the column of what is right, the same in all rows of a list: a text, a list of texts, or a
+    gold tree.
+    """
+
+    references: str
+
+
+def check_keys(function: str, names: Mapping[str, Any]) -> None:
+    """Refuse keyword arguments that are not those of a data frame, as Python does.
+
+    Raises
+    ------
+    TypeError: there is one.
+    """
+    for name in names:
+        if name not in FrameColumns.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def is_frame(given: Any) -> bool:
+    """Is it a data frame, or something like one? No library is imported to tell."""
+    kind = type(given)
+    return hasattr(kind, "columns") and (hasattr(kind, "__dataframe__") or hasattr(kind, "schema"))
+
+
+@dataclass(frozen=True)
+class FrameLists:
+    """The lists of a data frame, which begin again whenever they are gone through.
+
+    frame: a ``narwhals.DataFrame``; names: its columns; known: the score columns of the lists, where a model asks for
+    them, by the names that it knows them by.
+    """
+
+    frame: Any
+    names: Mapping[str, Any]
+    known: ScoreColumns | None = None
+
+    @staticmethod
+    def of(given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None) -> FrameLists:
+        """A data frame of any library as lists; one that is lazy is collected.
+
+        Raises
+        ------
+        DataError: it is none, narwhals is missing, or a column is.
+        """
+        try:
+            import narwhals
+        except ImportError:
+            raise DataError(f"data frames need narwhals: {EXTRA}") from None
+        try:
+            frame = narwhals.from_native(given)
+            frame = frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
+            present = list(frame.columns)
+        except TypeError:
+            message = f"found {type(given).__name__}; expected a data frame, as of pandas, polars or pyarrow"
+            raise DataError(message) from None
+        except narwhals.exceptions.NarwhalsError as error:
+            raise DataError(f"a data frame that cannot be used: {error}") from None
+        _check(names, present)
+        return FrameLists(frame, names, known)
+
+    @property
+    def pairs(self) -> bool:
+        """Whether a row is a list of what was chosen and what was rejected."""
+        return "chosen" in self.names
+
+    def __len__(self) -> int:
+        return len(self.frame) if self.pairs else len(self.groups)
+
+    def __iter__(self) -> Iterator[NBest]:
+        if self.pairs:
+            yield from self._of_pairs()
+            return
+        texts, values, gains = self._texts, self._values, self._numbers("gain")
+        made = tree_list if "tree" in self.names else text_list
+        sides = {key: self._sides(key) for key in ("source", "references") if key in self.names}
+        for name, rows in self.groups.items():
+            source, right = (self._side(sides, key, name, rows) for key in ("source", "references"))
+            own = made([texts[row] for row in rows], values[rows], self.score_columns, str(name))
+            right = tuple(right) if isinstance(right, list | tuple) else () if right is None else (right,)
+            found = replace(NBest.of(own), source=source, references=right)
+            yield found if gains is None else replace(found, gains=gains[rows].tolist())
+
+    @cached_property
+    def groups(self) -> dict[Any, list[int]]:
+        """The rows of every list, by its value in the column of groups, in the order of their first rows."""
+        found: dict[Any, list[int]] = {}
+        for row, value in enumerate(self._column("group")):
+            if isinstance(value, list | dict | np.ndarray):
+                raise DataError(f"{self._at('group', row)}: found {type(value).__name__}; expected a name or a number")
+            found.setdefault(value, []).append(row)
+        return found
+
+    def with_columns(self, columns: Mapping[str, np.ndarray]) -> Any:
+        """The data frame in its own library with further columns.
+
+        Raises
+        ------
+        DataError: it has one of this name.
+        """
+        import narwhals
+
+        made = []
+        for name, values in columns.items():
+            if name in self.frame.columns:
+                raise DataError(f"the data frame has a column {name!r} already; choose other names, as into=('a', 'b')")
+            made.append(narwhals.new_series(name, values, backend=self.frame.implementation))
+        return self.frame.with_columns(*made).to_native()
+
+    @cached_property
+    def score_columns(self) -> ScoreColumns:
+        """The score columns of the lists."""
+        return self.known or ScoreColumns((SCORE, *self.names.get("columns", ())), SCORE)
+
+    @cached_property
+    def _texts(self) -> list[bytes]:
+        key = "tree" if "tree" in self.names else "text"
+        return [checked_text(value, self._at(key, row)) for row, value in enumerate(self._column(key))]
+
+    @cached_property
+    def _values(self) -> np.ndarray:
+        """float64 [rows, K]: the score columns of all rows."""
+        names, base = self.score_columns.names, self.score_columns.base or SCORE
+        values = np.zeros((len(self.frame), len(names)))
+        for k, name in enumerate(names):
+            own = self.names.get("score") if name == base else name
+            if own is not None:
+                values[:, k] = self._as_numbers(own)
+        return values
+
+    def _numbers(self, key: str) -> np.ndarray | None:
+        return self._as_numbers(self.names[key]) if key in self.names else None
+
+    def _as_numbers(self, name: str) -> np.ndarray:
+        """float64 [rows]: a column of numbers."""
+        import narwhals
+
+        series = self.frame[name]
+        self._refuse_missing(name)
+        if series.dtype == narwhals.Boolean or (series.dtype.is_numeric() and series.dtype != narwhals.Decimal):
+            values = np.asarray(series.cast(narwhals.Float64).to_numpy(), np.float64)
+        else:
+            values = np.array(
+                [self._number(value, name, row) for row, value in enumerate(series.to_list())], np.float64
+            )
+        if (wrong := np.flatnonzero(~np.isfinite(values))).size:
+            place, value = _place(wrong[0], name), values[wrong[0]]
+            raise DataError(f"{place}: found {value}; expected a finite number: fill it in, or drop the row")
+        return values
+
+    def _number(self, value: Any, name: str, row: int) -> float:
+        if isinstance(value, bool | int | float | Decimal | np.number | np.bool_):
+            return float(value)
+        raise DataError(f"{_place(row, name)}: found {value!r}; expected a number")
+
+    def _column(self, key: str) -> list[Any]:
+        """The values of a column, none of them missing."""
+        name = self.names[key]
+        self._refuse_missing(name)
+        return list(self.frame[name].to_list())
+
+    def _refuse_missing(self, name: str) -> None:
+        missing = np.flatnonzero(np.asarray(self.frame[name].is_null().to_numpy(), bool))
+        if missing.size:
+            message = f"{_place(missing[0], name)} is missing; fill it in, or drop the row"
+            raise DataError(f"{message} (so are {missing.size - 1:,} others)" if missing.size > 1 else message)
+
+    def _at(self, key: str, row: int) -> str:
+        return _place(row, self.names[key])
+
+    def _sides(self, key: str) -> list[Any]:
+        """A column that says something of the list, not of the candidate."""
+        return [list(value) if isinstance(value, np.ndarray) else value for value in self._column(key)]
+
+    def _side(self, sides: Mapping[str, list[Any]], key: str, name: Any, rows: Sequence[int]) -> Any:
+        """What such a column says of a list."""
+        if key not in sides:
+            return None
+        first = sides[key][rows[0]]
+        if key == "source":
+            checked_text(first, self._at(key, rows[0]))
+        for row in rows:
+            if sides[key][row] != first:
+                message = f"{self._at(key, row)}: found another value than in row {rows[0]} of the same list"
+                raise DataError(f"{message}, {str(name)!r}; expected one {key} for each list")
+        return first
+
+    def _of_pairs(self) -> Iterator[NBest]:
+        """A list for every row."""
+        keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
+        own = {key: self._column(name) for key, name in keys.items() if name in self.names}
+        items = (dict(zip(own, map(_plain, row), strict=True)) for row in zip(*own.values(), strict=True))
+        yield from ObjectLists(items, PreferencesReader())
+
+
+def _place(row: int, name: str) -> str:
+    return f"row {row} (from 0) of the column {name!r}"
+
+
+def _plain(value: Any) -> Any:
+    """A value of a column of lists as JSON has it."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _check(names: Mapping[str, Any], present: Sequence[str]) -> None:
+    """Refuse names of columns that are not there, and those that leave open what the candidates are."""
+    given = {key: value for key, value in names.items() if key != "columns"}
+    pairs = {"chosen", "rejected"} & given.keys()
+    needed = ("chosen", "rejected") if pairs else ("group", *(() if {"text", "tree"} & given.keys() else ("text",)))
+    if missing := [key for key in needed if key not in given]:
+        told = " and ".join(f"{key}=" for key in missing)
+        raise DataError(f"a data frame needs {told}, the names of columns; it has {_listed(present)}")
+    if pairs and (unwanted := {"text", "tree", "score", "gain", "columns", "references"} & names.keys()):
+        raise DataError(f"found {min(unwanted)}= beside chosen= and rejected=; a row is a candidate, or a pair")
+    if {"text", "tree"} <= names.keys():
+        raise DataError("found text= and tree=; expected one of them")
+    for name in (*given.values(), *names.get("columns", ())):
+        if not isinstance(name, str):
+            raise DataError(f"found {name!r}; expected the name of a column, a text")
+        if name not in present:
+            near = difflib.get_close_matches(str(name), map(str, present), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {_listed(present)}"
+            raise DataError(f"the data frame has no column {name!r}; {hint}")
+    for key in ("score", "gain"):
+        if given.get(key) in names.get("columns", ()):
+            raise DataError(f"the column {given[key]!r} is the {key}; leave it out of the columns to learn from")
+
+
+def _listed(present: Sequence[str]) -> str:
+    return ", ".join(map(repr, present)) or "none"

@@ -1,0 +1,308 @@
+"""Data frames of any library, and pairs: the same models, to the bit, as lists in memory or in files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_rankings
+
+import rerank
+
+pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+narwhals = pytest.importorskip("narwhals")
+
+KINDS: dict[str, Callable[[dict[str, list[Any]]], Any]] = {
+    "pandas": lambda data: pd.DataFrame(data, index=[7] * len(next(iter(data.values())))),
+    "polars": pl.DataFrame,
+    "lazy": pl.LazyFrame,
+    "pyarrow": pa.table,
+}
+NAMES: dict[str, Any] = {"group": "prompt", "text": "response", "gain": "correct", "score": "logprob"}
+LEARNED = ["reward", "length"]
+TRAINING: dict[str, Any] = {"epochs": 3, "learner": {"name": "vrda", "base": 1.0}}
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory: pytest.TempPathFactory) -> list[rerank.NBest]:
+    """Samples as lists in memory."""
+    root = small_rankings.write_task(tmp_path_factory.mktemp("frames"))
+    found = []
+    for nbest in rerank.read(root / "train.jsonl.gz", {"name": "jsonl", "base": "logprob"}):
+        given = [
+            {"text": each.text, "score": each.score, "columns": {name: each.columns[name] for name in LEARNED}}
+            for each in nbest.candidates
+        ]
+        found.append(rerank.NBest(nbest.id, given, gains=nbest.gains))
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(lists: list[rerank.NBest]) -> dict[str, list[Any]]:
+    """The same as columns; the rows of a list are not adjacent."""
+    rows = [
+        {
+            "length": each["columns"]["length"],
+            "prompt": nbest.id,
+            "correct": bool(nbest.gains and nbest.gains[k]),
+            "response": each["text"],
+            "reward": each["columns"]["reward"],
+            "logprob": each["score"],
+        }
+        for k in range(8)
+        for nbest in lists
+        for each in [nbest.candidates[k]]
+    ]
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+@pytest.fixture(scope="module")
+def fitted(lists: list[rerank.NBest]) -> rerank.Reranker:
+    """The model of the lists in memory."""
+    return rerank.fit(lists, features="dense", **TRAINING)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_frame_gives_the_weights_of_its_lists(
+    kind: str, data: dict[str, list[Any]], lists: list[rerank.NBest], fitted: rerank.Reranker, tmp_path: Path
+) -> None:
+    frame = KINDS[kind](data)
+    model = rerank.fit(frame, features=LEARNED, **NAMES, **TRAINING)
+    assert json.loads(model.to_json()) == json.loads(fitted.to_json())
+    assert model.model.weights["average"].w.tobytes() == fitted.model.weights["average"].w.tobytes()
+    assert np.count_nonzero(model.model.weights["average"].w)
+    model.save(tmp_path / "model")
+    assert rerank.load(tmp_path / "model").model.about["frame"] == {**NAMES, "columns": LEARNED}
+
+    scored = rerank.load(tmp_path / "model").score_frame(frame)
+    expected = [model.rank(nbest) for nbest in lists]
+    eager = narwhals.from_native(scored).to_dict(as_series=False)
+    assert type(scored) is (pl.DataFrame if kind == "lazy" else type(frame))
+    assert list(eager) == [*data, "score", "rank"]
+    assert {key: eager[key] for key in data} == data
+    for k, nbest in enumerate(expected):
+        own = [eager["score"][k + place * len(expected)] for place in nbest.order]
+        assert own == nbest.scores.tolist()
+        assert [eager["rank"][k + place * len(expected)] for place in nbest.order] == list(range(1, 9))
+    if kind == "pandas":
+        assert scored.index.equals(frame.index)
+        assert list(frame.columns) == list(data)
+
+    result = rerank.evaluate(model, frame, samples=50)
+    assert result.scores == rerank.evaluate(fitted, lists, samples=50).scores
+    choices = rerank.evaluate([0] * len(lists), frame, **NAMES, samples=50)
+    assert choices.scores == rerank.evaluate([0] * len(lists), lists, samples=50).scores
+
+
+def test_other_types_of_columns_say_the_same(data: dict[str, list[Any]], fitted: rerank.Reranker) -> None:
+    rounded = data | {name: [round(value, 3) for value in data[name]] for name in ("reward", "length", "logprob")}
+    plain = rerank.fit(pd.DataFrame(rounded), features=LEARNED, **NAMES, **TRAINING)
+    exact = {"reward": [Decimal(str(value)) for value in rounded["reward"]]}
+    words, prompts = rounded["response"], rounded["prompt"]
+    others = [
+        pd.DataFrame(
+            {**rounded, **exact, "prompt": pd.Categorical(prompts), "response": pd.Series(words, dtype=object)}
+        ),
+        pl.DataFrame({**rounded, **exact}).with_columns(pl.col("prompt").cast(pl.Categorical)).lazy(),
+        pa.table({**rounded, **exact, "response": pa.array(words).dictionary_encode()}),
+        pl.DataFrame({**rounded, "correct": [int(value) for value in rounded["correct"]]}).select(sorted(rounded)),
+        pd.DataFrame(rounded).convert_dtypes(),
+    ]
+    for frame in others:
+        found = rerank.fit(frame, features=LEARNED, **NAMES, **TRAINING)
+        assert found.model.weights["average"].w.tobytes() == plain.model.weights["average"].w.tobytes()
+    narrow = pl.DataFrame(data).with_columns(pl.col(*LEARNED, "logprob").cast(pl.Float32))
+    assert rerank.fit(narrow, features=LEARNED, **NAMES, **TRAINING).to_json() == fitted.to_json()  # as are features
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
+def test_tables_in_files(ending: str, data: dict[str, list[Any]], fitted: rerank.Reranker, tmp_path: Path) -> None:
+    path, table = tmp_path / f"lists.{ending}", pa.table(data)
+    if ending == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    elif ending == "feather":
+        pytest.importorskip("pyarrow.feather").write_feather(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, table.schema) as stream:
+            stream.write_table(table)
+    read = rerank.read(path, **NAMES, columns=LEARNED)
+    assert [len(nbest) for nbest in read] == [8] * len(list(read))
+    for lists in (read, str(path)):
+        names = NAMES if lists is not read else {}
+        assert rerank.fit(lists, features=LEARNED, **names, **TRAINING).to_json() == fitted.to_json()
+    with pytest.raises(rerank.RerankError, match=rf"lists\.{ending}.*|a data frame needs group= and text="):
+        rerank.read(path)
+    path.write_bytes(b"ARROW1 no table")
+    with pytest.raises(rerank.RerankError, match=rf"lists\.{ending}: no table that can be read"):
+        rerank.read(path, **NAMES)
+    with pytest.raises(rerank.RerankError, match=f"no such file; did you mean .*{ending}"):
+        rerank.read(tmp_path / f"list.{ending}", **NAMES)
+
+
+def test_features_are_columns_and_templates(data: dict[str, list[Any]], tmp_path: Path) -> None:
+    frame = pl.DataFrame(data)
+    model = rerank.fit(frame, features=["reward", "Length"], **NAMES, **TRAINING)
+    assert model.recipe.features.templates == ("Length", "Dense")
+    assert json.loads(model.to_json())["columns"] == ["score", "reward"]
+    found = rerank.fit(frame, features=["reward", "text"], **NAMES, **TRAINING)
+    assert (found.recipe.features.set, found.recipe.features.templates) == ("text", ())
+    found = rerank.fit(frame, columns=["reward"], features="dense", **NAMES, **TRAINING)
+    assert json.loads(found.to_json())["columns"] == ["score", "reward"]
+    dev = rerank.fit(frame, frame, features=["reward"], **NAMES, **TRAINING)
+    assert dev.recipe.data.dev == "dev"
+    unscored = {key: name for key, name in NAMES.items() if key != "score"}
+    found = rerank.fit(frame, features=["reward", "logprob"], **unscored, **TRAINING)
+    assert json.loads(found.to_json())["columns"] == ["score", "reward", "logprob"]
+    found.save(tmp_path / "model")
+    assert len(rerank.load(tmp_path / "model").score_frame(frame, into=("a", "b"))) == len(frame)
+
+
+def test_sources_references_and_trees() -> None:
+    right, wrong = "(S1 (NP (DT the) (NN cat)))", "(S1 (DT the) (NN cat))"
+    rows = {"id": [1, 1, 2, 2], "tree": [right, wrong] * 2, "gold": [right] * 4, "lm": [1.0, 2, 3, 4]}
+    frame = pd.DataFrame({key: values * 6 for key, values in rows.items()} | {"id": np.arange(24) // 2})
+    names: dict[str, Any] = {"group": "id", "tree": "tree", "references": "gold"}
+    model = rerank.fit(frame, features="minimal", epochs=2, **names)
+    assert model.recipe.task == "parse"
+    assert model.score_frame(frame)["rank"].tolist() == [1, 2] * 12
+    given = [rerank.NBest(str(i), [right, wrong], references=right) for i in range(12)]
+    expected = rerank.fit(given, features="minimal", epochs=2)
+    assert np.array_equal(model.model.weights["average"].w, expected.model.weights["average"].w)
+    texts = pl.DataFrame(
+        {"i": [0, 0, 1], "s": ["x", "x", "y"], "t": ["a b", "b", "c"], "r": [["a"], ["a"], ["c", "d"]]}
+    )
+    first, second = rerank.read(texts, group="i", text="t", source="s", references="r")
+    assert (first.id, first.source, first.references, len(first)) == ("0", "x", ("a",), 2)
+    assert (second.id, second.source, list(second.references), second.candidates[0].text) == ("1", "y", ["c", "d"], "c")
+
+
+FRAME: dict[str, list[Any]] = {
+    "prompt": ["a", "b", "a"], "response": ["x", "y", "z"], "correct": [1, 0, 0], "reward": [0.5, 1.0, 2.0],
+    "s": ["u"] * 3,
+}  # fmt: skip
+PLAIN: dict[str, Any] = {"group": "prompt", "text": "response", "gain": "correct", "columns": ["reward"]}
+BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"reward": [0.5, None, 2.0]}, {}, "row 1 (from 0) of the column 'reward' is missing; fill it in, or drop the row"),
+    (
+        {"reward": [float("inf"), 1, 2.0]},
+        {},
+        "row 0 (from 0) of the column 'reward': found inf; expected a finite number",
+    ),
+    ({"reward": ["1", "2", "3"]}, {}, "row 0 (from 0) of the column 'reward': found '1'; expected a number"),
+    ({"reward": [[1], [2], [3]]}, {}, "row 0 (from 0) of the column 'reward': found "),
+    ({"response": ["x", None, "z"]}, {}, "row 1 (from 0) of the column 'response' is missing"),
+    ({"response": [1, 2, 3]}, {}, "found 1 as row 0 (from 0) of the column 'response'; expected a text"),
+    ({"correct": [None, 0, None]}, {}, "'correct' is missing; fill it in, or drop the row (so are 1 others)"),
+    ({"prompt": ["a", None, "b"]}, {}, "row 1 (from 0) of the column 'prompt' is missing"),
+    ({"prompt": [["a"], ["b"], ["a"]]}, {}, "expected a name or a number"),
+    ({"s": ["u", "u", "v"]}, {"source": "s"}, "row 2 (from 0) of the column 's': found another value than in row 0"),
+    ({"s": [1, 1, 1]}, {"source": "s"}, "found 1 as row 0 (from 0) of the column 's'; expected a text"),
+    ({}, {"text": "respons"}, "the data frame has no column 'respons'; did you mean 'response'?"),
+    ({}, {"gain": "right"}, "no column 'right'; it has 'prompt', 'response', 'correct', 'reward', 's'"),
+    ({}, {"columns": ["correct"]}, "the column 'correct' is the gain; leave it out of the columns to learn from"),
+    ({}, {"tree": "response"}, "found text= and tree=; expected one of them"),
+    ({}, {"chosen": "response"}, "needs rejected="),
+    ({}, {"chosen": "response", "rejected": "s"}, "found columns= beside chosen= and rejected="),
+]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(("data", "names", "message"), BAD, ids=[message for *_, message in BAD])
+def test_what_is_missing_or_wrong_is_named(
+    data: dict[str, Any], names: dict[str, Any], message: str, kind: str
+) -> None:
+    frame = KINDS[kind](FRAME | data)
+    with pytest.raises(rerank.RerankError) as caught:
+        list(rerank.read(frame, **PLAIN | names))
+    assert message in str(caught.value)
+
+
+def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker) -> None:
+    frame = pl.DataFrame(FRAME)
+    for use in (rerank.read, rerank.fit, lambda given: rerank.evaluate([0], given), fitted.score_frame):
+        with pytest.raises(
+            rerank.RerankError, match=r"needs group= and text=, the names of columns; it has 'prompt', 're"
+        ):
+            use(frame)
+    names: dict[str, Any] = {key: name for key, name in PLAIN.items() if key != "columns"}
+    with pytest.raises(rerank.RerankError, match="the column 'correct' is the gain; leave it out of what to learn"):
+        rerank.fit(frame, features=["reward", "correct"], **names)
+    with pytest.raises(rerank.RerankError, match="'dense' is a column and a set of templates"):
+        rerank.fit(frame.with_columns(dense=pl.lit(1.0)), features=["dense"], **names)
+    with pytest.raises(rerank.RerankError, match="found list; expected a data frame"):
+        rerank.read([1, 2], group="a", text="b")
+    with pytest.raises(rerank.RerankError, match="has a column 's' already"):
+        rerank.fit(frame, features=["reward"], **names, epochs=1).score_frame(frame, into=("s", "t"))
+    with pytest.raises(rerank.RerankError, match="unique column names"):
+        rerank.read(pd.DataFrame([[1, 2]], columns=["a", "a"]), group="a", text="a")
+    with pytest.raises(rerank.RerankError, match="no list with candidates"):
+        rerank.fit(frame.clear(), features=["reward"], **names)
+    for call in (rerank.fit, rerank.read, fitted.score_frame):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'grup'"):
+            call(frame, grup="prompt")  # type: ignore[operator]
+    assert len(fitted.score_frame(frame.clear().with_columns(length=1.0), group="prompt", text="response")) == 0
+
+
+# Pairs
+
+PAIRS = [
+    {"prompt": f"{i}+1?", "chosen": "yes" if i % 2 else "it is", "rejected": "no" if i % 3 else "not it"}
+    for i in range(30)
+]
+USER, ASSISTANT = "user", "assistant"
+
+
+def message(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+@pytest.mark.parametrize("form", ["dicts", "messages", "frame", "message frame", "iterator"])
+def test_pairs_give_the_model_of_their_file(form: str, tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in PAIRS))
+    expected = rerank.fit(rerank.read(tmp_path / "pairs.jsonl", "preferences"), features="text", **TRAINING)
+    talks = [
+        {key: [message(USER, pair["prompt"]), message(ASSISTANT, pair[key])] for key in ("chosen", "rejected")}
+        for pair in PAIRS
+    ]
+    names: dict[str, Any] = {}
+    given: Any = talks if form == "messages" else iter(PAIRS) if form == "iterator" else PAIRS
+    if "frame" in form:
+        given = pl.DataFrame(talks if form == "message frame" else PAIRS)
+        names = {"chosen": "chosen", "rejected": "rejected", **({} if "message" in form else {"source": "prompt"})}
+    found = rerank.fit(given, features="text", **names, **TRAINING)
+    assert found.recipe.task == "ranking"
+    assert found.model.weights["average"].w.tobytes() == expected.model.weights["average"].w.tobytes()
+    assert found.best(["yes", "no"]) == "yes"
+
+
+def test_pairs_are_read_and_evaluated() -> None:
+    first, *rest = rerank.read(PAIRS)
+    assert (first.source, [each.text for each in first.candidates], first.gains) == (
+        "0+1?",
+        ["it is", "not it"],
+        (1.0, 0.0),
+    )
+    assert len(rest) == 29
+    assert rerank.evaluate([0] * 30, PAIRS, samples=50).lists == 30
+    lists = [{"candidates": [{"text": "a", "score": np.float32(0.5), "gain": np.int64(1)}]}]
+    (one,) = rerank.read(lists, "jsonl")
+    assert (one.candidates[0].score, one.gains) == (0.5, (1.0,))
+    for given, told in (
+        ([*PAIRS, {"prompt": "a", "chosen": "b"}], "list 30: there is no 'rejected'"),
+        ([*PAIRS, 5], "list 30: found int; expected a dict like the first"),
+        ([{"chosen": {1}, "rejected": "b"}], "list 0: a dict that is no JSON object: found set"),
+        ([{"a": 1}], "list 0: there is no 'chosen'"),
+    ):
+        for use in (rerank.fit, lambda each: list(rerank.read(each))):
+            with pytest.raises(rerank.RerankError) as caught:
+                use(given)
+            assert str(caught.value).startswith(told)
+    with pytest.raises(rerank.RerankError, match="'moses' is no format of JSON lines"):
+        rerank.read(PAIRS, "moses")
+    with pytest.raises(rerank.RerankError, match=r"pairs: expected lists; rerank\.read\(path, format\)"):
+        rerank.fit("pairs")
