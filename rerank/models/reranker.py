@@ -114,7 +114,8 @@ class Reranker:
         sources: PathLike | None = None,
         on_bad_list: OnBadList = "error",
     ) -> Iterator[Ranking]:
-        """The rankings of many lists, in their order, made while they are asked for.
+        """The rankings of many lists, in their order, made while they are asked for: by 64 lists where the model votes,
+        else one by one, which is faster.
 
         Parameters
         ----------

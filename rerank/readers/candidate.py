@@ -29,13 +29,15 @@ class Candidate:
     columns: numbers by name that every candidate has, such as the scores of other models.
     features: numbers by name that few candidates have (sparse features); the others have 0.
     tree: in place of the text, a parse as an ``nltk.Tree`` or in brackets.
+    segmentation: which words of the source gave which words of the text, ``5-7=5 8=6-7``; None if that is unknown.
+    alignment: which words of source and text belong together, ``0-0 2-1``; None if that is unknown.
 
     Raises
     ------
     TypeError: both a text and a tree, or neither.
     """
 
-    __slots__ = ("_columns", "_features", "_score", "_text")
+    __slots__ = ("_alignment", "_columns", "_features", "_score", "_segmentation", "_text")
 
     def __init__(
         self,
@@ -45,11 +47,14 @@ class Candidate:
         features: Mapping[str, float] = NOTHING,
         *,
         tree: nltk.Tree | str | None = None,
+        segmentation: str | None = None,
+        alignment: str | None = None,
     ) -> None:
         if (text is None) == (tree is None):
             raise TypeError("expected a text or a tree" + ("" if text is None else ", found both"))
         self._text = str(tree) if text is None else text
         self._score, self._columns, self._features = score, columns, features
+        self._segmentation, self._alignment = segmentation, alignment
 
     @property
     def text(self) -> str:
@@ -70,6 +75,16 @@ class Candidate:
     def features(self) -> Mapping[str, float]:
         """The sparse features that come with the candidate."""
         return self._features
+
+    @property
+    def segmentation(self) -> str | None:
+        """The phrases that the text was made of, if they are known."""
+        return self._segmentation
+
+    @property
+    def alignment(self) -> str | None:
+        """The word alignment, if it is known."""
+        return self._alignment
 
     @property
     def tokens(self) -> list[str]:

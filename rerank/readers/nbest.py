@@ -71,6 +71,16 @@ class ListCandidate(Candidate):
         return {}
 
     @property
+    def segmentation(self) -> str | None:
+        """Parses have none."""
+        return None
+
+    @property
+    def alignment(self) -> str | None:
+        """Parses have none."""
+        return None
+
+    @property
     def tokens(self) -> list[str]:
         """The words, without traces."""
         return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]

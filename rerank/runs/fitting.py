@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Unpack
 
 from rerank.base.errors import DataError, RecipeError
+from rerank.engines.settings import open_engine
 from rerank.extraction.content.base import user_templates
 from rerank.features.sets import SETS
 from rerank.learn.base import learners
@@ -57,8 +58,9 @@ def fit(
     lists: what to train on: ``NBest``s with references or gains, what ``read`` gives, a data frame, or dicts with the
         keys ``prompt``, ``chosen`` and ``rejected``.
     dev: lists to choose the epoch and the weight of the base score on; without them a tenth of the others is held out.
-    recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here. Of its
-        ``data``, only how lists are treated counts.
+    recipe: the file of a recipe, its settings, or ``Reranker.recipe``: for everything that is not said here, such as
+        ``engine``, ``grid`` and ``mert`` (with ``split: dev``). Of its ``data``, only how lists are treated counts. An
+        engine of several machines needs the folder of temporary files, ``$TMPDIR``, on a disk that they share.
     metric: what to train for: by default, "gain" where lists have gains, "parseval" for parses, "bleu" for other texts.
     features: the name of a set; or names of sets, templates and functions (see ``rerank.feature``), and of columns of
         the data frame; or the section of a recipe.
@@ -80,6 +82,11 @@ def fit(
         frame = dict(lists.names)
     dev = None if dev is None else lists_from(dev, frame if is_frame(dev) else {})
     settings = _settings(recipe)
+    if settings.get("task") == "classification":
+        message = (
+            "a recipe of classification, which has no lists; rerank.estimators has classifiers, `rerank run` runs it"
+        )
+        raise RecipeError(message, key="recipe")
     given = {"metric": named(metric), "features": _features(features), "learner": _learner(learner), "seed": seed}
     settings |= {key: value for key, value in given.items() if value is not None}
     for section, more in (
@@ -130,11 +137,12 @@ def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
         assert isinstance(recipe, ListRecipe)
         if missing := set(recipe.splits) - held.keys():
             message = f"asks for the split {min(missing)!r}; the lists that are given are {' and '.join(held)}"
-            raise RecipeError(message, key="recipe")
+            tuning = "; MERT can tune on dev: say mert: {split: dev}" if getattr(recipe, "mert", None) else ""
+            raise RecipeError(message + tuning, key="recipe")
         directory = Path(place, "run")
         lists_of = {split: (each.rows, each.digest) for split, each in held.items()}
-        with told(place), holding(Path(place), lists_of):
-            pipeline.run(recipe, directory, stages=("train",))
+        with told(place), holding(Path(place), lists_of), open_engine(recipe.engine) as engine:
+            pipeline.run(recipe, directory, stages=("train",), engine=engine)
         model = Model.load(directory / "model")
     data = type(recipe.data).model_validate({**policy, **own, **held[TRAIN].data})
     about = {**model.about, "files": {}}
@@ -146,9 +154,7 @@ def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | 
     if isinstance(recipe, str | os.PathLike):
         recipe = load_recipe(os.fspath(recipe))
     if isinstance(recipe, TaskRecipe):
-        if not isinstance(recipe, ListRecipe):
-            raise RecipeError("a recipe of classification; expected one of lists", key="recipe")
-        return recipe.model_dump(mode="python")
+        return recipe.model_dump(mode="python") | {"engine": recipe.engine}
     return dict(recipe or {})
 
 

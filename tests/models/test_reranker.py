@@ -42,7 +42,8 @@ def models(small_run: Path, workspace: Path, tmp_path_factory: pytest.TempPathFa
 def as_dict(candidate: rerank.Candidate) -> dict[str, Any]:
     """A candidate of a file as a user would give it."""
     numbers = {"score": candidate.score, "columns": candidate.columns, "features": candidate.features}
-    return {"text": candidate.text, **numbers, "own": object()}
+    derivation = {"segmentation": candidate.segmentation, "alignment": candidate.alignment}
+    return {"text": candidate.text, **numbers, **derivation, "own": object()}
 
 
 def files(models: dict[str, Path], small_data: Path, kind: str) -> tuple[Path, Path | None]:
@@ -62,23 +63,21 @@ def test_candidates_in_memory_are_ranked_like_those_of_files(
     scorer = Scorer(Model.load(models[kind]), model.predictor)
     expected = scorer.rank(scorer.read(scorer.reader, str(path), SkipCount(), sources))
     found = list(model.rank_many(path, sources=sources))
-    compared = 0
     for ranking, ranked in zip(found, expected, strict=True):
         assert isinstance(ranked, Ranked)
         assert np.array_equal(ranking.order, ranked.order)
         assert np.array_equal(ranking.scores, ranked.scores[ranked.order])
-        if kind == "texts":
-            continue  # their derivations are not known in memory
         given = [as_dict(each) for each in ranked.nbest.candidates]
-        again = model.rank(given)
+        if not given:
+            continue
+        assert (given[0]["segmentation"] is not None) == (kind == "texts")
+        again = model.rank(given, getattr(ranked.nbest.candidates[0], "source", None))
         assert np.array_equal(again.order, ranked.order)
         assert np.array_equal(again.scores, ranking.scores)
         assert again.best is given[ranked.order[0]]
         assert again.candidates == [given[y] for y in ranked.order]
         assert again.explain() == ranking.explain()
-        compared += 1
     assert len(found) >= 20
-    assert compared == (0 if kind == "texts" else len(found))
 
 
 @pytest.mark.parametrize(
@@ -154,6 +153,17 @@ def test_bad_candidates_are_named(models: dict[str, Path], kind: str, given: Any
     if not isinstance(given, str):
         with pytest.raises(rerank.RerankError, match=r"^list seven: "):
             list(model.rank_many([rerank.NBest("seven", given)]))
+
+
+def test_derivations_are_checked(models: dict[str, Path]) -> None:
+    model = rerank.load(models["texts"])
+    columns = dict.fromkeys(json.loads(model.to_json())["columns"][1:], 0.0)
+    good = {"text": "good1 bad2", "score": 0.0, "columns": columns, "segmentation": "0=0 1=1"}
+    assert len(model.rank([good, {**good, "segmentation": None}], "quell1 quell2")) == 2
+    assert len(model.rank([good])) == 1  # without a source there are no phrases
+    for bad in ("0=0 7=1", "nonsense", 5):
+        with pytest.raises(rerank.RerankError, match=r"(candidate 2: )|(segmentation of candidate 2)"):
+            model.rank([good, {**good, "segmentation": bad}], "quell1 quell2")
 
 
 def test_a_list_without_candidates_has_no_best(small_run: Path) -> None:

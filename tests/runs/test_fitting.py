@@ -81,22 +81,26 @@ def test_lists_that_were_read_give_the_weights_of_the_recipe(tasks: dict[str, Ta
     assert found.recipe.data.reader == own.recipe.data.reader
 
 
-@pytest.mark.parametrize("task", ["parse", "ranking"])
+@pytest.mark.parametrize("task", ["parse", "translation", "ranking"])
 def test_lists_in_memory_give_the_weights_of_the_recipe(tasks: dict[str, Task], task: str) -> None:
     own = tasks[task]
 
     def made(split: str) -> Iterator[rerank.NBest]:
         for nbest in own.read(split):
             given: list[Any] = [
-                {"text": each.text, "score": each.score, "columns": dict(each.columns)} for each in nbest.candidates
-            ]
+                {
+                    "text": each.text, "score": each.score, "columns": dict(each.columns), "features": each.features,
+                    "segmentation": each.segmentation, "alignment": each.alignment,
+                }
+                for each in nbest.candidates
+            ]  # fmt: skip
             if task == "parse":
                 given = [(each["text"], each["score"]) for each in given]
-            yield rerank.NBest(nbest.id, given, references=nbest.references, gains=nbest.gains)
+            yield rerank.NBest(nbest.id, given, nbest.source, nbest.references, nbest.gains)
 
     settings = own.settings()
     found = rerank.fit(made("train"), list(made("dev")), recipe=settings)
-    if task == "ranking":  # the base score has another name
+    if task != "parse":  # the base score has another name
         expected = own.model.weights["average"]
         assert np.array_equal(np.sort(found.model.weights["average"].w), np.sort(expected.w))
         assert found.model.weights["average"].base == expected.base
@@ -129,6 +133,18 @@ def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], 
     assert_same(found, Model.load(tmp_path / "again" / "model"))
     assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=tmp_path / "again.yaml"), own.model)
     assert_same(rerank.fit(own.read("train"), own.read("dev"), recipe=found.recipe), own.model)
+
+
+def test_engines_mixing_and_mert_are_those_of_recipes(tasks: dict[str, Task], tmp_path: Path) -> None:
+    own = tasks["translation"]
+    mert = {"split": "dev", "settings": {"restarts": 1}}
+    changes = {"training.mixing": {"shards": 2}, "training.epochs": 1, "training.vote": False, "mert": mert}
+    recipe = own.recipe.changed(changes)
+    pipeline.run(recipe, tmp_path / "run", stages=("train",))
+    settings = recipe.model_dump(mode="json", exclude={"data"}) | {"engine": {"name": "processes", "workers": 2}}
+    found = rerank.fit(own.read("train"), list(own.read("dev")), recipe=settings)
+    assert found.predictor == "mert"
+    assert_same(found, Model.load(tmp_path / "run" / "model"))
 
 
 @rerank.feature
@@ -187,7 +203,14 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"features": [lambda _: {}]}, "has no place where the model could find it again"),
     ([GOOD], {"training": {"epoch": 3}}, "training.epoch: unknown setting; did you mean epochs"),
     ([GOOD], {"epochs": 0}, "training.epochs"),
-    ([GOOD], {"recipe": {"mert": {"split": "tune"}}}, "asks for the split 'tune'"),
+    (
+        [GOOD],
+        {"recipe": {"mert": {"split": "tune"}}},
+        "asks for the split 'tune'; the lists that are given are train; MERT can tune on dev",
+    ),
+    ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; rerank.estimators has classifiers"),
+    ([GOOD], {"recipe": {"engine": {"name": "local", "workers": 2}}}, "the engine local is this process alone"),
+    ([rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])], {}, "found 5 as alignment of candidate 1"),
     ([], {}, "no list with candidates"),
     ([["x", "y"]], {}, "expected rerank.NBest"),
     ([rerank.NBest("b", ["x", "y"], gains=[1.0])], {}, "list b: found 1 gains for 2 candidates"),

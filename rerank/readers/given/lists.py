@@ -24,7 +24,8 @@ from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import SparseScores, TextList
 
-KEYS = "text", "tree", "score", "columns", "features"  # of a candidate that is a dict
+DERIVATIONS = "segmentation", "alignment"
+KEYS = "text", "tree", "score", "columns", "features", *DERIVATIONS  # of a candidate that is a dict
 SCORE = "score"  # the base score, where it has no other name
 FORM = "jsonl"  # the format that texts are written in
 
@@ -49,7 +50,10 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         columns, features = get("columns") or NOTHING, get("features") or NOTHING
         if not isinstance(columns, Mapping) or not isinstance(features, Mapping):
             raise DataError(f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'")
-        return Candidate(get("text"), get("score"), columns, features, tree=get("tree"))
+        return Candidate(
+            get("text"), get("score"), columns, features,
+            tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
+        )  # fmt: skip
     if isinstance(given, tuple) and len(given) == 2:
         return Candidate(tree=given[0], score=given[1]) if is_tree(given[0]) else Candidate(given[0], given[1])
     if is_tree(given):
@@ -90,6 +94,8 @@ def texts_given(
     columns = columns_shown(candidates) if columns is None else columns
     return text_list(
         _texts(candidates), _scores(candidates, columns), columns, name, sparse=_sparse(candidates, columns.names),
+        segmentation=_derivations([each.segmentation for each in candidates], "segmentation"),
+        alignment=_derivations([each.alignment for each in candidates], "alignment"),
         source=None if source is None else checked_text(source, "the source"),
         references=tuple(checked_text(each, "a reference") for each in references),
     )  # fmt: skip
@@ -145,6 +151,13 @@ def checked_text(value: Any, what: str) -> bytes:
     if "\0" in value:
         raise DataError(f"in {what}: {NUL}")
     return encoded(value).strip()
+
+
+def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
+    """The derivations of all candidates, empty for those without one; None if no candidate has one."""
+    if not any(given):
+        return None
+    return [checked_text(text or "", f"{what} of candidate {k}") for k, text in enumerate(given, start=1)]
 
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:

@@ -10,7 +10,7 @@ from rerank.base.encoding import decoded
 from rerank.readers.nbest import Candidates, NBestList
 from rerank.readers.texts.text_list import TextList
 
-# A text, (text, score), a dict (text or tree, score, columns, features), an ``nltk.Tree`` or a Candidate.
+# A text, (text, score), a dict (text or tree and what else a Candidate has), an ``nltk.Tree`` or a Candidate.
 CandidateLike: TypeAlias = Any
 GAIN = "gain"  # the score column that holds gains
 
@@ -22,8 +22,8 @@ class NBest:
     Parameters
     ----------
     id: the list's name.
-    candidates: texts or trees, pairs (text, score), dicts with the keys ``text`` or ``tree``, ``score``, ``columns``
-        and ``features``, instances of ``nltk.Tree``, or ``Candidate``s.
+    candidates: texts or trees, pairs (text, score), dicts with the keys ``text`` or ``tree``, ``score``, ``columns``,
+        ``features``, ``segmentation`` and ``alignment``, instances of ``nltk.Tree``, or ``Candidate``s.
     source: the input, if there is one.
     references: what is right: one text or several, or a gold tree, in brackets or as an ``nltk.Tree``.
     gains: in place of references, the gain of every candidate; higher is better.

@@ -48,6 +48,19 @@ class TextCandidate(ListCandidate):
         return dict(zip(map(decoded, sparse.names[own]), sparse.values[own].tolist(), strict=True))
 
     @property
+    def segmentation(self) -> str | None:
+        """The phrases that the text was made of, if they are known."""
+        return self._derivation(self._list.segmentation)
+
+    @property
+    def alignment(self) -> str | None:
+        """The word alignment, if it is known; not one with ends of sentences, which would be words."""
+        return None if self._list.ended else self._derivation(self._list.alignment)
+
+    def _derivation(self, texts: list[bytes] | None) -> str | None:
+        return None if texts is None else decoded(texts[self.index])
+
+    @property
     def source(self) -> str | None:
         """The input, if it is known."""
         return None if self._list.source is None else decoded(self._list.source)
