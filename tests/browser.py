@@ -43,8 +43,11 @@ const look = (frame) => {
   const style = frame.contentWindow.getComputedStyle(page.body);
   return {wide: page.documentElement.scrollWidth - width, over: found, ground: style.backgroundColor};
 };
-window.onload = () => {
-  const found = [...document.querySelectorAll("iframe")].map(look);
+window.onload = async () => {
+  const frames = [...document.querySelectorAll("iframe")];
+  const said = [];
+  for (const frame of frames) said.push(await prepare(frame.contentDocument));
+  const found = frames.map((frame, k) => ({...look(frame), said: said[k]}));
   const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
   document.body.append(out);
 };
@@ -53,29 +56,42 @@ window.onload = () => {
 
 def look(page: str, directory: Path) -> list[dict[str, Any]]:
     """What is seen of ``page``, by frame; ``directory`` gets a screenshot of all frames side by side."""
-    frames = "".join(_frame(page, *each) for each in FRAMES)
-    whole, picture = directory / "page.html", directory / "page.png"
-    body = f'<body style="margin:0;white-space:nowrap">{frames}<script>{SCRIPT}</script></body>'
-    whole.write_text(f"<!DOCTYPE html><html>{body}</html>", encoding="utf-8")
+    whole = directory / "page.html"
+    whole.write_text(frames(f'srcdoc="{html.escape(page)}"'), encoding="utf-8")
+    return look_at(whole.as_uri(), directory)
+
+
+def frames(shown: str, prepare: str = "") -> str:
+    """A page that shows another one in all frames, and looks at it after ``prepare``, the body of an asynchronous
+    function of the other ``page`` in JavaScript; what that returns is ``said``."""
+    inner = "".join(_frame(shown, *each) for each in FRAMES)
+    script = f"<script>const prepare = async (page) => {{{prepare}}};{SCRIPT}</script>"
+    return f'<!DOCTYPE html><html><body style="margin:0;white-space:nowrap">{inner}{script}</body></html>'
+
+
+def look_at(address: str, directory: Path) -> list[dict[str, Any]]:
+    """What ``frames`` has seen, at the address where it is."""
+    picture = directory / "page.png"
     size = f"--window-size={sum(width for width, _ in FRAMES)},{HEIGHT}"
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", size, f"--screenshot={picture}"]
     done = subprocess.run(
-        [str(BROWSER), *flags, "--dump-dom", whole.as_uri()], capture_output=True, timeout=600, check=True
-    )
+        [str(BROWSER), *flags, "--virtual-time-budget=60000", "--dump-dom", address],
+        capture_output=True, timeout=600, check=True,
+    )  # fmt: skip
     found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout.decode("utf-8", "replace"), re.DOTALL)
     assert found is not None, "the page was not loaded"
     assert picture.stat().st_size > 10_000
     return list(json.loads(html.unescape(found[1])))
 
 
-def _frame(page: str, width: int, scheme: str) -> str:
+def _frame(shown: str, width: int, scheme: str) -> str:
     style = f"border:0;width:{width}px;height:{HEIGHT}px;color-scheme:{scheme}"
-    return f'<iframe srcdoc="{html.escape(page)}" style="{style}"></iframe>'
+    return f'<iframe {shown} style="{style}"></iframe>'
 
 
-def assert_nothing_overflows(page: str, directory: Path) -> None:
-    """Look at ``page`` in the browser and fail where something reaches over an edge."""
-    for (width, scheme), seen in zip(FRAMES, look(page, directory), strict=True):
+def assert_nothing_overflows(found: list[dict[str, Any]]) -> None:
+    """Fail where something of what was seen reaches over an edge."""
+    for (width, scheme), seen in zip(FRAMES, found, strict=True):
         assert seen["over"] == [], f"{width} px, {scheme}"
         assert seen["wide"] <= 0, f"{width} px, {scheme}"
         assert seen["ground"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme]

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running
+from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving
 from rerank.cli.application import app
 
-assert all((evaluating, exporting, folds, inspecting, listing, lists, oracles, running))  # they register the commands
+assert all(
+    (evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving)
+)  # they register the commands
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
 } | {f"folds {command.name}": command for command in folds.group.registered_commands}

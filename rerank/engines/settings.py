@@ -48,7 +48,7 @@ def open_engine(settings: EngineSettings) -> Engine:
                 key="engine.workers",
             )
         return LocalEngine()
-    workers = settings.workers or _cores()
+    workers = settings.workers or cores()
     if settings.name == "auto":
         return PatientEngine(workers)
     if settings.name == "processes":
@@ -56,7 +56,7 @@ def open_engine(settings: EngineSettings) -> Engine:
     return (DaskEngine if settings.name == "dask" else RayEngine)(workers, settings.address)
 
 
-def _cores() -> int:
+def cores() -> int:
     """How many processors this process may use."""
     from joblib.externals.loky import cpu_count
 

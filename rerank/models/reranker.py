@@ -21,7 +21,7 @@ from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
-from rerank.readers.given.errors import refusal
+from rerank.readers.given.errors import GivenError, refusal
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
@@ -81,6 +81,12 @@ class Reranker:
     def recipe(self) -> ListRecipe:
         """The recipe that made the model, all defaults written out; ``recipe.as_yaml()`` is what `rerank run` takes."""
         return self._scorer.recipe
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the numbers that candidates have, the base score's first."""
+        columns = self._columns or ScoreColumns((SCORE,), SCORE)
+        return (columns.base or SCORE, *(name for name in columns.names if name != columns.base))
 
     def rank(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Ranking:
         """Candidates for one input, best first.
@@ -209,11 +215,10 @@ class Reranker:
         ModelError: the predictor is not one vector of weights, but votes.
         """
         weights = self.model.weights_of(self.predictor)
-        columns = self._columns or ScoreColumns((SCORE,), SCORE)
         found = {
             "task": self.recipe.task,
             "predictor": self.predictor,
-            "columns": [columns.base, *(name for name in columns.names if name != columns.base)],
+            "columns": list(self.columns),
             "base": weights.base,
             "weights": named_weights(self.model.table, weights),
         }
@@ -239,11 +244,13 @@ class Reranker:
             given, name, rows = candidates.candidates, candidates.id, candidates.rows
             source = candidates.source if source is None else source
         elif isinstance(candidates, str | bytes | Mapping):
-            raise DataError(f"found {type(candidates).__name__}; expected several candidates, in a list")
+            message = f"found {type(candidates).__name__}; expected several candidates, in a list"
+            raise GivenError(message, "candidates")
         else:
             given, rows = candidates if isinstance(candidates, list | tuple) else list(candidates), None
         if source is not None and not self._texts:
-            raise DataError("the model ranks parses, which have no source; leave it out", list_id=name or None)
+            message = "the model ranks parses, which have no source; leave it out"
+            raise GivenError(message, "source", list_id=name or None)
         if rows is not None:
             if isinstance(rows, TextList) != self._texts:
                 message = "lists of texts are" if isinstance(rows, TextList) else "lists of trees are"
@@ -255,8 +262,8 @@ class Reranker:
             if self._texts:
                 return given, texts_given(given, self._columns, name=name, source=source)
             return given, trees_given(given, self._columns, name=name)
-        except DataError as error:
-            raise DataError(error.message, list_id=name or None) from None
+        except GivenError as error:
+            raise GivenError(error.message, error.field, list_id=name or None) from None
 
     def _open(self, nbest: NBestList) -> Opened:
         """What the candidates of a list are, all of them."""

@@ -113,17 +113,21 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
     try:
         return model.model_validate(settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"] if not str(part).startswith(":"))  # a colon: a union's tag
-        if first["type"] == "extra_forbidden":
-            parent = _settings_at(model, first["loc"][:-1])
-            message = f"unknown setting; {nearest(str(first['loc'][-1]), parent)}"
-        elif first["type"] == "missing":
-            message = "is missing"
-        else:
-            said = first["msg"].removeprefix("Value error, ")
-            message = f"found {_excerpt(first['input'])}: {said[0].lower()}{said[1:]}"
+        place, message = first_fault(model, error)
+        key = ".".join(str(part) for part in place)
         raise RecipeError(message, key=key, path=path) from None
+
+
+def first_fault(model: type[Section], error: ValidationError) -> tuple[list[int | str], str]:
+    """What pydantic found first in the settings of a section: at which keys and places, and what is wrong there."""
+    first = error.errors()[0]
+    place = [part for part in first["loc"] if not str(part).startswith(":")]  # a colon: a union's tag
+    if first["type"] == "extra_forbidden":
+        return place, f"unknown setting; {nearest(str(first['loc'][-1]), _settings_at(model, first['loc'][:-1]))}"
+    if first["type"] == "missing":
+        return place, "is missing"
+    said = first["msg"].removeprefix("Value error, ")
+    return place, f"found {_excerpt(first['input'])}: {said[0].lower()}{said[1:]}"
 
 
 def _excerpt(value: Any) -> str:

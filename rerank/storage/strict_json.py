@@ -57,13 +57,26 @@ def read_object(path: Path) -> dict[str, Any]:
     with open_plain(path) as stream:
         text = stream.read()
     try:
+        return parse_object(text)
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def parse_object(text: bytes) -> dict[str, Any]:
+    """The object that ``text`` holds.
+
+    Raises
+    ------
+    ValueError: it is not JSON, or another value.
+    """
+    try:
         found = json.loads(text.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
     except RecursionError:
-        raise ValueError(f"{path.name}: nested too deep") from None
+        raise ValueError("nested too deep") from None
     except ValueError as error:
-        raise ValueError(f"{path.name}: not valid JSON: {error}") from None
+        raise ValueError(f"not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path.name}: found {type(found).__name__}; expected an object")
+        raise ValueError(f"found {type(found).__name__}; expected an object")
     return found
 
 

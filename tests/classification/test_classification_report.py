@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small_classes
-from browser import assert_nothing_overflows, needs_browser
+from browser import assert_nothing_overflows, look, needs_browser
 
 from rerank.classification import pipeline
 from rerank.classification.fitting import margins
@@ -124,4 +124,4 @@ def test_nothing_overflows(tmp_path: Path) -> None:
     (tmp_path / "sets").mkdir()
     root = small_classes.write_set(tmp_path / "sets", classes=("a", "b", "c"))
     page, _ = page_of(root, tmp_path / "out", runs=TWO)
-    assert_nothing_overflows(page, tmp_path)
+    assert_nothing_overflows(look(page, tmp_path))

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 # Pydantic is loaded by typer itself, for the arguments.
-HEAVY = ("jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn", "yaml")
+HEAVY = (
+    "jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn", "starlette",
+    "uvicorn", "yaml",
+)  # fmt: skip
 START = """
 import io, json, sys
 from contextlib import redirect_stdout
@@ -27,7 +30,7 @@ print(json.dumps([shown, [name for name in sys.modules if "." not in name]]))
 """
 NAMES = (
     "evaluate", "oracle", "inspect", "explain", "export", "import", "rerank", "run", "extract", "train", "test",
-    "compare", "list", "folds",
+    "compare", "list", "folds", "serve",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import assert_nothing_overflows, needs_browser
+from browser import assert_nothing_overflows, look, needs_browser
 from synthetic_report import make_full_report, make_sweep
 
 from rerank.runs.report.html import render
@@ -48,4 +48,5 @@ def test_contrast(dark: bool) -> None:
 @needs_browser
 def test_nothing_overflows(tmp_path: Path) -> None:
     full = make_full_report()
-    assert_nothing_overflows(render(replace(full, curves=[*full.curves, *make_sweep().curves])), tmp_path)
+    page = render(replace(full, curves=[*full.curves, *make_sweep().curves]))
+    assert_nothing_overflows(look(page, tmp_path))

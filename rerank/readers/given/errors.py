@@ -9,10 +9,20 @@ from rerank.base.errors import DataError
 from rerank.readers.faults import Bad, BadCandidate, UnusableError
 
 
-def refusal(bad: Bad) -> DataError:
+class GivenError(DataError):
+    """What a program has given cannot be used; ``field`` says where that is, as "candidates[3].score"."""
+
+    def __init__(self, message: str, field: str, *, list_id: str | None = None) -> None:
+        super().__init__(message, list_id=list_id)
+        self.field = field
+
+
+def refusal(bad: Bad) -> GivenError:
     """A list or a candidate that was given and cannot be used, as an error."""
-    which = f"candidate {bad.place + 1}: " if isinstance(bad, BadCandidate) else ""
-    return DataError(f"{which}{bad.message}", list_id=bad.id or None)
+    # The lines of a list that has no file are its candidates.
+    k = bad.place + 1 if isinstance(bad, BadCandidate) else 0 if bad.path else bad.line
+    message, field = (f"candidate {k}: {bad.message}", f"candidates[{k - 1}]") if k else (bad.message, "candidates")
+    return GivenError(message, field, list_id=bad.id or None)
 
 
 @contextmanager

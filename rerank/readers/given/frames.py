@@ -166,7 +166,7 @@ class FrameLists:
     @cached_property
     def _texts(self) -> list[bytes]:
         key = "tree" if "tree" in self.names else "text"
-        return [checked_text(value, self._at(key, row)) for row, value in enumerate(self._column(key))]
+        return [checked_text(value, self._at(key, row), key) for row, value in enumerate(self._column(key))]
 
     @cached_property
     def _values(self) -> np.ndarray:
@@ -229,7 +229,7 @@ class FrameLists:
             return None
         first = sides[key][rows[0]]
         if key == "source":
-            checked_text(first, self._at(key, rows[0]))
+            checked_text(first, self._at(key, rows[0]), key)
         for row in rows:
             if sides[key][row] != first:
                 message = f"{self._at(key, row)}: found another value than in row {rows[0]} of the same list"

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.base.errors import DataError
 from rerank.readers.candidate import NOTHING, Candidate
 from rerank.readers.faults import NUL
+from rerank.readers.given.errors import GivenError
 from rerank.readers.given.nbest import CandidateLike, is_tree
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
@@ -45,11 +45,12 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         return given
     if isinstance(given, Mapping):
         if (wrong := _wrong_keys(tuple(given))) is not None:
-            raise DataError(f"candidate {k}: {wrong}")
+            raise GivenError(f"candidate {k}: {wrong}", _place(k))
         get = given.get
         columns, features = get("columns") or NOTHING, get("features") or NOTHING
         if not isinstance(columns, Mapping) or not isinstance(features, Mapping):
-            raise DataError(f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'")
+            message = f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'"
+            raise GivenError(message, _place(k))
         return Candidate(
             get("text"), get("score"), columns, features,
             tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
@@ -61,7 +62,12 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
     message = (
         f"found {type(given).__name__}; expected a text, a pair (text, score), a dict, an nltk.Tree or a Candidate"
     )
-    raise DataError(f"candidate {k}: {message}")
+    raise GivenError(f"candidate {k}: {message}", _place(k))
+
+
+def _place(k: int, *keys: str) -> str:
+    """The field of candidate number ``k``, or of what it has under ``keys``."""
+    return ".".join([f"candidates[{k - 1}]", *keys])
 
 
 @lru_cache(maxsize=256)
@@ -96,8 +102,8 @@ def texts_given(
         _texts(candidates), _scores(candidates, columns), columns, name, sparse=_sparse(candidates, columns.names),
         segmentation=_derivations([each.segmentation for each in candidates], "segmentation"),
         alignment=_derivations([each.alignment for each in candidates], "alignment"),
-        source=None if source is None else checked_text(source, "the source"),
-        references=tuple(checked_text(each, "a reference") for each in references),
+        source=None if source is None else checked_text(source, "the source", "source"),
+        references=tuple(checked_text(each, "a reference", "references") for each in references),
     )  # fmt: skip
 
 
@@ -139,17 +145,17 @@ def columns_shown(candidates: Sequence[Candidate]) -> ScoreColumns:
     return ScoreColumns(tuple(dict.fromkeys((SCORE, *own))), SCORE)
 
 
-def checked_text(value: Any, what: str) -> bytes:
-    """A text as lists hold it; ``what`` says in errors what it is.
+def checked_text(value: Any, what: str, field: str) -> bytes:
+    """A text as lists hold it; ``what`` and ``field`` say in errors what it is, and where.
 
     Raises
     ------
-    DataError: it is not a text, or has a NUL character.
+    GivenError: it is not a text, or has a NUL character.
     """
     if not isinstance(value, str):
-        raise DataError(f"found {value!r} as {what}; expected a text")
+        raise GivenError(f"found {value!r} as {what}; expected a text", field)
     if "\0" in value:
-        raise DataError(f"in {what}: {NUL}")
+        raise GivenError(f"in {what}: {NUL}", field)
     return encoded(value).strip()
 
 
@@ -157,11 +163,12 @@ def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
     """The derivations of all candidates, empty for those without one; None if no candidate has one."""
     if not any(given):
         return None
-    return [checked_text(text or "", f"{what} of candidate {k}") for k, text in enumerate(given, start=1)]
+    each = enumerate(given, start=1)
+    return [checked_text(text or "", f"{what} of candidate {k}", _place(k, what)) for k, text in each]
 
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
-    return [checked_text(each.text, f"candidate {k}") for k, each in enumerate(candidates, start=1)]
+    return [checked_text(each.text, f"candidate {k}", _place(k)) for k, each in enumerate(candidates, start=1)]
 
 
 def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarray:
@@ -173,10 +180,10 @@ def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarra
             own, score = each.columns, each.score
             for name in names:
                 values.append(score if score is not None and name == base else own[name])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, OverflowError):
         values = _slowly(candidates, base, names)
     if not isfinite(sum(values)):
-        _refuse_infinite(names, values)
+        _refuse_infinite(names, values, base)
     return np.frombuffer(values, np.float64).reshape(len(candidates), len(names))
 
 
@@ -191,12 +198,13 @@ def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str]) ->
             known[base] = 0.0 if unscored else each.score
         for name in names:
             if name not in known:
-                raise DataError(f"candidate {k} has no {_named(name, base)}; {_expected(base, names)}")
+                message = f"candidate {k} has no {_named(name, base)}; {_expected(base, names)}"
+                raise GivenError(message, _number(k, name, base))
             try:
                 values.append(known[name])
-            except TypeError:
+            except (TypeError, OverflowError):
                 message = f"candidate {k}: found {known[name]!r} as {_named(name, base)}; expected a number"
-                raise DataError(message) from None
+                raise GivenError(message, _number(k, name, base)) from None
     return values
 
 
@@ -204,17 +212,22 @@ def _named(name: str, base: str) -> str:
     return f"score ({name!r}, the base score)" if name == base else f"column {name!r}"
 
 
+def _number(k: int, name: str, base: str) -> str:
+    return _place(k, "score") if name == base else _place(k, "columns", name)
+
+
 def _expected(base: str, names: Sequence[str]) -> str:
     others = ", ".join(repr(name) for name in names if name != base)
     return "expected a score for all candidates or for none" + (f", and the columns {others}" if others else "")
 
 
-def _refuse_infinite(names: Sequence[str], values: array[float]) -> None:
+def _refuse_infinite(names: Sequence[str], values: array[float], base: str) -> None:
     """Name the first number that is not finite; the sum of finite ones can be infinite too."""
     for i, value in enumerate(values):
         if not isfinite(value):
-            message = f"candidate {i // len(names) + 1}: found {value} as {names[i % len(names)]!r}"
-            raise DataError(f"{message}; expected a finite number")
+            k, name = i // len(names) + 1, names[i % len(names)]
+            message = f"candidate {k}: found {value} as {name!r}; expected a finite number"
+            raise GivenError(message, _number(k, name, base))
 
 
 def _sparse(candidates: Sequence[Candidate], names: Sequence[str]) -> SparseScores | None:
@@ -229,9 +242,10 @@ def _sparse(candidates: Sequence[Candidate], names: Sequence[str]) -> SparseScor
         for feature, value in pairs:
             try:
                 values.append(value)
-            except TypeError:
-                message = f"candidate {k}: found {value!r} as the feature {feature!r}; expected a number"
-                raise DataError(message) from None
-            if not isfinite(value):
-                raise DataError(f"candidate {k}: found {value} as the feature {feature!r}; expected a finite number")
+                if isfinite(value):
+                    continue
+            except (TypeError, OverflowError):
+                pass
+            message = f"candidate {k}: found {value!r} as the feature {feature!r}; expected a finite number"
+            raise GivenError(message, _place(k, "features", str(feature)))
     return SparseScores(first, [encoded(str(key)) for key, _ in chain(*own)], np.frombuffer(values, np.float64))

@@ -1,0 +1,91 @@
+"""What clients ask for, as JSON: lists to rank, checked field by field, and their rankings."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+
+from rerank.base.errors import DataError
+from rerank.features.scores import LARGEST
+from rerank.models.ranking import Ranking
+from rerank.models.reranker import Reranker
+from rerank.readers.given.errors import GivenError
+from rerank.recipes.settings import Section, first_fault
+from rerank.storage.strict_json import as_json, parse_object
+
+MOST = 100_000  # candidates of a request
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+
+
+class GivenCandidate(Section):
+    """A candidate: its text or its tree in brackets, and what is known of it."""
+
+    model_config = ConfigDict(strict=True)
+
+    text: str | None = None
+    tree: str | None = None
+    score: Number | None = None
+    columns: dict[str, Number] | None = None
+    features: dict[str, Number] | None = None
+    segmentation: str | None = None
+    alignment: str | None = None
+
+
+def _as_object(value: Any) -> Any:
+    """A candidate; a text alone is one too."""
+    if not isinstance(value, str | dict):
+        raise ValueError("expected a text or an object")
+    return {"text": value} if isinstance(value, str) else value
+
+
+class RankRequest(Section):
+    """Candidates to rank, for a source, called ``id``. explain: the place (1 for the second, 2 for the third, ...) of
+    the candidate in the order that the best one is compared with; 0 for none."""
+
+    model_config = ConfigDict(strict=True)
+
+    candidates: list[Annotated[GivenCandidate, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
+    source: str | None = None
+    id: str | None = None
+    explain: Annotated[int, Field(ge=0)] = 0
+
+
+def answer(model: Reranker, body: bytes) -> tuple[str, int]:
+    """The answer to a request to rank, as JSON, and how many candidates it has.
+
+    Raises
+    ------
+    GivenError: a field that cannot be used. DataError: the request is no JSON object.
+    """
+    try:
+        given = parse_object(body)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    try:
+        asked = RankRequest.model_validate(given)
+    except ValidationError as error:
+        place, message = first_fault(RankRequest, error)
+        raise GivenError(message, _field(place)) from None
+    ranking = model.rank(given["candidates"], asked.source)
+    if asked.explain >= max(2, len(ranking)):
+        message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
+        raise GivenError(message, "explain")
+    found = {
+        "id": asked.id,
+        "order": ranking.order.tolist(),
+        "scores": ranking.scores.tolist(),
+        "best": ranking.best,
+        "unknown": ranking.unknown,
+    }
+    return as_json(found | ({"decided": _decided(ranking, asked.explain)} if asked.explain else {})), len(ranking)
+
+
+def _field(place: list[int | str]) -> str:
+    """A place in nested JSON as "candidates[3].score"."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+
+
+def _decided(ranking: Ranking, other: int) -> list[dict[str, Any]]:
+    """The features in which the best candidate differs from the one at ``other``, those that decide first."""
+    return [part._asdict() | {"amount": part.amount} for part in ranking.explain(0, other)]

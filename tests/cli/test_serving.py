@@ -1,0 +1,311 @@
+"""`rerank serve` over real sockets: the answers of the library, what is refused, limits, memory, and the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import psutil
+import pytest
+from commands import Command, failed, refused
+from programs import PATIENCE
+from service import Served, sample_model, samples, serving
+
+import rerank
+
+CONNECTIONS, REQUESTS = 16, 5_000
+MOST = 100_000  # bytes of a request
+GOOD: list[Any] = samples(np.random.default_rng(7))
+RIGHT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
+WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
+
+
+@pytest.fixture(scope="module")
+def model() -> rerank.Reranker:
+    """A model of samples."""
+    return sample_model()
+
+
+@pytest.fixture(scope="module")
+def saved(model: rerank.Reranker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model's directory."""
+    place = tmp_path_factory.mktemp("served") / "model"
+    model.save(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def served(saved: Path) -> Iterator[Served]:
+    """Its service."""
+    with serving(saved, saved.parent, "--max-bytes", MOST, "--threads", 2) as service:
+        yield service
+
+
+def test_many_clients_get_the_answers_of_the_library_and_leave_nothing(served: Served, model: rerank.Reranker) -> None:
+    rng = np.random.default_rng(2)
+    lists = [samples(rng, 24) for _ in range(40)]
+    rankings = [model.rank(each) for each in lists]
+    expected = [(each.order.tolist(), each.scores.tolist(), each.best, each.unknown) for each in rankings]
+    bodies = [json.dumps({"candidates": each, "id": str(i)}) for i, each in enumerate(lists)]
+    process = psutil.Process(served.running.pid)
+
+    def ask(count: int) -> int:
+        """As one client of several, each with a connection of its own."""
+        with httpx.Client(base_url=served.client.base_url, timeout=PATIENCE) as client:
+            for k in range(count):
+                found = client.post("/rank", content=bodies[k % len(lists)]).json()
+                assert found["id"] == str(k % len(lists))
+                own = found["order"], found["scores"], found["best"], found["unknown"]
+                assert own == expected[k % len(lists)]
+        return count
+
+    def ask_all(requests: int) -> None:
+        shares = [requests // CONNECTIONS + (k < requests % CONNECTIONS) for k in range(CONNECTIONS)]
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            assert sum(pool.map(ask, shares)) == requests
+
+    ask_all(1_000)
+    before = process.memory_info().rss
+    ask_all(REQUESTS - 1_000)
+    # A list alone takes 10 kB as JSON and as Python's objects: 40 MB, were they kept.
+    assert process.memory_info().rss - before < 16 << 20
+
+
+def test_what_decided_is_told_on_request(served: Served, model: rerank.Reranker) -> None:
+    ranking = model.rank(GOOD)
+    for place in (1, 5):
+        found = served.client.post("/rank", json={"candidates": GOOD, "explain": place}).json()
+        assert found["decided"] == [part._asdict() | {"amount": part.amount} for part in ranking.explain(0, place)]
+        assert found["decided"][0]["amount"] != 0.0
+    assert "decided" not in served.client.post("/rank", json={"candidates": GOOD}).json()
+    assert served.client.post("/rank", json={"candidates": GOOD[:1], "explain": 1}).json()["decided"] == []
+
+
+def test_parses_and_their_errors(small_run: Path, tmp_path: Path) -> None:
+    model = rerank.load(small_run / "model")
+    with serving(small_run / "model", tmp_path, "--json") as service:
+        about = service.client.get("/health").json()["model"]
+        assert about == {"task": "parse", "predictor": model.predictor, "columns": ["score"]}
+        for given in ([RIGHT, WRONG], [{"tree": WRONG, "score": -1.0}, {"text": RIGHT, "score": -1.5}]):
+            found, expected = service.client.post("/rank", json={"candidates": given}).json(), model.rank(given)
+            assert (found["order"], found["scores"]) == (expected.order.tolist(), expected.scores.tolist())
+            assert found["best"] == expected.best
+        for given, field, said in (
+            ({"candidates": [RIGHT, "(S1 (NN never closed)"]}, "candidates[1]", "candidate 2: "),
+            ({"candidates": [RIGHT, "(S1 (NN other))"]}, "candidates[1]", "have different words"),
+            ({"candidates": [RIGHT], "source": "a"}, "source", "which have no source"),
+        ):
+            answer = service.client.post("/rank", json=given)
+            assert (answer.status_code, answer.json()["field"]) == (400, field)
+            assert said in answer.json()["error"]
+
+
+def changed(place: int, **own: Any) -> dict[str, Any]:
+    """A request with another candidate at a place."""
+    return {"candidates": [*GOOD[:place], {**GOOD[place], **own}, *GOOD[place + 1 :]]}
+
+
+BAD: list[tuple[Any, str | None, str]] = [
+    (b"", None, "not valid JSON"),
+    (b"{", None, "not valid JSON"),
+    (b"\xff\xfe", None, "not valid JSON"),
+    (b"[1]", None, "found list; expected an object"),
+    (b'{"candidates": ["a"], "candidates": ["b"]}', None, "'candidates' comes twice"),
+    (b'{"candidates": [{"text": "a", "score": NaN}]}', None, "NaN is not a number"),
+    (b'{"candidates": ' + b"[" * 50_000, None, "nested too deep"),
+    ({}, "candidates", "is missing"),
+    ({"candidates": GOOD, "sauce": "a"}, "sauce", "did you mean source?"),
+    ({"candidates": "a"}, "candidates", "found 'a': input should be a valid list"),
+    ({"candidates": []}, "candidates", "at least 1 item"),
+    ({"candidates": [*GOOD, 5]}, "candidates[8]", "found 5: expected a text or an object"),
+    ({"candidates": GOOD, "source": 5}, "source", "found 5: input should be a valid string"),
+    ({"candidates": GOOD, "source": "a\0"}, "source", "a NUL byte"),
+    ({"candidates": GOOD, "id": 5}, "id", "found 5"),
+    ({"candidates": GOOD, "explain": True}, "explain", "found True: input should be a valid integer"),
+    ({"candidates": GOOD, "explain": -1}, "explain", "found -1"),
+    ({"candidates": GOOD, "explain": 8}, "explain", "found 8; the last place in the order is 7"),
+    (changed(3, score="high"), "candidates[3].score", "found 'high': input should be a valid number"),
+    (changed(3, score=True), "candidates[3].score", "found True: input should be a valid number"),
+    (changed(3, score=None), "candidates[3].score", "candidate 4 has no score"),
+    (changed(3, score=10**400), "candidates[3].score", "input should be a valid number"),
+    (changed(3, score=1e300), "candidates[3].score", "found 1e+300: input should be less than"),
+    (changed(3, columns={"reward": 1}), "candidates[3].columns.length", "has no column 'length'"),
+    (changed(3, columns={"reward": "1"}), "candidates[3].columns.reward", "found '1'"),
+    (changed(3, columns=[1, 2]), "candidates[3].columns", "found [1, 2]"),
+    (changed(3, features={"x": None}), "candidates[3].features.x", "found None"),
+    (changed(3, scoer=1.0), "candidates[3].scoer", "did you mean score?"),
+    (changed(3, text=5), "candidates[3].text", "found 5: input should be a valid string"),
+    (changed(3, text="a\0"), "candidates[3]", "a NUL byte"),
+    (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
+    ({"candidates": ["a", "b"]}, "candidates[0].columns.reward", "has no column 'reward'"),
+]
+
+
+@pytest.mark.parametrize(("given", "field", "said"), BAD)
+def test_bad_requests_are_refused_with_their_field(served: Served, given: Any, field: str | None, said: str) -> None:
+    body = given if isinstance(given, bytes) else json.dumps(given)
+    answer = served.client.post("/rank", content=body)
+    found = answer.json()
+    assert answer.status_code == 400
+    assert found.get("field") == field
+    assert said in found["error"]
+    assert "Traceback" not in answer.text + served.log.read_text()
+
+
+def test_odd_texts_are_answered(served: Served) -> None:
+    given = [{**GOOD[0], "text": text} for text in ("\ud800", "\x1b[2J\r\n", "", "ä" * 1000)]
+    answer = served.client.post("/rank", content=json.dumps({"candidates": given}))
+    assert answer.status_code == 200
+    assert json.loads(answer.text)["best"] in given
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_long_requests_are_refused_and_the_connection_goes_on(served: Served, announced: bool) -> None:
+    body = b" " * (20 * MOST)
+    answer = served.client.post("/rank", content=body if announced else iter([body[:MOST]] * 20))
+    assert (answer.status_code, answer.json()) == (413, {"error": f"the body has more than {MOST} bytes"})
+    filled = json.dumps({"candidates": GOOD}).ljust(MOST)
+    assert served.client.post("/rank", content=filled).status_code == 200
+    assert served.client.post("/rank", content=f"{filled} ").status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/rank", 405), ("DELETE", "/", 405), ("POST", "/health", 405), ("GET", "/rank/", 404), ("GET", "/x", 404)],
+)
+def test_unknown_routes_and_methods(served: Served, method: str, path: str, status: int) -> None:
+    answer = served.client.request(method, path)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+    assert ("allow" in answer.headers) == (status == 405)
+
+
+def test_metrics_count_requests_and_candidates(served: Served) -> None:
+    def read() -> dict[str, float]:
+        text = served.client.get("/metrics").text
+        return {
+            name: float(value) for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+        }
+
+    before = read()
+    served.client.post("/rank", json={"candidates": GOOD})
+    served.client.post("/rank", json={})
+    served.client.get("/nothing/of/the/kind")
+    after = read()
+    for name, more in {
+        'rerank_requests_total{route="/rank",status="200"}': 1,
+        'rerank_requests_total{route="/rank",status="400"}': 1,
+        'rerank_requests_total{route="other",status="404"}': 1,
+        'rerank_request_seconds_count{route="/rank"}': 2,
+        'rerank_request_seconds_bucket{le="+Inf",route="/rank"}': 2,
+        "rerank_candidates_total": len(GOOD),
+    }.items():
+        assert after[name] - before.get(name, 0.0) == more, name
+    assert "nothing" not in "".join(after)
+
+
+def test_the_page_holds_all_that_it_needs(served: Served) -> None:
+    answer = served.client.get("/")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "<textarea" in answer.text
+    assert "//" not in answer.text.replace("  // ", "").replace("\n// ", "")
+
+
+SLOW = """
+import pathlib, time
+
+def slow(candidate):
+    pathlib.Path("begun").touch()
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+    return {"length": float(len(candidate.text))}
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a model that waits until there is a file ``go``, and tells by ``begun`` that it waits."""
+    (tmp_path / "slow_feature.py").write_text(SLOW)
+    (tmp_path / "go").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lists = [rerank.NBest(str(i), [("a", 1.0), ("bb", 0.0)], gains=[0.0, 1.0]) for i in range(6)]
+    features = {"set": None, "templates": ["Dense"], "user": {"slow": "slow_feature:slow"}}
+    rerank.fit(lists, features=features, epochs=1, training={"vote": False}).save("model")
+    return tmp_path
+
+
+def wait_for(what: Any) -> None:
+    """Until it is so."""
+    end = time.monotonic() + PATIENCE
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def answers(address: httpx.URL) -> bool:
+    """Does somebody listen there?"""
+    with socket.socket() as client:
+        return client.connect_ex((address.host, address.port or 0)) == 0
+
+
+def test_a_long_request_holds_up_neither_others_nor_is_lost_at_the_end(slow: Path) -> None:
+    with serving(slow / "model", slow, "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
+        for name in ("go", "begun"):
+            (slow / name).unlink()
+        with httpx.Client(base_url=service.client.base_url, timeout=PATIENCE) as other:
+            waiting = pool.submit(other.post, "/rank", json={"candidates": [{"text": "a", "score": 1.0}]})
+            try:
+                wait_for((slow / "begun").exists)
+                assert service.client.get("/health").json()["status"] == "ok"
+                service.running.send_signal(signal.SIGTERM)
+                wait_for(lambda: not answers(service.client.base_url))
+                assert service.running.poll() is None
+            finally:
+                (slow / "go").touch()
+            answer = waiting.result()
+            assert (answer.status_code, answer.json()["order"]) == (200, [0])
+        assert service.ended() == 0
+        assert "stopped after" in service.log.read_text()
+
+
+def test_half_a_request_holds_up_the_end_for_a_while_only(saved: Path, tmp_path: Path) -> None:
+    with serving(saved, tmp_path, "--grace", 1) as service:
+        address = service.client.base_url
+        with socket.create_connection((address.host, address.port)) as client:
+            client.sendall(b"POST /rank HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{")
+            wait_for(lambda: service.client.get("/health").status_code == 200)
+            service.running.send_signal(signal.SIGINT)
+            assert service.ended() == 0
+            assert b" 503 " in client.makefile("rb").readline()
+        assert "Traceback" not in service.log.read_text()
+
+
+def test_missing_libraries_are_named(rerank: Command, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    failed(rerank("serve", saved), 1, "rerank serve needs uvicorn: pip install 'rerank-nbest[serve]'")
+
+
+def test_ports_that_are_taken_are_named(rerank: Command, saved: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        failed(
+            rerank("serve", saved, "--port", port),
+            1,
+            f"cannot listen on 127.0.0.1, port {port}: Address already in use",
+        )
+
+
+def test_bad_models_are_refused(rerank: Command, saved: Path, tmp_path: Path) -> None:
+    refused(rerank("serve", tmp_path, "--port", 0), "model.json")
+    refused(rerank("serve", saved, "--port", 0, "--predictor", "mert"), "no predictor 'mert'")
