@@ -131,7 +131,8 @@ def compare_runs(
     splits = [split for split in settings[0]["splits"] if split in settings[1]["splits"]]
     if not splits:
         raise DataError(
-            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}"
+            f"the runs share no test split: {list(settings[0]['splits'])} and {list(settings[1]['splits'])}",
+            path=f"{a}, {b}",
         )
     metric = metric_of(load_recipe(a / "recipe.yaml"))
     results = []

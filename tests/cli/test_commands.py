@@ -338,7 +338,8 @@ def test_compare(rerank, small_run, recipe, workspace):
     row = [cell.strip() for cell in same.out.splitlines()[3].split("│")]
     assert (row[1], row[5], row[7]) == ("test", "+0.00", "not significant, p > .999")
     rerank("run", recipe, "-o", workspace / "other tests", "--set", "data.tests=[dev]")
-    failed(rerank("compare", small_run, workspace / "other tests"), 2, "share no test split")
+    other = workspace / "other tests"
+    failed(rerank("compare", small_run, other), 2, f"{small_run}, {other}: the runs share no test split")
     failed(rerank("compare", small_run, workspace), 2, "no results of a run here")
     usage(rerank("compare", small_run, small_run, "--samples", 3), "--samples")
 

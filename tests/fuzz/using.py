@@ -42,6 +42,7 @@ from rerank.storage.checksums import seal
 from .reading import Rng, holds, options
 
 POLICIES = ("error", "skip")
+WIDEST = 1 << 24  # columns; a learner needs memory for all of them, and has a message where there is not enough
 TEXT_METRICS = ("bleu", "chrf", "ter", "wer", "cer")
 
 
@@ -151,7 +152,8 @@ def check_corpus(directory: Path, rng: Rng) -> int:
     best = oracle(corpus.lists, corpus.gain, corpus.base)
     holds(((best >= 0) & (best < corpus.candidate_count))[np.diff(corpus.lists) > 0].all(), "an oracle each")
     try:
-        train(learner, corpus, best, epochs=1, seed=1)
+        if corpus.width <= WIDEST:
+            train(learner, corpus, best, epochs=1, seed=1)
     except RunError as error:  # numbers so large that what is learnt from them is none
         holds("left the range of floating-point numbers" in str(error), str(error))
     if corpus.list_count:
