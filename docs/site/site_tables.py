@@ -40,6 +40,7 @@ from rerank.recipes.text_recipe import TextRecipe
 
 MARK = re.compile(r"^<!-- (\w+)((?: [\w.-]+)*) -->$", re.MULTILINE)
 EXAMPLES = Path(__file__).with_name("features.txt")
+SCRIPTS = Path(__file__).parents[1] / "examples"
 NAMED = {  # parts that are no registry's
     "mert": MertSettings,
     "pairs": PairSource,
@@ -110,9 +111,16 @@ def classifier_table() -> str:
     return table(["classifier", "rule", "parameters of its own"], rows)
 
 
-def docstring(module: str, name: str) -> str:
-    """What a class says of itself."""
-    return markdown(inspect.getdoc(getattr(import_module(module), name)) or "")
+def docstring(module: str, name: str = "") -> str:
+    """What a module, or a class in it, says of itself, without the parameters, which have tables."""
+    part = import_module(module)
+    text = inspect.getdoc(getattr(part, name) if name else part) or ""
+    return markdown(re.sub(r"Parameters\n-+\n(.+\n)+\n?", "", text + "\n"))
+
+
+def example(name: str) -> str:
+    """A file of docs/examples."""
+    return f"```python\n# file: {name}\n{(SCRIPTS / name).read_text(encoding='utf-8')}```\n"
 
 
 def source(module: str) -> str:
@@ -204,6 +212,7 @@ TABLES: dict[str, Callable[..., str]] = {
     "settings": setting_table,
     "classifiers": classifier_table,
     "docstring": docstring,
+    "example": example,
     "source": source,
     "format": format_section,
     "losses": loss_table,

@@ -247,6 +247,11 @@ def in_workspace(workspace: Path, code: str, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_every_file_of_the_examples_is_on_a_page() -> None:
+    shown = {name for page in PAGES for name, _ in files(page)}
+    assert {path.name for path in (ROOT / "docs" / "examples").glob("*.py")} <= shown
+
+
 def test_recipes_in_the_pages_are_valid(workspace: Path) -> None:
     paths = []
     for number, entry in enumerate(all_fences("yaml")):
@@ -301,7 +306,7 @@ def test_what_a_run_leaves_is_described(workspace: Path) -> None:
     for key in {key for mapping in described for key in mapping} | set(corpus) | set(corpus["statistics"]):
         assert f"`{key}`" in text or key == "signature", key
     for key in found:
-        assert re.search(rf"^\| .*`{key}[.`]", text, re.MULTILINE), key
+        assert re.search(rf"^\* `.*{key}[.`]", text, re.MULTILINE), key
 
 
 def test_files_of_models_and_corpora_are_described(workspace: Path) -> None:

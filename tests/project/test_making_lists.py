@@ -30,6 +30,7 @@ FOLDER = Path("docs/making-lists")
 CALLED = re.compile(r"^```python\n# file: (\w+\.py)\n.*?^```\n\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CALLS = {name: calls for page in PAGES if page.parent == FOLDER for name, calls in CALLED.findall(text_of(page))}
 SHOWN = {name: body for page in PAGES if page.parent == FOLDER for name, body in files(page)}
+(RECIPE,) = files("docs/best-of-n.md")
 
 transformers = pytest.mark.skipif(
     not (find_spec("transformers") and find_spec("torch")), reason="transformers and torch are not installed"
@@ -179,7 +180,7 @@ def test_samples_of_a_model_are_trained_on(follow: Any) -> None:
     python(TINY, "causal", "MODEL")
     for split in ("train", "dev", "test"):
         write(f"{split}.tsv", "das haus ist\tsmall", "the house\tis", "klein ist\thaus")
-    write("samples.yaml", SHOWN["samples.yaml"])
+    write(*RECIPE)
     printed = follow("sample_with_transformers.py")
     for one in lists("dev.jsonl", {"name": "jsonl", "base": "logprob"}):
         assert len(one) == 8
@@ -259,8 +260,8 @@ def test_samples_from_a_server(script: str, port: str, follow: Any, address: str
     assert first.base.tolist()[:3] == [-0.5, -2.0, -0.5]
     for split in ("train", "test"):
         Path(f"{split}.jsonl").write_bytes(Path("dev.jsonl").read_bytes())
-    write("samples.yaml", SHOWN["samples.yaml"])
-    done = rerank("run", "samples.yaml", "--set", "training.epochs=2", "-o", "run")
+    write(*RECIPE)
+    done = rerank("run", RECIPE[0], "--set", "data.root=.", "--set", "training.epochs=2", "-o", "run")
     assert done.code == 0, done
     found = json.loads(Path("run/metrics.json").read_text(encoding="utf-8"))["splits"]["test"]
     assert found["average"]["gain"] > found["base"]["gain"] == 0.5

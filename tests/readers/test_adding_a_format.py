@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from pages import files
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
@@ -20,7 +20,6 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import read_text_pairs
 
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
 TABLE = {"name": "formats_of_mine:TableReader"}
 LISTS = b"a\t-1.5\t-3\tit rains\na\t-2\t-4\tit rain\na\t-2.5\t-5\tit rains\nb\nc\t-1\t-1\tyes\n"
 
@@ -28,10 +27,10 @@ LISTS = b"a\t-1.5\t-3\tit rains\na\t-2\t-4\tit rain\na\t-2.5\t-5\tit rains\nb\nc
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
     """The module of the page."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    ((name, code),) = files("docs/adding-a-format.md")
     module = ModuleType("formats_of_mine")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(code, PAGE.name, "exec"), vars(module))
+    exec(compile(code, name, "exec"), vars(module))
 
 
 def test_lists_are_read_compressed_or_not_and_written_back(tmp_path: Path) -> None:

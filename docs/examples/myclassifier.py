@@ -1,0 +1,7 @@
+from mylearner import Harmonic
+
+from rerank.estimators.base import OnlineClassifier
+
+
+class HarmonicClassifier(OnlineClassifier, learner=Harmonic):
+    """The perceptron with shorter and shorter steps."""

@@ -1,0 +1,50 @@
+"""Tables of candidates: id, score, language model score and text, with tabs between them; an id alone: no candidate."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+import numpy as np
+
+from rerank.readers.base import Fault, NBestList, excerpt
+from rerank.readers.lines import LineReader
+from rerank.readers.list_reader import Record
+from rerank.readers.numerals import scores_of
+from rerank.readers.streams import Writable
+from rerank.readers.texts.drafts import Draft, Entry, each
+from rerank.readers.texts.text_reader import TextReader
+
+
+@dataclass(frozen=True)
+class TableReader(TextReader):
+    """Lists in tables; the options are those of ``TextReader``."""
+
+    form: ClassVar[str] = "table"
+
+    def records(self, lines: LineReader) -> Iterator[Record]:
+        for name, rows in groupby(lines, key=lambda line: line[1].partition(b"\t")[0]):
+            content = list(rows)  # line numbers and lines
+            yield Record(name.decode("utf-8", "surrogateescape"), content[0][0], content)
+
+    def draft(self, content: list[tuple[int, bytes]], _: tuple[str, ...] | None) -> Draft:
+        numbers, rows = [number for number, _ in content], [row for _, row in content]
+        rows = [] if rows == [rows[0].partition(b"\t")[0]] else rows
+        return Draft(each(rows, _candidate), rows, None, numbers[: len(rows)])
+
+    def write(
+        self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
+    ) -> None:
+        for i in range(len(nbest)) if order is None else order:
+            name, score, rest = nbest.raw.candidates[i].split(b"\t", 2)
+            out.write(b"\t".join([name, score if scores is None else repr(float(scores[i])).encode(), rest]) + b"\n")
+        if not len(nbest):
+            out.write(nbest.id.encode("utf-8", "surrogateescape") + b"\n")
+
+
+def _candidate(row: bytes, _: int) -> Entry:
+    fields = row.split(b"\t")
+    if len(fields) != 4:
+        raise Fault("fields", f"found {len(fields)} fields in {excerpt(row)}; expected id, score, lm and text")
+    score, lm = scores_of(b" ".join(fields[1:3]), "the scores of a candidate")
+    return Entry(fields[3].strip(), {"score": score, "lm": lm})
