@@ -27,7 +27,7 @@ from rerank.readers.several import make_reader
 
 TINY = Path(__file__).parents[1] / "tiny_models.py"
 FOLDER = Path("docs/making-lists")
-CALLED = re.compile(r"^```python\n# file: (\w+\.py)\n.*?^```\n\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CALLED = re.compile(r"^```python\n# file: (\w+\.py)\n.*?^```\n+```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CALLS = {name: calls for page in PAGES if page.parent == FOLDER for name, calls in CALLED.findall(text_of(page))}
 SHOWN = {name: body for page in PAGES if page.parent == FOLDER for name, body in files(page)}
 (RECIPE,) = files("docs/best-of-n.md")
