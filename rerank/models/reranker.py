@@ -22,7 +22,7 @@ from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
 from rerank.readers.given.errors import GivenError, refusal
-from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys
+from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
 from rerank.readers.given.tables import is_table, table
@@ -139,6 +139,8 @@ class Reranker:
         if isinstance(lists, str | os.PathLike):
             yield from self._rank_file(lists, format, sources, on_bad_list)
             return
+        if is_frame(lists):
+            raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
         taken = (self._taken(each, None, str(number)) for number, each in enumerate(lists))
         size = BATCH if self.predictor == "voted" else 1
         while batch := list(islice(taken, size)):
@@ -243,8 +245,9 @@ class Reranker:
         if isinstance(candidates, NBest):
             given, name, rows = candidates.candidates, candidates.id, candidates.rows
             source = candidates.source if source is None else source
-        elif isinstance(candidates, str | bytes | Mapping):
+        elif isinstance(candidates, str | bytes | Mapping) or is_frame(candidates):
             message = f"found {type(candidates).__name__}; expected several candidates, in a list"
+            message += "; score_frame ranks the rows of a data frame" if is_frame(candidates) else ""
             raise GivenError(message, "candidates")
         else:
             given, rows = candidates if isinstance(candidates, list | tuple) else list(candidates), None

@@ -30,6 +30,7 @@ from rerank.recipes.recipe import ListRecipe, TaskRecipe
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
+from rerank.runs.frame_features import frame_features
 
 TRAIN, DEV = "train", "dev"  # the splits of a recipe over lists of a program
 KEPT = "on_bad_list", "normalize", "shard_size"  # what is kept of the data of a recipe that is given
@@ -236,32 +237,6 @@ def _features(features: Any) -> Settings | None:
     templates = [each for each in every if each not in sets and not callable(each)]
     user = {each.__name__: _template(each) for each in every if callable(each)}
     return {"set": sets[0] if sets else None, "templates": templates, "user": user}
-
-
-def frame_features(features: Any, lists: FrameLists) -> tuple[Any, FrameLists]:
-    """What ``features`` say besides columns of a data frame, and the lists with these columns.
-
-    Raises
-    ------
-    RecipeError: a column that holds something else.
-    """
-    every = [features] if isinstance(features, str) else features
-    if not isinstance(every, Iterable) or isinstance(every, Mapping):
-        return features, lists
-    every, roles = list(every), {name: key for key, name in lists.names.items() if key != "columns"}
-    own = [name for name in every if isinstance(name, str) and name in lists.frame.columns]
-    if twice := [name for name in own if name in SETS and name not in roles]:
-        message = f"{twice[0]!r} is a column and a set of templates; name columns in columns=[...], or rename it"
-        raise RecipeError(message, key="features")
-    own = [name for name in own if name not in SETS]
-    if taken := [name for name in own if name in roles]:
-        message = f"the column {taken[0]!r} is the {roles[taken[0]]}; leave it out of what to learn from"
-        raise RecipeError(message, key="features")
-    names = list(dict.fromkeys([*lists.names.get("columns", ()), *own]))
-    rest = [each for each in every if each not in own]
-    if own and not any(each == "Dense" or "Dense" in SETS.get(each, ()) for each in rest if isinstance(each, str)):
-        rest = [*rest, "Dense"] if rest else ["dense"]
-    return rest, dataclasses.replace(lists, names={**lists.names, "columns": names} if names else lists.names)
 
 
 def _template(function: Callable[..., Any]) -> str:

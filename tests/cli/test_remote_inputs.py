@@ -53,6 +53,14 @@ def test_side_files_by_url(served: Served) -> None:
     assert found[0].references
 
 
+def test_tables_by_url(served: Served) -> None:
+    pa, parquet = (pytest.importorskip(name) for name in ("pyarrow", "pyarrow.parquet"))
+    pytest.importorskip("narwhals")
+    parquet.write_table(pa.table({"prompt": [1, 2, 1], "text": ["a", "b", "c"]}), served.root / "table.parquet")
+    found = library.read(f"{served.url}/table.parquet?download=true", group="prompt", text="text")
+    assert [[each.text for each in nbest.candidates] for nbest in found] == [["a", "c"], ["b"]]
+
+
 def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, tmp_path: Path) -> None:
     changes: Settings = {"training": {"epochs": 1, "vote": False}}
     models = []

@@ -222,8 +222,17 @@ def test_what_is_missing_or_wrong_is_named(
     assert message in str(caught.value)
 
 
-def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker) -> None:
+def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog: pytest.LogCaptureFixture) -> None:
     frame = pl.DataFrame(FRAME)
+    for use in (
+        fitted.best,
+        lambda given: list(fitted.rank_many(given)),
+        lambda given: list(fitted.rank_many([given])),
+    ):
+        with pytest.raises(rerank.RerankError, match="score_frame ranks "):
+            use(frame)
+    with pytest.raises(rerank.RerankError, match="the columns 'reward', 'length', which a dict has under 'columns'"):
+        fitted.best([{"text": "a", "score": 1.0, "reward": 1.0, "length": 2.0}])
     for use in (rerank.read, rerank.fit, lambda given: rerank.evaluate([0], given), fitted.score_frame):
         with pytest.raises(
             rerank.RerankError, match=r"needs group= and text=, the names of columns; it has 'prompt', 're"
@@ -232,6 +241,12 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker) -> Non
     names: dict[str, Any] = {key: name for key, name in PLAIN.items() if key != "columns"}
     with pytest.raises(rerank.RerankError, match="the column 'correct' is the gain; leave it out of what to learn"):
         rerank.fit(frame, features=["reward", "correct"], **names)
+    with pytest.raises(rerank.RerankError, match="called 'rewards'; did you mean the column 'reward'"):
+        rerank.fit(frame, features=["rewards"], **names)
+    assert "no column is learned from" not in caplog.text
+    with pytest.raises(rerank.RerankError, match="no feature is left"):
+        rerank.fit(frame, **names, epochs=1)
+    assert "no column is learned from: features=[...] may name 'reward'" in caplog.text
     with pytest.raises(rerank.RerankError, match="'dense' is a column and a set of templates"):
         rerank.fit(frame.with_columns(dense=pl.lit(1.0)), features=["dense"], **names)
     with pytest.raises(rerank.RerankError, match="found list; expected a data frame"):

@@ -132,6 +132,11 @@ class FrameLists:
             found = replace(NBest.of(own), source=source, references=right)
             yield found if gains is None else replace(found, gains=gains[rows].tolist())
 
+    def unused(self) -> list[str]:
+        """The columns of numbers that hold nothing of the lists."""
+        used = {*self.names.get("columns", ()), *(name for key, name in self.names.items() if key != "columns")}
+        return [name for name, kind in self.frame.schema.items() if kind.is_numeric() and name not in used]
+
     @cached_property
     def groups(self) -> dict[Any, list[int]]:
         """The rows of every list, by its value in the column of groups, in the order of their first rows."""

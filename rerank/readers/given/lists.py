@@ -218,7 +218,9 @@ def _number(k: int, name: str, base: str) -> str:
 
 def _expected(base: str, names: Sequence[str]) -> str:
     others = ", ".join(repr(name) for name in names if name != base)
-    return "expected a score for all candidates or for none" + (f", and the columns {others}" if others else "")
+    return "expected a score for all candidates or for none" + (
+        f", and the columns {others}, which a dict has under 'columns'" if others else ""
+    )
 
 
 def _refuse_infinite(names: Sequence[str], values: array[float], base: str) -> None:

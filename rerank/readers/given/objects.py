@@ -34,8 +34,9 @@ class ObjectLists:
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
         lines = LineReader(InputStream(cast(IO[bytes], _ObjectLines(self.objects)), ""))
+        records = (record._replace(line=0) for record in self.reader.records(lines))  # they have no lines
         with told():
-            yield from map(NBest.of, usable(self.reader.lists(lines, self.reader.records(lines)), counted, count))
+            yield from map(NBest.of, usable(self.reader.lists(lines, records), counted, count))
         for line in str(count).splitlines()[1:]:
             log.warning("%s", line)
 
