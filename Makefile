@@ -50,7 +50,7 @@ papers: $(BIN)/.installed-classification  ## the papers' tables and figures (DAT
 		root=$$1; shift; \
 		for name; do \
 			echo; echo "$$name"; \
-			$(BIN)/rerank run recipes/papers/$$name.yaml $(if $(SHORT),--quick) --set data.root=$$root \
+			$(BIN)/rerank run recipes/papers/$$name.yaml --resume $(if $(SHORT),--quick) --set data.root=$$root \
 				--output runs/papers/$$name$(if $(SHORT),-quick) || status=$$?; \
 		done; \
 	}; \
