@@ -10,10 +10,13 @@ import dataclasses
 import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rerank.base.errors import RecipeError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -23,6 +26,8 @@ class Registry(Generic[T]):
 
     contract: the class that all of them derive from, if there is one; a part that lacks something the contract leaves
     open (an abstract member, or a class variable without a value) is refused when it is registered or named.
+    modules: those that register the parts of this program. They are imported when a part is asked for, and of those
+    that have the part's name in theirs, only these.
 
     >>> learners: Registry[type] = Registry("learner")
     >>> @learners.add("perceptron")
@@ -31,8 +36,8 @@ class Registry(Generic[T]):
     True
     """
 
-    def __init__(self, kind: str, contract: type | None = None) -> None:
-        self.kind, self.contract = kind, contract
+    def __init__(self, kind: str, contract: type | None = None, modules: Iterable[str] = ()) -> None:
+        self.kind, self.contract, self.modules = kind, contract, tuple(modules)
         self._parts: dict[str, T] = {}
 
     def add(self, name: str):  # type: ignore[no-untyped-def]
@@ -56,8 +61,10 @@ class Registry(Generic[T]):
         ------
         RecipeError: nothing has that name (the message lists the nearest names), or it does not fulfil the contract.
         """
-        if name in self._parts:
+        if name in self:
             return self._parts[name]
+        from importlib.metadata import EntryPoint, entry_points
+
         for point in entry_points(group=f"rerank.{self.kind}s"):
             if point.name == name:
                 return self._load(point)
@@ -91,13 +98,22 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Registered names, sorted."""
-        return sorted(self._parts)
+        return [name for name, _ in self]
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
+        self._import(self.modules)
         return iter(sorted(self._parts.items(), key=lambda item: item[0]))
 
     def __contains__(self, name: str) -> bool:
+        if name not in self._parts:
+            self._import(each for each in self.modules if name.replace("-", "_") in each.split("."))
+        if name not in self._parts and ":" not in name:
+            self._import(self.modules)
         return name in self._parts
+
+    def _import(self, modules: Iterable[str]) -> None:
+        for module in modules:  # those that are there already cost nothing
+            import_module(module)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

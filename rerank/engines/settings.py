@@ -8,10 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rerank.base.errors import RecipeError
 from rerank.engines.base import Engine, LocalEngine
-from rerank.engines.dask import DaskEngine
-from rerank.engines.patient import PatientEngine
-from rerank.engines.processes import ProcessEngine
-from rerank.engines.ray import RayEngine
 
 __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
 
@@ -48,6 +44,11 @@ def open_engine(settings: EngineSettings) -> Engine:
                 key="engine.workers",
             )
         return LocalEngine()
+    from rerank.engines.dask import DaskEngine  # with what only work that is distributed needs
+    from rerank.engines.patient import PatientEngine
+    from rerank.engines.processes import ProcessEngine
+    from rerank.engines.ray import RayEngine
+
     workers = settings.workers or cores()
     if settings.name == "auto":
         return PatientEngine(workers)

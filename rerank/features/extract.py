@@ -7,7 +7,6 @@ from itertools import compress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import psutil
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
@@ -120,6 +119,8 @@ class FeatureExtractor:
                 add_named(sink, template, np.uint64(text_hash(self.names[template])), *arrays)
             if not sink.state[OVERFLOW]:
                 break
+            import psutil
+
             if (size := sum(array.nbytes for array in sink)) > psutil.virtual_memory().total:
                 raise TooLargeError(
                     f"its features take more than {size / 1e9:.1f} GB, more than the memory of this machine"

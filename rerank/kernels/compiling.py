@@ -6,8 +6,6 @@ from typing import Any
 
 from numba.core import event as _event
 
-from rerank.base.progress import Compilation
-
 event: Any = _event  # it has no types
 
 
@@ -23,12 +21,16 @@ class _Compiling(event.Listener):  # type: ignore[misc]
         """See ``Listener.on_start``."""
         self.depth += 1
         if self.depth == 1:
+            from rerank.base.progress import Compilation  # rich: only where something is shown
+
             Compilation.begin()
 
     def on_end(self, _: Any) -> None:
         """See ``Listener.on_end``."""
         self.depth -= 1
         if not self.depth:
+            from rerank.base.progress import Compilation
+
             Compilation.end()
 
 

@@ -201,4 +201,8 @@ class Learner(Checked, ABC):
         raise NotImplementedError
 
 
-learners: Registry[type[Learner]] = Registry("learner", Learner)
+RULES = (
+    "arda", "arow", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "nherd", "nwin", "pa", "perceptron", "rda",
+    "scw", "sgd", "sop", "tg", "uwin", "vrda",
+)  # fmt: skip
+learners: Registry[type[Learner]] = Registry("learner", Learner, [f"rerank.learn.rules.{rule}" for rule in RULES])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
+
+TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]  # of significance
 
 
 class Metric(Checked, ABC):
@@ -63,7 +65,8 @@ class Metric(Checked, ABC):
         return np.ones(np.shape(stats)[:-1], dtype=np.bool_)
 
 
-metrics: Registry[type[Metric]] = Registry("metric", Metric)
+MODULES = "bleu", "chrf", "classification", "gain", "parseval", "ter", "wer"
+metrics: Registry[type[Metric]] = Registry("metric", Metric, [f"rerank.metrics.{name}" for name in MODULES])
 
 
 def chosen_rows(stats: np.ndarray, chosen: np.ndarray) -> np.ndarray:

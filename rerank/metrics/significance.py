@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.interrupts import check
-from rerank.metrics.base import Metric
+from rerank.metrics.base import Metric, TestName
 from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
 
-TestName = Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
 AT_ONCE = 10_000_000  # draws between two checks for a signal
 SLACK = 1e-12  # differences this little below the observed one are due to rounding, and count as at least as large
 

@@ -24,10 +24,6 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from rerank.base.errors import ModelError, RecipeError
 from rerank.features.table import HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
-from rerank.learn.base_weight import make_learner
-from rerank.learn.skeletons.lazy import FREE
-from rerank.learn.steps import UPDATES
-from rerank.learn.voting.votes import Votes
 from rerank.models.provenance import Provenance
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
@@ -166,6 +162,8 @@ def _load(source: Path) -> Model:
         if not np.all(np.isfinite(each.w)):
             raise ValueError(f"{name}.npy holds weights that are not finite")
     if kinds["votes"]:
+        from rerank.learn.voting.votes import Votes
+
         if set(kinds["votes"]) != set(Votes._fields):
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
         Votes.from_arrays(kinds["votes"]).check(table.width)
@@ -233,6 +231,8 @@ def _check_settings(model: Model) -> None:
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return
+    from rerank.learn.base_weight import make_learner  # with all that training needs
+
     try:
         learner = make_learner(spec)
         fresh = learner.init(model.table.width)
@@ -250,6 +250,9 @@ def _check_settings(model: Model) -> None:
 
 def _check_counts(model: Model) -> None:
     """Check that counters are valid: kernels find their places in prefix sums with them."""
+    from rerank.learn.skeletons.lazy import FREE
+    from rerank.learn.steps import UPDATES
+
     for name, array in model.state.items():
         if array.dtype.kind == "i" and np.any((array < 0) | (array > 1 << 53)):
             raise ValueError(f"state_{name}.npy holds a count that is negative or above 2^53")

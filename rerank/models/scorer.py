@@ -19,7 +19,6 @@ from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.scoring import add_scores
 from rerank.models.model import Model, recipe_of
-from rerank.models.predictions import vote_model
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
@@ -219,6 +218,8 @@ class Scorer:
         yield from self._vote(batch)
 
     def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        from rerank.models.predictions import vote_model  # the kernels of voting
+
         found = [(item, *self.features(item)) for item in batch if not isinstance(item, BadList)]
         corpus = self._corpus(found)
         names = [f"{item.nbest.id} at {item.nbest.path}:{item.nbest.line}" for item, *_ in found]

@@ -185,7 +185,12 @@ class Reader(ABC):
 
 LARGEST_GAP = 10_000  # lists left out in a row; whole numbers that are farther apart are no numbers of inputs
 
-readers: Registry[type[Reader]] = Registry("reader", Reader)
+MODULES = (
+    "combined.joining", "combined.merging", "moses.reader", "texts.espnet", "texts.fairseq", "texts.jsonl",
+    "texts.kaldi", "texts.openai", "texts.opennmt", "texts.parallel", "texts.preferences", "texts.sockeye",
+    "trees.bare", "trees.berkeley", "trees.charniak", "trees.stanford",
+)  # fmt: skip
+readers: Registry[type[Reader]] = Registry("reader", Reader, [f"rerank.readers.{name}" for name in MODULES])
 
 
 def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:

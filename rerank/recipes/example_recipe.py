@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
-from rerank.metrics.significance import TestName
+from rerank.metrics.base import TestName
 from rerank.recipes.figures import ExampleFigure
 from rerank.recipes.recipe import TaskRecipe
 from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings, different_names

@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field
 
 from rerank.base.errors import RecipeError
 from rerank.base.names import check_split
-from rerank.learn.base_weight import AUTO
-from rerank.metrics.significance import TestName
+from rerank.metrics.base import TestName
 from rerank.recipes.settings import (
     Epochs,
     Grid,
@@ -144,7 +143,11 @@ class OracleSettings(Section):
 
 def with_base(learner: Any) -> Any:
     """The settings of a learner over lists; if they do not mention the base score, its weight is found on dev."""
-    return {**learner, "base": learner.get("base", AUTO)} if isinstance(learner, dict) else learner
+    if not isinstance(learner, dict) or "base" in learner:
+        return learner
+    from rerank.learn.base_weight import AUTO  # with what only training needs
+
+    return {**learner, "base": AUTO}
 
 
 class SelectSettings(Section):

@@ -12,9 +12,9 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.shards import Lists, reference_rows
 from rerank.extraction.content import metric_of
-from rerank.metrics.base import Metric
+from rerank.metrics.base import Metric, TestName
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.significance import TestName, compare
+from rerank.metrics.significance import compare
 from rerank.recipes.loading import load_recipe
 from rerank.storage.arrays import DAMAGE, open_archive
 from rerank.storage.files import new_file

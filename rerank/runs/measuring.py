@@ -15,10 +15,10 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
-from rerank.metrics.base import Metric
+from rerank.metrics.base import Metric, TestName
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, oracle
-from rerank.metrics.significance import Significance, TestName, compare, score_interval
+from rerank.metrics.significance import Significance, compare, score_interval
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import BadList, NBestList, SkipCount, usable

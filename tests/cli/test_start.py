@@ -53,3 +53,24 @@ def test_words_are_completed(tmp_path: Path) -> None:
         [sys.executable, "-c", call], cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["evaluate"], done.stderr
+
+
+RANK = """
+import sys
+import rerank
+assert len(rerank.load(sys.argv[1]).rank(["(S1 (NN a))", "(S1 (NP (NN a)))"])) == 2
+print(*sys.modules)
+"""
+
+
+def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> None:
+    """Neither learners, metrics, formats and templates but its own, nor what training or a terminal needs."""
+    done = subprocess.run([sys.executable, "-c", RANK, small_run / "model"], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"rerank.learn.base", "rerank.features.parse", "rerank.metrics.parseval"} <= loaded
+    others = {
+        "joblib", "nltk", "psutil", "rerank.engines.processes", "rerank.features.text", "rerank.learn.rules.arow",
+        "rerank.learn.trainer", "rerank.learn.voting.voting", "rerank.metrics.bleu_kernel",
+        "rerank.metrics.resampling_kernel", "rerank.readers.moses", "rich", "sacrebleu", "sklearn", "typer",
+    }  # fmt: skip
+    assert others & loaded == set()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
-from rerank.extraction.content.texts import TextContent, make_text_metric
-from rerank.extraction.content.trees import TreeContent, make_parseval
 from rerank.metrics.base import Metric, metrics
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Recipe, TaskRecipe
@@ -29,7 +27,11 @@ def content_of(
     RecipeError: an unknown part or setting.
     """
     if isinstance(recipe, TextRecipe):
+        from rerank.extraction.content.texts import TextContent  # the templates of one kind or the other
+
         return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
+    from rerank.extraction.content.trees import TreeContent
+
     assert isinstance(recipe, Recipe)
     return TreeContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
 
@@ -41,6 +43,12 @@ def metric_of(recipe: TaskRecipe) -> Metric:
     ------
     RecipeError: an unknown metric or setting.
     """
-    if isinstance(recipe, ListRecipe):
-        return make_text_metric(recipe.metric) if isinstance(recipe, TextRecipe) else make_parseval(recipe.metric)
+    if isinstance(recipe, TextRecipe):
+        from rerank.extraction.content.texts import make_text_metric
+
+        return make_text_metric(recipe.metric)
+    if isinstance(recipe, Recipe):
+        from rerank.extraction.content.trees import make_parseval
+
+        return make_parseval(recipe.metric)
     return build(metrics, recipe.metric, "metric")

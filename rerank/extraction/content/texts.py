@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -18,10 +19,7 @@ from rerank.features.collecting import ListFeatures
 from rerank.features.text.extractor import TextExtractor
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
-from rerank.metrics.bleu import Bleu
-from rerank.metrics.chrf import Chrf
 from rerank.metrics.gain import Gain
-from rerank.metrics.ter import Ter
 from rerank.metrics.text import TextMetric
 from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
@@ -55,7 +53,7 @@ class TextContent(Content[TextView]):
         self.metric = make_text_metric(recipe.metric)
         if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
             self.columns = columns.without({getattr(self.metric, "column", "")})
-        self.final = final_metrics(recipe.task, self.metric)
+        self.task = recipe.task
         self.extractor = TextExtractor(
             templates,
             self.symbols,
@@ -64,6 +62,11 @@ class TextContent(Content[TextView]):
             bits=settings.hash_bits or 64,
         )
         self.names, self.free = self.extractor.names, self.extractor.free
+
+    @cached_property
+    def final(self) -> list[TextMetric]:
+        """The metrics of final figures."""
+        return final_metrics(self.task, self.metric)
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
         """See ``Content.read_source``."""
@@ -193,8 +196,8 @@ def final_metrics(task: str, metric: TextMetric) -> list[TextMetric]:
 
     A gain that the lists hold is not among them: it cannot be computed from texts.
     """
-    usual = (Bleu(), Chrf(), Ter()) if task == "translation" else ()
-    found = {each.name: each for each in (*usual, metric)}
+    usual = ("bleu", "chrf", "ter") if task == "translation" else ()
+    found = {name: make_text_metric({"name": name}) for name in usual} | {metric.name: metric}
     return [each for each in found.values() if not isinstance(each, Gain)]
 
 
