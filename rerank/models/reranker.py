@@ -183,18 +183,12 @@ class Reranker:
         right = () if known else ("gain", "references", "chosen", "rejected")
         remembered = self.model.about.get("frame") or {}
         names = {key: name for key, name in remembered.items() if key not in right} | dict(columns)
-        base = self._columns.base if self._columns else None
-        if (
-            not remembered
-            and "score" not in names
-            and base
-            and (base != SCORE or base in getattr(frame, "columns", ()))
-        ):
-            names["score"] = base
+        if self._columns:
+            names["columns"] = [name for name in self._columns.names if name != self._columns.base]
         kind = "text" if self._texts else "tree"
         if "chosen" not in names and kind not in names and {"text", "tree"} & names.keys():
             raise DataError(f"the model ranks {kind}s; name their column, as {kind}=")
-        return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns)
+        return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns, told=bool(remembered))
 
     def save(self, path: PathLike) -> None:
         """Write the model to a directory, which appears under its name only when it is complete.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -97,6 +98,26 @@ def test_a_frame_gives_the_weights_of_its_lists(
     assert result.scores == rerank.evaluate(fitted, lists, samples=50).scores
     choices = rerank.evaluate([0] * len(lists), frame, **NAMES, samples=50)
     assert choices.scores == rerank.evaluate([0] * len(lists), lists, samples=50).scores
+
+
+def test_models_of_files_score_frames(data: dict[str, list[Any]], tmp_path: Path) -> None:
+    """Their columns are found by the names that the lists of training had."""
+    root = small_rankings.write_task(tmp_path)
+    lists = rerank.read(root / "train.jsonl.gz", {"name": "jsonl", "base": "logprob"})
+    model = rerank.fit(lists, features="dense", **TRAINING)
+    names: dict[str, Any] = {"group": "prompt", "text": "response"}
+    scored = pl.DataFrame(model.score_frame(pa.table(data), **names))
+    first = next(iter(lists))
+    own = scored.filter(pl.col("prompt") == first.id)
+    assert sorted(own["score"], reverse=True) == model.rank(first).scores.tolist()
+    found = rerank.evaluate(model, pl.DataFrame(data), **names, gain="correct", samples=50)
+    assert found.scores == rerank.evaluate(model, lists, samples=50).scores
+    with pytest.raises(rerank.RerankError, match="the data frame has no column 'logprob'"):
+        model.score_frame(pl.DataFrame(data).drop("logprob"), **names)
+    with pytest.raises(rerank.RerankError, match="no column 'reward'"):
+        model.score_frame(pl.DataFrame(data).drop("reward"), **names)
+    with pytest.raises(rerank.RerankError, match="the model ranks texts; name their column, as text="):
+        model.score_frame(pl.DataFrame(data), group="prompt", tree="response")
 
 
 def test_other_types_of_columns_say_the_same(data: dict[str, list[Any]], fitted: rerank.Reranker) -> None:
@@ -261,6 +282,19 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
         with pytest.raises(TypeError, match="unexpected keyword argument 'grup'"):
             call(frame, grup="prompt")  # type: ignore[operator]
     assert len(fitted.score_frame(frame.clear().with_columns(length=1.0), group="prompt", text="response")) == 0
+
+
+@pytest.mark.parametrize(
+    ("package", "message"), [("narwhals", "data frames need narwhals"), ("pyarrow", "need pyarrow")]
+)
+def test_packages_that_are_needed_are_named(
+    package: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "table.parquet").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, package, None)
+    given = pl.DataFrame(FRAME) if package == "narwhals" else tmp_path / "table.parquet"
+    with pytest.raises(rerank.RerankError, match=rf"{message}.*: pip install 'rerank-nbest\[frames\]'"):
+        rerank.read(given, **PLAIN)
 
 
 # Pairs

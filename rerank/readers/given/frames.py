@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypedDict
@@ -87,8 +87,10 @@ class FrameLists:
     known: ScoreColumns | None = None
 
     @staticmethod
-    def of(given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None) -> FrameLists:
+    def of(given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, told: bool = True) -> FrameLists:
         """A data frame of any library as lists; one that is lazy is collected.
+
+        told: whether ``names`` say all; if not, the base score may have its own name.
 
         Raises
         ------
@@ -107,6 +109,9 @@ class FrameLists:
             raise DataError(message) from None
         except narwhals.exceptions.NarwhalsError as error:
             raise DataError(f"a data frame that cannot be used: {error}") from None
+        base = known.base if known and not told and "score" not in names else None
+        if base and (base != SCORE or base in present):
+            names = {**names, "score": base}
         _check(names, present)
         return FrameLists(frame, names, known)
 
@@ -129,8 +134,7 @@ class FrameLists:
             source, right = (self._side(sides, key, name, rows) for key in ("source", "references"))
             own = made([texts[row] for row in rows], values[rows], self.score_columns, str(name))
             right = tuple(right) if isinstance(right, list | tuple) else () if right is None else (right,)
-            found = replace(NBest.of(own), source=source, references=right)
-            yield found if gains is None else replace(found, gains=gains[rows].tolist())
+            yield NBest(own.id, own.candidates, source, right, None if gains is None else gains[rows].tolist())
 
     def unused(self) -> list[str]:
         """The columns of numbers that hold nothing of the lists."""
