@@ -1,4 +1,57 @@
-"""What a run leaves behind: metrics, predictions, selections."""
+"""What a run leaves behind: metrics, predictions, selections.
+
+What ``metrics.json`` holds; shares are fractions from 0 to 1:
+
+* ``schema``, ``version``: 1, and the version of the program
+* ``code``: digests of the code that trained, that of parts of your own apart
+* ``task``, ``name``, ``seed``: of the recipe, and the seed of the chosen run
+* ``metric``, ``measure``, ``predictor``: the metric's signature; the key in reports of the measure by which runs are
+  chosen; the predictor that wrote the predictions
+* ``signatures.SPLIT``: texts: the signatures of the final figures by measure
+* ``corpora.SPLIT``: ``lists``, ``candidates``, ``nonzeros``, ``columns``, ``duplicates``, ``seconds`` (processor time),
+  ``skipped`` lists and ``skipped_candidates`` of other lists, by reason, ``statistics``
+* ``features``: ``seen``, ``kept``, ``pruned``, ``min_lists``; with ``hash_bits`` instead ``columns``, ``kept`` (used)
+  and ``shared`` ones
+* ``dev_split``: the name of the dev split, or ``held-out training lists``
+* ``curve``: with ``training.curve``: ``points`` (``share``, ``lists``, ``dev``, and the scores of the ``splits``),
+  ``slope`` (what doubling the lists brings on ``split``, as a fraction), and ``last``, the test of the last step; for
+  classification the same by set, with ``examples`` in place of ``lists``
+* ``reported``: as in the recipe
+* ``chosen``: ``name`` and ``seed`` of the chosen run
+* ``logistic``: null, or the ``weights`` of the logistic regression on dense columns alone, and the number of ``lists``
+  it was fitted on
+* ``training``: of the chosen run, see below
+* ``splits.SPLIT``: a report for each of ``base``, ``oracle``, ``last`` and ``average``, of ``voted``, ``mert`` and
+  ``logistic``
+* ``significance.SPLIT``: ``average_vs_base`` and the like: ``test``, ``difference``, ``p``, ``interval``
+* ``figures``: the ``lines`` of every figure: ``name``, ``x``, ``y`` and ``spread``
+* ``runs``: all runs: ``name``, ``seed``, ``learner``, ``dev`` (score), ``training``, ``splits``, ``significance``
+* ``stages.STAGE``: of each stage
+* ``seconds``: of the whole run
+
+``corpora.SPLIT`` also has, where there are any, ``refused`` (lists of parses none of which has the words of its gold
+tree), by score column ``absent`` candidates and ``unknown_columns``, ``sources``, ``lowest_first`` (lists whose first
+candidate has the lowest base score), and ``normalized`` words. Its ``statistics`` are what ``rerank oracle`` prints:
+reports of ``base``, ``oracle``, ``corpus_oracle``, ``anti_oracle`` and ``random``; ``smallest``, ``mean``, ``median``
+and ``largest`` length; ``empty``, ``singletons``; ``unique_oracle`` (share of lists); ``oracle_ranks`` (lists whose
+oracle has rank 0, 1, ... by base score).
+
+A report of parses has ``f1``, ``precision``, ``recall``, ``exact_match``, ``average_crossing`` (brackets per sentence),
+``no_crossing``, ``two_or_less_crossing``, ``tagging_accuracy``, and the counts ``sentences``, ``valid``, ``refused``
+and ``skipped``. One of texts has the keys of its metric: ``bleu``, ``precision1`` to ``precision4``,
+``brevity_penalty``, ``length_ratio``; ``chrf``; ``ter``; ``wer`` or ``cer`` with ``substitutions``, ``insertions``,
+``deletions``; or ``gain``. ``bleu``, ``chrf`` and ``ter`` are on sacrebleu's scale from 0 to 100.
+
+``training`` has ``learner``, ``loss``, ``settings``, ``lists``, ``ties``, ``epochs`` and ``updates`` (behind the
+weights that were kept), ``epochs_run``, ``mistakes`` (each epoch's), ``nonzero_weights`` (of ``training.predictor``),
+``nonzero_weights_last``, ``base_weight``, ``radius`` (the largest norm of an update's difference vector), ``seconds``,
+``nonzeros_per_second``, ``bound``, ``voting_seconds`` by split, ``selected_columns``, and with MERT ``mert``:
+``split``, ``start`` and ``score`` (on that split, before and after), ``dev``, ``start_weights`` and ``weights`` (for
+the values as they are in the files), ``seconds``. Its ``base`` is about the base score: ``setting`` (of the recipe),
+``training`` (its weight while the learner trained), ``votes`` (in the first of the predictors that vote), ``weights``
+(by predictor), ``dev`` (the score of the base on ``split``), ``beaten`` (whether the epoch that was kept scores better)
+and ``kept`` (whether the model is the base itself).
+"""
 
 from __future__ import annotations
 
