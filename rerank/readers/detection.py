@@ -22,6 +22,11 @@ MOSTLY = 0.5  # a reader reads a file if it can use a larger share of these list
 _JOSHUA = "let Joshua write lists with -top-n 100 -output-format '%i ||| %s ||| %f ||| %c'"
 _NO_LISTS = (
     (
+        rb"PAR1|ARROW1|\xff\xff\xff\xff",
+        "this looks like a table of Parquet or Arrow, which Python reads: rerank.read(path, group=..., text=...); "
+        "commands read JSON lines",
+    ),
+    (
         rb"\d+ \|\|\| \(ROOT \(\[\d",
         f"this looks like Joshua's parses, one for each input and without a score: {_JOSHUA}",
     ),

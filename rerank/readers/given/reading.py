@@ -96,8 +96,8 @@ def read(
     Parameters
     ----------
     given: a file or URL, or those that the format takes; compressed or not, "-" for standard input. Or a data frame of
-        pandas, polars, pyarrow or another library; or a file of one, by its ending: .parquet, .arrow or .feather. Or
-        dicts, each what a line of a JSON format holds.
+        pandas, polars, pyarrow or another library, where a row is a candidate (a lazy one is collected); or a file of
+        one, by its ending: .parquet, .arrow or .feather. Or dicts, each what a line of a JSON format holds.
     format: the name of the format ("charniak", "moses", "jsonl", ...) or a mapping of name and options; of dicts,
         by default "preferences".
     references: the files of references or, for lists of trees, of gold trees; not for lists that hold their own. Of a
