@@ -84,7 +84,7 @@ def hardest_table(examples: ExampleSet, results: Sequence[Result]) -> TextTable:
     ]
     headings = ["example", "class", "features that set it apart", "predicted", "margin", "runs that are wrong", "fold"]
     note = f"Predictions and margins of {best.spec.name}. Margin: the score of the true class less the best other one."
-    return TextTable(f"Hardest examples of {examples.name}", headings, rows, texts=4, note=note, style="long")
+    return TextTable(f"Hardest examples of {examples.name}", headings, rows, texts=4, note=note, style="long-3")
 
 
 def features_of(examples: ExampleSet, i: int, often: np.ndarray) -> str:

@@ -46,4 +46,4 @@ def shares_table(model: Model, predictor: str) -> TextTable:
     headings = ["template", "its strongest", "share of weights", "nonzero weights", "columns"]
     left = len(found) - TEMPLATES
     note = f"{left} more templates have smaller shares." if left > 0 else ""
-    return TextTable("Templates", headings, rows, texts=2, note=note)
+    return TextTable("Templates", headings, rows, texts=2, note=note, style="long-2")

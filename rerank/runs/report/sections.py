@@ -292,7 +292,7 @@ def _candidates(shown: Example, measure: Measure, heading: str) -> TextTable:
     left = len(shown.candidates) - len(rows)
     note = f"{count(left)} more candidates are not shown." if left else ""
     headings = ["rank", "which", "candidate", "score", "base score", heading]
-    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long")
+    return TextTable("Candidates by the model's score", headings, rows, texts=3, note=note, style="long-3")
 
 
 def _learner(learner: Any) -> str:

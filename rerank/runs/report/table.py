@@ -29,8 +29,8 @@ class TextTable:
     """A table of texts; the first ``texts`` columns are words, the others numbers.
 
     best: (row, column) of the cells to highlight; merged: on a page, rows with the same first cell share it; chosen:
-    the first cell of the rows to highlight on a page; style: its class there,
-    "long" where the third column holds long texts.
+    the first cell of the rows to highlight on a page; style: its class there, "long-2" or "long-3" where that column
+    holds long texts.
     """
 
     caption: str
