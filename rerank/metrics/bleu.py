@@ -30,6 +30,7 @@ from rerank.metrics.bleu_kernel import (
     brevity_penalty,
     ngram_table,
 )
+from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
 from rerank.metrics.sacrebleu import SacrebleuMetric, scorer
 from rerank.metrics.text import check_references, frozen_rows
 from rerank.metrics.words import joined, words
@@ -111,6 +112,16 @@ class Bleu(SacrebleuMetric):
             shortest = bleu_rows(first, hashes, R, ngram_table(int(first[R])), rows)
         reference[0] = shortest
         return reference, rows
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """See ``TextMetric.pairwise``; n-grams are matched without a comparison of any two texts."""
+        first, hashes = words(self.prepared(texts))
+        total, N = lengths(first, ORDER), len(texts)
+        rows = np.zeros((N, N, COLUMNS))
+        rows[..., CORRECT : CORRECT + ORDER] = np.moveaxis(shared(ngrams([(first, hashes, ORDER)]), N, ORDER), 0, 2)
+        rows[..., TOTAL : TOTAL + ORDER] = total.T[:, None]
+        rows[..., LENGTH] = total[0][:, None]
+        return self.gain(rows, np.broadcast_to(total[0][:, None], (N, N, 1)))
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """Corpus BLEU (0-100) of summed counts, as by sacrebleu's ``corpus_bleu``: smoothing exp, all four orders."""

@@ -12,8 +12,9 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
-from rerank.metrics.characters import characters, without_space, words_and_marks
+from rerank.metrics.characters import Characters, characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
+from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
 from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.text import check_references, flat_rows
 
@@ -82,23 +83,40 @@ class Chrf(SacrebleuMetric):
             raise DataError(
                 f"a reference of {longest:,} bytes; chrF takes {LONGEST:,} at most; expected one sentence per line"
             )
-        symbols = characters([*references, *texts, b""], lowercase=self.lowercase)
-        if self.word_order:
-            tokens = words_and_marks(symbols)
-        else:
-            tokens = Tokens(np.zeros_like(symbols.first), np.empty(0, np.uint64))
-        if not self.whitespace:
-            symbols = without_space(symbols)
-        ngrams = self.char_order * np.diff(symbols.first)[:M] + self.word_order * np.diff(tokens.first)[:M]
+        symbols, tokens = self._units([*references, *texts, b""])
+        most = self.char_order * np.diff(symbols.first)[:M] + self.word_order * np.diff(tokens.first)[:M]
         rows = np.zeros((len(texts) + 1, 3 * orders))
         row, best = np.empty(3 * orders), np.empty(len(texts) + 1)
         chrf_rows(
             symbols.first, symbols.points, tokens.first, tokens.hashes, M, self.char_order, self.word_order,
-            float(self.beta), self.eps_smoothing, ngram_table(int(ngrams.max())), row, best, rows,
+            float(self.beta), self.eps_smoothing, ngram_table(int(most.max())), row, best, rows,
         )  # fmt: skip
         empty = rows[-1, 1::3].copy()
         rows[:, 1::3] -= empty
         return empty, rows[:-1]
+
+    def _units(self, texts: Sequence[bytes]) -> tuple[Characters, Tokens]:
+        """The characters and the words whose n-grams count."""
+        symbols = characters(texts, lowercase=self.lowercase)
+        if self.word_order:
+            tokens = words_and_marks(symbols)
+        else:
+            tokens = Tokens(np.zeros_like(symbols.first), np.empty(0, np.uint64))
+        return symbols if self.whitespace else without_space(symbols), tokens
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """See ``TextMetric.pairwise``; n-grams are matched without a comparison of any two texts."""
+        symbols, tokens = self._units(texts)
+        N, orders = len(texts), self.char_order + self.word_order
+        matched = shared(ngrams([(*symbols, self.char_order), (*tokens, self.word_order)]), N, orders)
+        counts = np.concatenate([lengths(symbols.first, self.char_order), lengths(tokens.first, self.word_order)])
+        rows = np.zeros((N, N, 3 * orders))
+        rows[..., 0::3] = np.where(counts.T > 0, counts.T[:, None], 0.0)
+        rows[..., 1::3] = counts.T
+        rows[..., 2::3] = np.moveaxis(matched, 0, 2)
+        scores = np.empty(N * N)
+        f_scores(rows.reshape(N * N, -1), float(self.beta), self.eps_smoothing, scores)
+        return np.asarray(scores.reshape(N, N) / 100.0)
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """chrF (0-100) of summed counts: float64 [..., K] and [..., R] → [...]; 0 if nothing can match."""

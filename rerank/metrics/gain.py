@@ -78,6 +78,14 @@ class Gain(TextMetric):
             )
         return lists, values.reshape(-1, 1).copy()
 
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """float64 [N, N]: 1 for equal texts, else 0: lists say what a candidate gains, but not in the place of another.
+
+        The expected gain of a candidate is then the probability of its text: equal answers vote together.
+        """
+        _, same = np.unique(np.array([text.strip() for text in texts], object), return_inverse=True)
+        return np.asarray(same[:, None] == same, np.float64)
+
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """The mean: float64 [..., 1] and [..., 1] → [...]; 0 without lists."""
         return np.asarray(stats[..., 0] / np.maximum(reference[..., 0], 1.0))

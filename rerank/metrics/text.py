@@ -42,6 +42,14 @@ class TextMetric(Metric):
         except DataError as error:
             raise DataError(error.message, path=nbest.path, line=nbest.line, list_id=nbest.id) from None
 
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """float64 [N, N]: the gain of text y if text r were the only reference; each is made the reference in turn."""
+        gains = np.zeros((len(texts), len(texts)))
+        for r, text in enumerate(texts):
+            reference, rows = self.stats(texts, [text])
+            gains[:, r] = self.gain(rows, reference)
+        return gains
+
     def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
         """Scores of L texts, each with its references: final figures; the keys are those of ``report``.
 

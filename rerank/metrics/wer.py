@@ -54,14 +54,28 @@ class EditRate(TextMetric):
         DataError: there is no reference.
         """
         check_references(references)
-        all_texts = [*references, *texts]
-        if self.lowercase:
-            all_texts = [encoded(decoded(text).lower()) for text in all_texts]
-        first, units = self.units(all_texts)
-        rows = np.zeros((len(texts), len(self.columns)))
+        return self._edits(*self.units(self._cased([*references, *texts])), len(references))
+
+    def _cased(self, texts: list[bytes]) -> list[bytes]:
+        return [encoded(decoded(text).lower()) for text in texts] if self.lowercase else texts
+
+    def _edits(self, first: np.ndarray, units: np.ndarray, references: int) -> tuple[np.ndarray, np.ndarray]:
+        """``stats`` of units, those of the references first."""
+        rows = np.zeros((first.size - 1 - references, len(self.columns)))
         edits, substitutions = np.empty((2, int(np.diff(first).max()) + 1), np.int32)
-        shortest = edit_rows(first, units, len(references), edits, substitutions, rows)
+        shortest = edit_rows(first, units, references, edits, substitutions, rows)
         return np.array([shortest], np.float64), rows
+
+    def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
+        """See ``TextMetric.pairwise``; the texts are cut into units once."""
+        first, units = self.units(self._cased(list(texts)))
+        gains = np.zeros((len(texts), len(texts)))
+        for r in range(len(texts)):
+            own = units[first[r] : first[r + 1]]
+            starts = np.concatenate([[0], first + own.size])
+            reference, rows = self._edits(starts, np.concatenate([own, units]), 1)
+            gains[:, r] = self.gain(rows, reference)
+        return gains
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:
         """The error rate, a fraction that can exceed 1: float64 [..., 4] and [..., 1] → [...]."""

@@ -1,0 +1,156 @@
+"""One tree of many: the brackets that enough of a list's trees have, by weight.
+
+Sagae & Lavie (2006) and Choe, McClosky & Charniak (2015): a bracket is kept if the trees that have it weigh more than a
+threshold of one half or more. Any two such brackets are in one tree together, so that no two cross and the outcome is
+a tree, though perhaps none of the list.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import DataError
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.decoding.bracket_kernel import Brackets, add_weights, fuse_trees, number_brackets, read_leaves
+from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, Sentence, workspace
+from rerank.metrics.parseval_labels import EMPTY_TAG
+from rerank.readers.nbest import ROOTS
+from rerank.readers.trees.trees import FOREST, Trees
+
+LEAST = 0.5  # the smallest threshold
+
+
+class VotedBracket(NamedTuple):
+    """A bracket, the weight behind it, and which candidates have it (places in the list)."""
+
+    label: str
+    start: int  # its first word, from 0
+    end: int  # one past its last
+    weight: float
+    candidates: list[int]
+
+
+class Fusion:
+    """The trees of a list (T candidates) for fusion.
+
+    Traces are left out. A candidate with other words than the first that has any, such as a failed parse, does not take
+    part: ``left_out`` says how many do not, ``used`` (bool [T]) which do.
+    """
+
+    def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
+        self._trees, self._symbols = trees, symbols
+        self._table = _plain_table(symbols)
+        self._space: Sentence = workspace(trees, trees).test
+        T, found = trees.first.size - 1, read_words_of(trees, self._table)
+        full = np.flatnonzero(found.counts)
+        self.used = np.zeros(T, np.bool_)
+        self._words, self._tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
+        if full.size:
+            W = int(found.counts[full[0]])
+            leaves = found.leaves[:, :W]
+            self._words = trees.word[leaves[full[0]]]
+            self.used = (found.counts == W) & (trees.word[leaves] == self._words).all(axis=1)
+            self._tags = np.ascontiguousarray(trees.label[leaves].T)
+        top = trees.label[trees.first[:-1]]
+        is_root = (self._table.flags[top] & DELETED_BRACKET != 0) & (trees.word[trees.first[:-1]] < 0)
+        self._roots = np.where(is_root, top, -1).astype(np.int32)
+
+    @property
+    def left_out(self) -> int:
+        """How many candidates have other words, or none."""
+        return int(self.used.size - np.count_nonzero(self.used))
+
+    @cached_property
+    def _brackets(self) -> Brackets:
+        """Their B brackets, over words that are no traces."""
+        room = int(np.count_nonzero(self._trees.word < 0))
+        found = bracket_room(self.used.size, room)
+        B = number_brackets(self._trees, self.used, self._table, np.zeros(0, np.bool_), self._space, found)
+        own = {name: getattr(found, name)[:B] for name in ("label", "start", "end", "copy", "last")}
+        return found._replace(**own)
+
+    def weights(self, weights: np.ndarray) -> np.ndarray:
+        """float64 [A, B]: the weight of every bracket under weights (float64 [A, T]) of the candidates."""
+        found = self._brackets
+        total = np.zeros((weights.shape[0], found.label.size))
+        add_weights(found.first, found.bracket, weights, total)
+        return total
+
+    def normalised(self, weights: np.ndarray) -> np.ndarray:
+        """float64 [A, T]: weights of the candidates that take part, with sum 1; 0 for the others."""
+        own = np.where(self.used, weights, 0.0)
+        return np.asarray(own / own.sum(axis=1, keepdims=True))
+
+    def trees(self, weights: np.ndarray, thresholds: np.ndarray) -> Trees:
+        """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order.
+
+        Raises
+        ------
+        DataError: a threshold below one half, or no candidate with words.
+        """
+        if not (thresholds >= LEAST).all() or not (thresholds < 1).all():
+            raise DataError(f"found the threshold {thresholds.min():g}; expected one from {LEAST} to below 1")
+        if not self.used.any():
+            raise DataError("no candidate has words")
+        weights, found = self.normalised(weights), self._brackets
+        total = self.weights(weights)
+        W, B, number = self._words.size, found.label.size, weights.shape[0] * thresholds.size
+        longest = int(np.diff(found.first).max(initial=0))
+        room = number * (W + 1 + min(B, 2 * longest))  # of kept brackets, twice the mean of a tree at most
+        out = Trees(np.zeros(number + 1, np.int64), *(np.empty(room, np.int32) for _ in range(6)))
+        order = np.lexsort((-found.end, found.start))
+        scratch = np.empty(self.used.size), np.empty(W, np.int32), np.empty(B, np.int32)
+        fuse_trees(
+            found, order, self.used, self._roots, self._tags, self._words, weights, total, thresholds, *scratch, out
+        )
+        return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
+
+    def votes(self, weights: np.ndarray) -> list[VotedBracket]:
+        """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T]."""
+        found, own = self._brackets, self.normalised(weights[None])
+        owner = np.repeat(np.arange(self.used.size), np.diff(found.first))
+        order, total = np.argsort(found.bracket[: owner.size], kind="stable"), self.weights(own)[0]
+        groups = np.split(owner[order], np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))[:-1])
+        votes = [
+            VotedBracket(self._symbols.text(int(label)), int(start), int(end), float(weight), members.tolist())
+            for label, start, end, weight, members in zip(
+                found.label, found.start, found.end, total, groups, strict=True
+            )
+        ]
+        return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
+
+
+class Words(NamedTuple):
+    """The words of T trees that are no traces; W is the number of words of the longest."""
+
+    counts: np.ndarray  # int64 [T]
+    leaves: np.ndarray  # int64 [T, W]: their nodes, -1 after the last
+    keep: np.ndarray  # bool [T, W]: which of them their own tags keep
+
+
+def read_words_of(trees: Trees, table: BracketLabels) -> Words:
+    """The words of trees, by what ``table`` says of their tags."""
+    T, leaves = trees.first.size - 1, np.concatenate([[0], np.cumsum(trees.word >= 0)])
+    most = int(np.diff(leaves[trees.first]).max(initial=0))
+    found = Words(np.zeros(T, np.int64), np.full((T, most), -1, np.int64), np.zeros((T, most), np.bool_))
+    read_leaves(trees, table, workspace(trees, trees).test, found.counts, found.leaves, found.keep)
+    return found
+
+
+def bracket_room(trees: int, brackets: int) -> Brackets:
+    """Room for so many brackets of so many trees."""
+    bracket, label, start, end, copy, last = np.empty((6, brackets), np.int32)
+    slot = np.empty(2 << brackets.bit_length(), np.int32)
+    return Brackets(np.zeros(trees + 1, np.int64), bracket, label, start, end, copy, last, slot)
+
+
+def _plain_table(symbols: SymbolTable) -> BracketLabels:
+    """Symbols as they are: traces are no words, and labels of roots no brackets."""
+    known = [symbols.intern(text) for text in (EMPTY_TAG, FOREST, *ROOTS)]
+    flags = np.zeros(len(symbols), np.uint8)
+    flags[known[0]], flags[known[1:]] = EMPTY, DELETED_BRACKET
+    own = np.arange(len(symbols), dtype=np.int32)
+    return BracketLabels(flags, own, own, own)

@@ -1,0 +1,55 @@
+"""PARSEVAL's F of every tree of a list against every other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.decoding.bracket_kernel import number_brackets
+from rerank.metrics.decoding.fusion import bracket_room, read_words_of
+from rerank.metrics.decoding.overlaps import Items, shared
+from rerank.metrics.parseval import Parseval
+from rerank.metrics.parseval_kernel import workspace
+from rerank.readers.trees.trees import Trees
+
+
+def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
+    """float64 [T, T]: the gain of tree y if tree r were the reference.
+
+    Trees with the same words are compared by the brackets that they share; for the rare lists where some have no words,
+    or where quotes decide what is punctuation (``evalb``), each tree is made the reference in turn.
+    """
+    table, T = metric.table(symbols), trees.first.size - 1
+    words = read_words_of(trees, table)
+    identity = np.where(words.leaves >= 0, table.word[trees.word[words.leaves]], -1)
+    _, group = np.unique(identity, axis=0, return_inverse=True)
+    _, pattern = np.unique(np.column_stack([group.reshape(-1), words.keep]), axis=0, return_inverse=True)
+    group, pattern = group.reshape(-1), pattern.reshape(-1)
+    if not words.counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
+        return _one_by_one(metric, trees, symbols)
+    gains, space = np.zeros((T, T)), workspace(trees, trees).test
+    found = bracket_room(T, int(np.count_nonzero(trees.word < 0)))
+    by_reference = metric.punctuation == "reference"
+    for k in range(int((pattern if by_reference else group).max(initial=-1)) + 1):
+        references = np.flatnonzero((pattern if by_reference else group) == k)
+        used = group == group[references[0]]
+        keep = words.keep[references[0], : words.counts[references[0]]] if by_reference else np.zeros(0, np.bool_)
+        number_brackets(trees, used, table, keep, space, found)
+        own, size = np.flatnonzero(used), np.diff(found.first)
+        owner = np.repeat(np.arange(own.size, dtype=np.int32), size[own])
+        item = found.bracket[: owner.size].astype(np.uint64)
+        (matched,) = shared(Items(item, owner, np.zeros(owner.size, np.int8)), own.size, 1)
+        both = size[own][:, None] + size[own][None, :]
+        f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
+        gains[np.ix_(own, references)] = f[:, np.searchsorted(own, references)]
+    return gains
+
+
+def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
+    """``parse_gains`` of any trees: a pass over all for each."""
+    columns = []
+    for first, last in zip(trees.first[:-1].tolist(), trees.first[1:].tolist(), strict=True):
+        alone = Trees(np.array([0, last - first]), *(array[first:last].copy() for array in trees[1:]))
+        reference, rows = metric.stats(alone, trees, symbols)
+        columns.append(metric.gain(rows, reference))
+    return np.stack(columns, axis=1)
