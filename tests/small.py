@@ -20,6 +20,11 @@ def lists_of(path: Path) -> list[str]:
     return gzip.decompress(path.read_bytes()).decode().strip("\n").split("\n\n")
 
 
+def lines_of(path: Path) -> list[str]:
+    """The lines of a .gz file."""
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
 def write_lists(path: Path, lists: list[str]) -> None:
     """The inverse of ``lists_of``; plain or gz by the name."""
     text = "".join(f"{one}\n\n" for one in lists).encode()

@@ -30,7 +30,18 @@ def main() -> None:
             if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe
                 sys.path.append(os.getcwd())
             # Importing the command modules registers them; an interrupt may come meanwhile.
-            from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving  # noqa: F401
+            from rerank.cli import (  # noqa: F401
+                decoding,
+                evaluating,
+                exporting,
+                folds,
+                inspecting,
+                listing,
+                lists,
+                oracles,
+                running,
+                serving,
+            )  # fmt: skip
 
             try:
                 app(standalone_mode=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rerank.models.scorer import Contribution, Opened, Scorer
     from rerank.readers.base import Reader
 
+VOTERS = 12  # candidates that are shown of those who have a bracket
+OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MANY = 10_000  # ids that are compared with an unknown one
 ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
@@ -167,6 +169,7 @@ def explain(
         own = {"candidate": y + 1, "score": float(score), "base_score": float(base_score), "text": text}
         shown.append({"name": name, **own})
     show(table, list=list_id, candidates=shown)
+    _show_answer(scorer, found)
     against: dict[str, Any] = {}
     for name, other in places[1:]:
         if other == winner:
@@ -174,6 +177,26 @@ def explain(
             continue
         against[name] = _show_parts(name, scorer.explain(found, winner, other), top)
     show(against=against)
+
+
+def _show_answer(scorer: Scorer, found: Opened) -> None:
+    """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
+    from rich.table import Table
+
+    use = scorer.model.about.get("decode", "")
+    if not use or scorer.predictor != scorer.recipe.predictor:
+        return
+    answer = scorer.answer(found, how := scorer.decoding())
+    of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
+    show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
+    if not answer.votes or how is None:
+        return
+    table = Table("bracket", "words", "probability", "in the answer", "candidates", title="who has which open bracket")
+    for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
+        places = ", ".join(str(y + 1) for y in vote.candidates[:VOTERS]) + (" ..." if vote.candidates[VOTERS:] else "")
+        kept = "yes" if vote.weight > how.threshold else ""
+        table.add_row(plain(vote.label), f"{vote.start + 1}-{vote.end}", f"{vote.weight:.3f}", kept, places)
+    show(table, brackets=[vote._asdict() for vote in answer.votes])
 
 
 def _show_parts(name: str, parts: list[Contribution], top: int) -> dict[str, Any]:

@@ -68,14 +68,14 @@ def make_metric(
         others = {"--prm": prm is not None, "--punctuation": punctuation is not None, "--normalize": normalize}
     for option in (option for option, given in others.items() if given):
         raise RecipeError(f"{option} is for {kind}, not for {name}")
-    settings = _parsed(options or []) | {"name": name}
+    settings = parsed_options(options or []) | {"name": name}
     if name == "parseval":
         given = {"prm": str(prm) if prm else None, "punctuation": punctuation}
         return make_parseval(settings | {key: value for key, value in given.items() if value is not None})
     return make_text_metric(settings)
 
 
-def _parsed(options: list[str]) -> dict[str, Any]:
+def parsed_options(options: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` options; values are YAML."""
     from rerank.storage.bounded_yaml import yaml_value
 

@@ -227,7 +227,7 @@ def compare(
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
     ],
     predictor: Annotated[
-        Literal["base", "oracle", "last", "average", "voted", "mert", "logistic"],
+        Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "logistic"],
         typer.Option(help="Which selection of either run to compare."),
     ] = "average",
     test_: Annotated[

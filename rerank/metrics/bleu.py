@@ -30,7 +30,6 @@ from rerank.metrics.bleu_kernel import (
     brevity_penalty,
     ngram_table,
 )
-from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
 from rerank.metrics.sacrebleu import SacrebleuMetric, scorer
 from rerank.metrics.text import check_references, frozen_rows
 from rerank.metrics.words import joined, words
@@ -115,6 +114,8 @@ class Bleu(SacrebleuMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         """See ``TextMetric.pairwise``; n-grams are matched without a comparison of any two texts."""
+        from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
+
         first, hashes = words(self.prepared(texts))
         total, N = lengths(first, ORDER), len(texts)
         rows = np.zeros((N, N, COLUMNS))

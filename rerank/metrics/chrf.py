@@ -14,7 +14,6 @@ from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import Characters, characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
-from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
 from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.text import check_references, flat_rows
 
@@ -106,6 +105,8 @@ class Chrf(SacrebleuMetric):
 
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         """See ``TextMetric.pairwise``; n-grams are matched without a comparison of any two texts."""
+        from rerank.metrics.decoding.overlaps import lengths, ngrams, shared
+
         symbols, tokens = self._units(texts)
         N, orders = len(texts), self.char_order + self.word_order
         matched = shared(ngrams([(*symbols, self.char_order), (*tokens, self.word_order)]), N, orders)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt
 
@@ -33,6 +34,25 @@ class Imported(BaseModel):
     sha256: str
 
 
+class Decoding(BaseModel):
+    """How one answer is made of a whole list: see ``rerank.models.decoding``.
+
+    kind: by expected gain (mbr), or of all trees (fuse). A candidate with score s has the probability
+    exp(sharpness · s/deviation) over the sum of these; deviation: that of the scores from their lists' means on dev.
+    threshold: how probable a bracket has to be (fuse). most: how many candidates are compared with each other (mbr).
+    gains: a user's function, which is asked for gains (mbr).
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    kind: Literal["mbr", "fuse"]
+    sharpness: FiniteFloat = Field(gt=0)
+    deviation: FiniteFloat = Field(default=1.0, gt=0)
+    threshold: float = Field(default=0.5, ge=0.5, lt=1)
+    most: int = Field(default=200, ge=2)
+    gains: str | None = None
+
+
 class Provenance(BaseModel):
     """Where a model comes from. Entries that this program does not know are kept.
 
@@ -40,7 +60,8 @@ class Provenance(BaseModel):
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
     files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
     of the training files after decompression, by what they hold; frame: the columns of the data frame that it was
-    trained on, see ``FrameColumns``.
+    trained on, see ``FrameColumns``; decodings: how lists can be decoded, by kind; decode: how they are unless asked
+    otherwise, empty for the best candidate.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -53,6 +74,8 @@ class Provenance(BaseModel):
     training_data: str = ""
     training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
+    decodings: dict[Literal["mbr", "fuse"], Decoding] = {}
+    decode: Literal["", "mbr", "fuse"] = ""
     version: str = ""
     python: str = ""
     platform: str = ""
@@ -72,6 +95,8 @@ def provenance(
     training_data: str,
     files: dict[str, list[str]],
     training_base: float | None = None,
+    decodings: Mapping[str, Decoding] | None = None,
+    decode: str = "",
 ) -> dict[str, Any]:
     """What a model says of itself (see ``Provenance``; ``dev``: split, measure and score), with versions and date."""
     made = Provenance(
@@ -83,6 +108,8 @@ def provenance(
         training_data=training_data,
         training_base=training_base,
         files=files,
+        decodings=decodings or {},  # type: ignore[arg-type]
+        decode=decode,  # type: ignore[arg-type]
         version=__version__,
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
@@ -92,7 +119,13 @@ def provenance(
     return made.model_dump(mode="json", exclude_none=True)
 
 
+def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
+    """How the lists of a model with this provenance can be decoded, by kind."""
+    return {kind: Decoding.model_validate(own) for kind, own in about.get("decodings", {}).items()}
+
+
 def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
-    """The provenance ``about`` for a model with the weights in ``file``: no dev score holds for them."""
-    kept = {key: value for key, value in about.items() if key != "dev"}
+    """The provenance ``about`` for a model with the weights in ``file``: nothing that was measured on dev
+    holds for them."""
+    kept = {key: value for key, value in about.items() if key not in ("dev", "decodings", "decode")}
     return kept | {"imported": Imported(file=file, sha256=sha256).model_dump()}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json
+
+if TYPE_CHECKING:
+    from rerank.models.decoding import Decoded, Gains
 
 log = logging.getLogger("rerank")
 BATCH = 64  # lists that are voted on together
@@ -111,6 +114,35 @@ class Reranker:
         DataError: as for ``rank``; or there are no candidates.
         """
         return self.rank(candidates, source).best
+
+    def decode(
+        self,
+        candidates: NBest | Iterable[CandidateLike],
+        source: str | None = None,
+        *,
+        how: str | None = None,
+        gains: Gains | None = None,
+    ) -> Decoded:
+        """One answer from all candidates: the one with the greatest expected gain, or a tree fused of all, as the model
+        was tuned on dev; the best candidate where nothing was better there.
+
+        Parameters
+        ----------
+        candidates, source: as for ``rank``.
+        how: "mbr", "fuse" (parses) or "best", whatever was better on dev.
+        gains: for mbr, what every candidate gains (rows) if another is the reference (columns), or a function that
+            gives this for candidates; by default the metric's.
+
+        Raises
+        ------
+        DataError: as for ``rank``; or there are no candidates. ModelError: the model was not tuned for this.
+        RecipeError: gains that cannot be used.
+        """
+        _, nbest = self._taken(candidates, source)
+        if not len(nbest):
+            raise DataError("the list has no candidates", list_id=nbest.id or None)
+        how = "mbr" if how is None and gains is not None else how
+        return self._scorer.answer(self._open(nbest), self._scorer.decoding(how), gains)
 
     def rank_many(
         self,

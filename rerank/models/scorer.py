@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.scoring import add_scores
 from rerank.models.model import Model, recipe_of
+from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
@@ -28,6 +29,9 @@ from rerank.readers.texts.text_pairs import source_lines
 from rerank.readers.writing import ListWriter
 from rerank.recipes.sections import SplitSettings
 from rerank.storage.strict_json import as_json
+
+if TYPE_CHECKING:
+    from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
 
@@ -233,6 +237,33 @@ class Scorer:
             scores = votes[corpus.lists[at] : corpus.lists[at + 1]]
             at += 1
             yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
+
+    def decoding(self, kind: str | None = None) -> Decoding | None:
+        """How the model decodes lists, or as ``kind`` if that is given; None: by their best candidates, as "best" says.
+
+        Raises
+        ------
+        ModelError: this was not tuned, or for the scores of another predictor.
+        """
+        found, kind = decodings_of(self.model.about), self.model.about.get("decode", "") if kind is None else kind
+        if kind in ("", "best"):
+            return None
+        if kind not in found:
+            raise ModelError(f"the model was not tuned to decode by {kind!r}; it has {', '.join([*found, 'best'])}")
+        if self.predictor != self.recipe.predictor:
+            message = f"decoding was tuned for the scores of the predictor {self.recipe.predictor!r}"
+            raise ModelError(f"{message}, not {self.predictor!r}; take that one, or the best candidates")
+        return found[kind]
+
+    def answer(self, opened: Opened, how: Decoding | None, gains: Gains | None = None) -> Decoded:
+        """What a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how`` names."""
+        from rerank.models.decoding import best_answer, decode
+
+        (ranked,) = self.rank([opened])
+        assert isinstance(ranked, Ranked)
+        if how is None:
+            return best_answer(opened.nbest, ranked.order, ranked.scores)
+        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains)
 
     def corpus(self, lists: Sequence[Opened]) -> Corpus:
         """Lists without references as a corpus of the model's columns."""

@@ -17,6 +17,7 @@ from rerank.readers.several import make_reader
 from rerank.readers.trees.treebank import treebank_files
 from rerank.recipes.figures import ListFigure
 from rerank.recipes.sections import (
+    DecodeSettings,
     OracleSettings,
     ReportedSettings,
     RunSettings,
@@ -45,6 +46,9 @@ from rerank.recipes.settings import (
     validate,
 )
 from rerank.storage.bounded_yaml import as_yaml
+
+# How lists of a task are decoded unless their recipe says otherwise.
+DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation": ("mbr",), "speech": ("mbr",)}
 
 
 class TaskRecipe(Section):
@@ -114,6 +118,7 @@ class ListRecipe(TaskRecipe):
     oracle: OracleSettings = OracleSettings()
     learner: Annotated[Settings, part("vrda"), AfterValidator(with_base)] = Field(default={}, validate_default=True)
     training: TrainingSettings = TrainingSettings()
+    decode: DecodeSettings = DecodeSettings()
     significance: SignificanceSettings = SignificanceSettings()
     runs: Annotated[tuple[RunSettings, ...], AfterValidator(different_names)] = ()
     grid: Grid = Field(default_factory=dict)
@@ -128,8 +133,17 @@ class ListRecipe(TaskRecipe):
 
     @property
     def predictor(self) -> str:
-        """The predictor whose choices are written out and shown."""
+        """The predictor whose scores rank lists."""
         return self.training.predictor
+
+    @property
+    def decoders(self) -> tuple[str, ...]:
+        """How lists are decoded besides by their best candidate."""
+        if self.data.dev is None and self.decode.sharpness is None:
+            return ()
+        if self.decode.kinds is not None:
+            return self.decode.kinds
+        return () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
 
     def points(self) -> list[tuple[RunSettings, Settings]]:
         """Every run with every point of its grid.
@@ -154,8 +168,8 @@ class ListRecipe(TaskRecipe):
         expanded = []
         for (run, point), seed in product(points, self.run_seeds):
             single = plain.changed({**run.set, **point, "seed": seed})
-            message = "a run may not change data, features or metric"
-            self.require_same(single, ("data", "features", "metric"), message, f"runs.{run.name}")
+            message = "a run may not change data, features, metric or decode"
+            self.require_same(single, ("data", "features", "metric", "decode"), message, f"runs.{run.name}")
             expanded.append((named_point(run.name, point), single))
         return expanded
 

@@ -181,6 +181,21 @@ class MixingSettings(Section):
     keep: int | None = Field(default=None, ge=1)
 
 
+class EnsembleSettings(Section):
+    """One model from several trainings: the sum of their weights, each divided by the standard deviation of its scores
+    from their lists' means on dev. It ranks by all of them, and is as fast as one.
+
+    seeds: so many orders of the lists: ``seed``, ``seed`` + 1000, ...
+    learners: those that are trained with every seed; empty: the recipe's.
+    keep: columns that stay in the sum, those with the largest weight times the norm of the column; below 1: a share of
+    all; null: all. Dense columns always stay and do not count.
+    """
+
+    seeds: int = Field(default=1, ge=1, le=1000)
+    learners: tuple[Annotated[Settings, AfterValidator(with_base)], ...] = ()
+    keep: float | None = Field(default=None, gt=0)
+
+
 class TrainingSettings(Section):
     """How the training lists are gone through.
 
@@ -197,6 +212,7 @@ class TrainingSettings(Section):
     checkpoint: at least so many seconds, and twenty times what a checkpoint takes to write, lie between two checkpoints
     of training and voting, from which ``--resume`` continues.
     mixing: train sections of the lists separately, on all workers, and combine them.
+    ensemble: train several models and sum up their weights; dev is needed, and there is no voted predictor.
     share: train on so much of the training lists, drawn from the seed; features are those of all.
     curve: train the chosen run on these shares of the lists too; the report draws the scores and says whether more
     lists would help.
@@ -213,8 +229,31 @@ class TrainingSettings(Section):
     dense: bool = True
     checkpoint: float = Field(default=2.0, ge=0)
     mixing: MixingSettings | None = None
+    ensemble: EnsembleSettings | None = None
     share: Share = 1.0
     curve: tuple[Share, ...] = ()
+
+
+class DecodeSettings(Section):
+    """One answer from a whole list, as a predictor beside the best candidate: docs/decoding.md.
+
+    kinds: which are tuned on dev and evaluated: ``mbr`` takes the candidate with the greatest expected gain, ``fuse``
+    makes a tree of the brackets that are probable enough. null: both for parses, mbr for translation and speech (not if
+    TER is measured, which takes long), none for rankings.
+    use: what the model does: ``auto`` is the best on dev, which may be the best candidate; ``best`` is that always.
+    sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev.
+    threshold: the least probability of a bracket; null: the best on dev.
+    most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are.
+    gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
+    ``module:function``, in place of the metric.
+    """
+
+    kinds: Annotated[tuple[Literal["mbr", "fuse"], ...] | None, one_or_many(str)] = None
+    use: Literal["auto", "best", "mbr", "fuse"] = "auto"
+    sharpness: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    threshold: float | None = Field(default=None, ge=0.5, lt=1)
+    most: int = Field(default=200, ge=2)
+    gains: str | None = None
 
 
 class SignificanceSettings(Section):

@@ -96,5 +96,5 @@ class TextRecipe(ListRecipe):
 
     @property
     def predictor(self) -> str:
-        """The predictor whose choices are written out and shown."""
+        """See ``ListRecipe.predictor``."""
         return "mert" if self.mert is not None else self.training.predictor

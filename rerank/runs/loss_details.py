@@ -37,12 +37,21 @@ class LossDetails(ABC):
         self.length = np.full(lists, -1, np.int64)
 
     @abstractmethod
-    def see(self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int]) -> None:
-        """List ``i`` with its side files, and the places of the candidates of SYSTEMS."""
+    def see(
+        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
+    ) -> None:
+        """List ``i`` with its side files, and the places of the candidates of SYSTEMS; ``answer`` is what was chosen
+        where that need not be a candidate."""
 
     @abstractmethod
     def table(self) -> TextTable | None:
         """What was found; None where there is nothing to say."""
+
+
+def texts_of(nbest: NBestList, places: Mapping[str, int], answer: bytes | None) -> dict[str, bytes]:
+    """What SYSTEMS make of a list."""
+    found = {name: nbest.texts[places[name]] for name in SYSTEMS}
+    return found if answer is None else found | {"chosen": answer}
 
 
 def loss_details(recipe: ListRecipe, lists: int) -> LossDetails:
@@ -64,9 +73,11 @@ class BracketLosses(LossDetails):
         self._found: dict[str, dict[str, LabelCount]] = {name: {} for name in SYSTEMS}
         self._waiting: list[tuple[int, list[bytes]]] = []
 
-    def see(self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int]) -> None:
+    def see(
+        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
+    ) -> None:
         """See ``LossDetails.see``."""
-        texts = [raw.found[0].text, *(nbest.texts[places[name]] for name in SYSTEMS)]
+        texts = [raw.found[0].text, *texts_of(nbest, places, answer).values()]
         self._waiting.append((i, list(map(normal_text, texts)) if self._normal else texts))
         if len(self._waiting) == BATCH:
             self._count()
@@ -111,7 +122,9 @@ class WordLosses(LossDetails):
         self._lacked = {name: Counter[str]() for name in SYSTEMS}
         self._extra = {name: Counter[str]() for name in SYSTEMS}
 
-    def see(self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int]) -> None:
+    def see(
+        self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
+    ) -> None:
         """See ``LossDetails.see``."""
         source, references = raw.found
         golds = [Counter(decoded(text).split()) for text in references]
@@ -125,8 +138,8 @@ class WordLosses(LossDetails):
         least, most = golds[0].copy(), golds[0].copy()
         for gold in golds[1:]:
             least, most = least & gold, most | gold
-        for name in SYSTEMS:
-            own = Counter(decoded(nbest.texts[places[name]]).split())
+        for name, text in texts_of(nbest, places, answer).items():
+            own = Counter(decoded(text).split())
             self._lacked[name] += least - own
             self._extra[name] += own - most
 

@@ -19,6 +19,7 @@ from rerank.metrics.base import Metric, TestName
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, oracle
 from rerank.metrics.significance import Significance, compare, score_interval
+from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import BadList, NBestList, SkipCount, usable
@@ -100,6 +101,7 @@ def evaluate(
     lists: Any,
     metric: str | Mapping[str, Any] | None = None,
     *,
+    decode: bool | str = False,
     test: TestName = "approximate_randomization",
     samples: int = 10_000,
     seed: int = 1,
@@ -112,12 +114,15 @@ def evaluate(
     model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
     lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
+    decode: measure the answers of ``Reranker.decode``, as the model was tuned or "mbr" or "fuse", in place of the best
+        candidates.
     test, samples, seed: of significance, as in recipes.
     columns: of a data frame, as in ``read``; by default those of the data frame that the model was trained on.
 
     Raises
     ------
-    DataError: no lists, lists that cannot be used, not as many choices as lists, a choice that is not in its list.
+    ModelError: the model was not tuned to decode so. DataError: no lists, lists that cannot be used, not as many
+        choices as lists, a choice that is not in its list.
     RecipeError: an unknown metric or test.
     """
     check_keys("evaluate", columns)
@@ -131,7 +136,8 @@ def evaluate(
     assert isinstance(recipe, ListRecipe)
     if isinstance(model, Reranker):
         scorer = Scorer(replace(model.model, settings=recipe.model_dump(mode="json")), model.predictor)
-        found = Choosing(scorer.content, scorer)
+        how = scorer.decoding(decode if isinstance(decode, str) else None) if decode else None
+        found = Choosing(scorer.content, scorer, how)
     else:
         found = Choosing(content_of(recipe), given=iter(model))
     with told():
@@ -144,10 +150,12 @@ _MISSING = object()
 
 @dataclass
 class Choosing:
-    """Lists with their statistics, and one candidate chosen from each: by ``scorer``, or ``given``."""
+    """Lists with their statistics, and one answer to each: by ``scorer``, as ``how`` says or its best candidate, or
+    ``given``. Of answers that are no candidates, ``other`` has the statistics (float64 [K]) by list."""
 
     content: Content[Any]
     scorer: Scorer | None = None
+    how: Decoding | None = None
     given: Iterator[Any] = field(default_factory=lambda: iter(()))
     sizes: list[int] = field(default_factory=lambda: [0])
     base: list[np.ndarray] = field(default_factory=list)
@@ -155,6 +163,7 @@ class Choosing:
     reference: list[np.ndarray] = field(default_factory=list)
     chosen: list[int] = field(default_factory=list)  # counted from the first candidate of the first list
     ids: list[str] = field(default_factory=list)
+    other: dict[int, np.ndarray] = field(default_factory=dict)
 
     def read(self, lists: Iterable[NBest]) -> None:
         """Take all lists, and the choices from them.
@@ -174,7 +183,9 @@ class Choosing:
         while batch := list(islice(pairs, BATCH)):
             found = [pair for pair, _ in batch]
             places = [place for _, place in batch]
-            if self.scorer is not None:
+            if self.how is not None:
+                places = [self._decoded(pair, number) for number, pair in enumerate(found, start=len(self.ids))]
+            elif self.scorer is not None:
                 ranked = self.scorer.rank([self.scorer.opened(pair) for pair in found])
                 places = [int(each.order[0]) if each.order.size else -1 for each in ranked if isinstance(each, Ranked)]
             for pair, place in zip(found, places, strict=True):
@@ -183,6 +194,16 @@ class Choosing:
             raise DataError(f"found more choices than the {len(self.ids):,} lists; expected one for each")
         if not self.ids:
             raise DataError("no lists to evaluate")
+
+    def _decoded(self, pair: Pair, number: int) -> int:
+        """The place of a list's answer; the first candidate's for one that is in ``other``, -1 without candidates."""
+        if not len(pair.nbest):
+            return -1
+        assert self.scorer is not None
+        answer = self.scorer.answer(self.scorer.opened(pair), self.how)
+        if answer.place is None:
+            self.other[number] = self.content.text_stats(pair, encoded(answer.text))
+        return answer.place or 0
 
     def _take(self, raw: Beside, count: SkipCount) -> tuple[Pair, int] | None:
         """A list with its choice; see ``usable``."""
@@ -217,6 +238,8 @@ class Choosing:
             "choice": np.array(self.chosen, np.int64),
         }
         found = Selections.of(corpus, self.ids, metric, choices)
+        for number, row in self.other.items():
+            found.rows["choice"][number] = row
         intervals = {
             name: score_interval(metric, rows, reference, samples=samples, seed=seed)
             for name, rows in found.rows.items()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+
 from rerank.data.shards import Lists, list_sizes
 from rerank.extraction.content import metric_of
 from rerank.models.model import Model
+from rerank.readers.texts.references import read_lines
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections
@@ -20,9 +23,9 @@ from rerank.runs.report.html import write_report
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.rows import dev_of
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import Metrics, environment
+from rerank.runs.results import Metrics, environment, prediction_files
 from rerank.runs.run import Run
-from rerank.runs.shown import list_gains, look_again
+from rerank.runs.shown import Answers, list_gains, look_again
 from rerank.runs.weights_shown import weight_tables
 
 
@@ -46,12 +49,17 @@ def write_page(
     losses: dict[str, list[TextTable]] = {}
     changes: list[list[str]] = []
     for split in recipe.data.tests:
-        extracted, choices = data.others[split], chosen.choices[split]
-        both = choices["base"], choices[recipe.predictor]
-        shown, details = look_again(recipe, split, extracted, model, *both)
+        extracted, choices, served = data.others[split], chosen.choices[split], str(metrics["predictor"])
+        both = choices["base"], choices.get(served, choices[recipe.predictor])
+        answers = None if served in choices else answers_of(directory, split, chosen.selections[split], served, recipe)
+        shown, details = look_again(recipe, split, extracted, model, *both, answers)
         examples += shown
-        before, after = (list_gains(extracted.corpus, choice) for choice in both)
-        changes.append(changes_row(split, *both, (before, after)))
+        gains = [list_gains(extracted.corpus, choice) for choice in both]
+        if answers is not None:
+            gains[1] = answers.gains
+            rows = chosen.selections[split].rows
+            both = both[0], np.where((rows[served] == rows["base"]).all(axis=1), both[0], -2)
+        changes.append(changes_row(split, *both, (gains[0], gains[1])))
         losses[split] = loss_tables(recipe, extracted.corpus, chosen.selections[split], details, metrics)
     write_report(
         directory / "report.html",
@@ -72,12 +80,18 @@ def write_page(
     )
 
 
+def answers_of(directory: Path, split: str, selections: Selections, predictor: str, recipe: ListRecipe) -> Answers:
+    """What the lists of a split were decoded to, and what that is worth."""
+    texts = list(read_lines(directory / "predictions" / prediction_files(split)[2]))
+    return Answers(texts, metric_of(recipe).gain(selections.rows[predictor], selections.reference))
+
+
 def loss_tables(
     recipe: ListRecipe, corpus: Lists, selections: Selections, details: LossDetails, metrics: Metrics
 ) -> list[TextTable]:
     """Where the chosen run's predictor gains and loses on a split: by length, by list length, by label or word."""
     table = details.table()  # what is found last; it settles the lengths
-    how = metric_of(recipe), primary_of(metrics), selections, recipe.predictor
+    how = metric_of(recipe), primary_of(metrics), selections, str(metrics["predictor"])
     length = None
     if details.length.size and details.length.min() >= 0:
         length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)

@@ -31,9 +31,12 @@ from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.corpora import Data, same_columns
 from rerank.runs.course import carry_out
+from rerank.runs.decoding import check_decoding, decodings, tune_decoding
+from rerank.runs.ensembles import check_ensemble, train_ensemble
 from rerank.runs.figures import check_figures
 from rerank.runs.learning import learning_curve
 from rerank.runs.mert import check_mert, tune_run
+from rerank.runs.opening import open_files
 from rerank.runs.page import write_page
 from rerank.runs.results import (
     RUNS,
@@ -130,6 +133,8 @@ def _stages(
     chosen = _best_on_dev(runs, metric)
     if len(runs) > 1 and recipe.data.dev:
         log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
+    with work.stage("decode", kinds=len(recipe.decoders)):
+        tune_decoding(recipe, data, runs, metric)
     with work.stage("model"):
         model = _model(recipe, chosen, data, metric, inputs)
         model.save(directory / "model")
@@ -159,11 +164,13 @@ def check(recipe: ListRecipe, inputs: Inputs) -> None:
     content_of(recipe)
     make_reader(recipe.data.reader)
     check_figures(recipe)
+    check_decoding(recipe)
     for _, single in recipe.expand():
         settings = single.training
         check_pairs(accepted(make_learner(single.learner)), settings.pairs)
         check_mixing(single)
         check_room(single)
+        check_ensemble(single)
         if isinstance(single, TextRecipe):
             check_mert(single)
         if settings.select is not None:
@@ -173,47 +180,7 @@ def check(recipe: ListRecipe, inputs: Inputs) -> None:
                 raise RecipeError(message, key="training.warm_start")
         if settings.warm_start is not None:
             Model.load(settings.warm_start)
-    _open_files(recipe, inputs)
-
-
-def _open_files(recipe: ListRecipe, inputs: Inputs) -> None:
-    """Open every file of the recipe's splits. For a missing file, no file of another split is suggested; unless the
-    split is a test split, none with "test" in its name.
-    """
-    files = {split: recipe.data.files(split) for split in recipe.splits}
-    for split, kinds in files.items():
-        others = {Path(path).name for own in files if own != split for paths in files[own].values() for path in paths}
-        for kind, paths in kinds.items():
-            for path in paths:
-                if path == "-":
-                    raise RecipeError("a recipe reads its files more than once; name a file", key=f"data.{kind}")
-                if split not in recipe.data.tests:
-                    others |= {found.name for found in Path(path).parent.glob("*test*")}
-                try:
-                    inputs.open(path, others=others)
-                except DataError as error:
-                    hints = _hints(recipe, split) if not Path(path).exists() else []
-                    raise DataError("; ".join([error.message, *hints]), path=path) from None
-    _warn_of_seen_lists(recipe, {split: kinds["nbest"] for split, kinds in files.items()})
-
-
-def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None:
-    """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
-    data = recipe.data
-    known = dict.fromkeys(lists[data.training], "trained")
-    for split in (*([data.dev] if data.dev else []), *data.tests):
-        for path in [path for path in lists[split] if path in known][:1]:
-            message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
-            log.warning(message, split, known[path], path)
-        if split == data.dev:
-            known = dict.fromkeys(lists[split], "chosen") | known
-
-
-def _hints(recipe: ListRecipe, split: str) -> list[str]:
-    """What to do where there is no file of a split."""
-    unnamed = recipe.data.root == type(recipe.data).model_fields["root"].default
-    hints = ["name the folder of the lists with --set data.root=DIR"] if unnamed else []
-    return [*hints, *(["`data.dev: null` trains without a dev split"] if split == recipe.data.dev else [])]
+    open_files(recipe, inputs)
 
 
 def _inputs(recipe: ListRecipe) -> list[str]:
@@ -256,7 +223,11 @@ class Pending:
 def train_pending(task: Pending, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     single, metric = task.recipe, metric_of(task.recipe)
-    run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, task.stored, engine)
+    if single.training.ensemble is not None and task.dev is not None:
+        lists = task.training, task.dev
+        run_ = train_ensemble(task.name, single, *lists, metric, task.digests, task.stored, engine)
+    else:
+        run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, task.stored, engine)
     if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
         tune_run(run_, single, task.tuned, task.dev, metric, task.table)
     run_.save(task.stored)
@@ -350,6 +321,8 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: 
         training_data=trained_on(data.key, chosen.recipe),
         training_base=base["training"],
         files={kind: [inputs.digest(path) for path in paths] for kind, paths in files.items()},
+        decodings=decodings(chosen),
+        decode=chosen.training.get("decode", {}).get("use", ""),
     )
     settings = chosen.recipe.model_dump(mode="json")
     votes = chosen.votes(data.training.corpus)

@@ -6,7 +6,8 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``code``: digests of the code that trained, that of parts of your own apart
 * ``task``, ``name``, ``seed``: of the recipe, and the seed of the chosen run
 * ``metric``, ``measure``, ``predictor``: the metric's signature; the key in reports of the measure by which runs are
-  chosen; the predictor that wrote the predictions
+  chosen; the predictor that the headline is about, one of decoding where that is better on dev
+* ``ranked_by``: the predictor whose scores order the predictions
 * ``signatures.SPLIT``: texts: the signatures of the final figures by measure
 * ``corpora.SPLIT``: ``lists``, ``candidates``, ``nonzeros``, ``columns``, ``duplicates``, ``seconds`` (processor time),
   ``skipped`` lists and ``skipped_candidates`` of other lists, by reason, ``statistics``
@@ -21,9 +22,10 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``logistic``: null, or the ``weights`` of the logistic regression on dense columns alone, and the number of ``lists``
   it was fitted on
 * ``training``: of the chosen run, see below
-* ``splits.SPLIT``: a report for each of ``base``, ``oracle``, ``last`` and ``average``, of ``voted``, ``mert`` and
-  ``logistic``
-* ``significance.SPLIT``: ``average_vs_base`` and the like: ``test``, ``difference``, ``p``, ``interval``
+* ``splits.SPLIT``: a report for each of ``base``, ``oracle``, ``last`` and ``average``, of ``voted``, ``mert``,
+  ``mbr``, ``fuse`` and ``logistic``
+* ``significance.SPLIT``: ``average_vs_base``, ``mbr_vs_base``, ``fuse_vs_base`` and the like: ``test``,
+  ``difference``, ``p``, ``interval``
 * ``figures``: the ``lines`` of every figure: ``name``, ``x``, ``y`` and ``spread``
 * ``runs``: all runs: ``name``, ``seed``, ``learner``, ``dev`` (score), ``training``, ``splits``, ``significance``
 * ``stages.STAGE``: of each stage
@@ -50,7 +52,9 @@ weights that were kept), ``epochs_run``, ``mistakes`` (each epoch's), ``nonzero_
 the values as they are in the files), ``seconds``. Its ``base`` is about the base score: ``setting`` (of the recipe),
 ``training`` (its weight while the learner trained), ``votes`` (in the first of the predictors that vote), ``weights``
 (by predictor), ``dev`` (the score of the base on ``split``), ``beaten`` (whether the epoch that was kept scores better)
-and ``kept`` (whether the model is the base itself).
+and ``kept`` (whether the model is the base itself). ``decode`` has the kind that is used (``use``), the dev score of
+the ``best`` candidates, and for ``mbr`` and ``fuse`` what was tuned; ``ensemble`` its ``members`` (``learner``,
+``seed``, ``dev``, ``deviation`` of the scores) and ``dev``.
 """
 
 from __future__ import annotations
@@ -75,6 +79,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
+from rerank.runs.decoding import evaluate_decoding
 from rerank.runs.ranking import ranked_lists
 from rerank.runs.run import UNFINISHED, Run
 from rerank.storage.files import remove
@@ -99,6 +104,10 @@ def evaluate_runs(
         for split in tests:
             each.evaluate(split, data.others[split], data.training.corpus, metric, place)
         each.forget_votes()
+    decoded = {split: evaluate_decoding(recipe, data, runs, chosen, split, metric) for split in tests}
+    for split, answers in decoded.items():
+        if answers is not None:
+            write_answers(directory, split, answers)
     line = dense_line(data.training.corpus, data.table) if tests else None
     if line is not None:
         for split in tests:
@@ -121,7 +130,8 @@ def evaluate_runs(
         "dev_split": own["training"]["base"]["split"],
         "reported": recipe.reported.model_dump() if recipe.reported else None,
         "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
-        "predictor": recipe.predictor,
+        "predictor": own["training"].get("decode", {}).get("use") or recipe.predictor,
+        "ranked_by": recipe.predictor,
         NAME: line.about if line is not None else None,
         "training": own["training"],
         "splits": own["splits"],
@@ -150,9 +160,16 @@ def forget_votes(directory: Path) -> None:
         remove(place)
 
 
-def prediction_files(split: str) -> tuple[str, str]:
-    """What ``write_predictions`` and ``save_selections`` write for a split, below ``predictions``."""
-    return f"{split}.nbest.gz", f"{split}.selections.npz"
+def prediction_files(split: str) -> tuple[str, str, str]:
+    """What ``write_predictions``, ``save_selections`` and ``write_answers`` write for a split, in ``predictions``."""
+    return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz"
+
+
+def made_room(directory: Path, split: str, number: int) -> Path:
+    """Where one of the ``prediction_files`` of a split goes."""
+    target = claim(directory, "predictions", prediction_files(split)[number])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
@@ -161,15 +178,20 @@ def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> Non
         chosen.selections[split].save(claim(directory, "predictions", prediction_files(split)[1]))
 
 
+def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
+    """What lists are decoded to, one per line."""
+    with open_output(made_room(directory, split, 2)) as out:
+        for text in answers:
+            out.write(b" ".join(text.split(b"\n")).strip() + b"\n")
+
+
 def write_predictions(
     recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: tuple[str, ...]
 ) -> None:
     """Every test split in the input's own format, candidates in the model's order."""
     for split in tests:
         scorer = Scorer(model, recipe.predictor)
-        target = claim(directory, "predictions", prediction_files(split)[0])
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open_output(target) as out:
+        with open_output(made_room(directory, split, 0)) as out:
             extracted = data.others[split]
             ranked = ranked_lists(scorer, recipe.data, split, extracted, chosen.weights[recipe.predictor])
             total = extracted.corpus.list_count

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from rerank.learn.voting.gathering import gather
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import block_count, vote
 from rerank.metrics.base import Metric
-from rerank.metrics.oracle import base_choice, oracles
+from rerank.metrics.oracle import base_choice, oracles, statistics_of
 from rerank.models.predictions import choices as choices_of
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
@@ -73,6 +73,8 @@ class Run:
             return float(self.training["mert"]["dev"])
         if self.training["base"]["kept"]:
             return float(self.training["base"]["dev"])
+        if "ensemble" in self.training:
+            return float(self.training["ensemble"]["dev"])
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})
         return float(line["dev"]) if "dev" in line else None
 
@@ -117,12 +119,21 @@ class Run:
     def evaluate_beside(self, split: str, name: str, weights: Weights, extracted: Extracted, metric: Metric) -> None:
         """Score other ``weights`` over the same columns on an evaluated split, and test them against the base."""
         chosen = choices_of(extracted.corpus, weights)
-        both = {"base": self.choices[split]["base"], name: chosen}
-        found, settings = Selections.of(extracted.corpus, extracted.ids, metric, both), self.recipe.significance
-        tested = found.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
-        self.choices[split][name], self.selections[split].rows[name] = chosen, found.rows[name]
-        self.splits[split][name] = found.reports(metric)[name]
+        self.add_selection(split, name, statistics_of(extracted.corpus, chosen), metric, chosen)
+
+    def add_selection(
+        self, split: str, name: str, rows: np.ndarray, metric: Metric, chosen: np.ndarray | None = None
+    ) -> None:
+        """Score what else was selected on an evaluated split, by its statistics (float64 [L, K]), and test it against
+        the base; ``chosen`` (int64 [L]): the candidates, where what was selected are any."""
+        known, settings = self.selections[split], self.recipe.significance
+        both = replace(known, rows={"base": known.rows["base"], name: rows})
+        tested = both.significance(metric, [(name, "base")], settings.test, settings.samples, self.recipe.seed)
+        known.rows[name] = rows
+        self.splits[split][name] = both.reports(metric)[name]
         self.significance[split] |= tested
+        if chosen is not None:
+            self.choices[split][name] = chosen
 
     def _voted(self, split: str, extracted: Extracted, votes: Votes, place: Path | None) -> np.ndarray:
         """The candidates (int64 [L]) that win the vote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,16 +35,13 @@ def list_gains(lists: Lists, chosen: np.ndarray | None = None) -> np.ndarray:
     return np.concatenate(found)
 
 
-def choose_examples(
-    base: np.ndarray, chosen: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int
-) -> list[int]:
-    """Lists whose choice changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
+def choose_examples(base: np.ndarray, base_gain: np.ndarray, gain: np.ndarray, number: int, seed: int) -> list[int]:
+    """Lists whose gain changed, two thirds of them for the better, drawn by seed; in the order of the corpus.
 
-    base, chosen: int64 [L], candidates; base_gain, gain: float64 [L], their gains.
+    base: int64 [L], candidates, -1 where there are none; base_gain, gain: float64 [L], of these and of what was chosen.
     """
-    changed = np.flatnonzero((chosen >= 0) & (chosen != base))
-    difference = gain[changed] - base_gain[changed]
-    better, worse = changed[difference > 0], changed[difference < 0]
+    difference = np.where(base >= 0, gain - base_gain, 0.0)
+    better, worse = np.flatnonzero(difference > 0), np.flatnonzero(difference < 0)
     rng = np.random.default_rng(seed)
     first = min(len(better), max(number - number // 3, number - len(worse)))
     picked = [*rng.permutation(better)[:first], *rng.permutation(worse)[: number - first]]
@@ -58,27 +56,47 @@ class Choices(NamedTuple):
     oracle: np.ndarray
 
 
+class Answers(NamedTuple):
+    """What the lists of a split were decoded to: ``texts`` has one for every list of its files, ``gains`` (float64 [L])
+    those of the corpus's lists."""
+
+    texts: list[bytes]
+    gains: np.ndarray
+
+
 def look_again(
-    recipe: ListRecipe, split: str, extracted: Extracted, model: Model, base: np.ndarray, chosen: np.ndarray
+    recipe: ListRecipe,
+    split: str,
+    extracted: Extracted,
+    model: Model,
+    base: np.ndarray,
+    chosen: np.ndarray,
+    answers: Answers | None = None,
 ) -> tuple[list[Example], LossDetails]:
-    """Examples from a split, and what is wrong with the candidates of all its lists; its files are read once."""
+    """Examples from a split, and what is wrong with the candidates of all its lists; its files are read once.
+
+    answers: what takes the place of the candidates ``chosen``, which contributions are still about.
+    """
     corpus = extracted.corpus
     choices = Choices(base, chosen, oracles(corpus))
-    before, after = (list_gains(corpus, choice) for choice in (base, chosen))
-    picked = set(choose_examples(base, chosen, before, after, recipe.examples, recipe.seed))
+    before, after = list_gains(corpus, base), list_gains(corpus, chosen) if answers is None else answers.gains
+    picked = set(choose_examples(base, before, after, recipe.examples, recipe.seed))
     gains = _gains_of(corpus, picked)
     scorer = Scorer(model, recipe.predictor)
     firsts, sizes = first_candidates(corpus), list_sizes(corpus)
     found: dict[int, Example] = {}
     details = loss_details(recipe, corpus.list_count)
-    for i, raw in scorer.content.read_again(recipe.data, split, extracted.ids, sizes):
+    for at, (i, raw) in enumerate(scorer.content.read_again(recipe.data, split, extracted.ids, sizes)):
         if i < 0 or isinstance(raw.nbest, BadList) or chosen[i] < 0:
             continue
         places = {name: int(choice[i] - firsts[i]) for name, choice in choices._asdict().items()}
-        details.see(i, raw, raw.nbest, places)
+        answer = None if answers is None else answers.texts[at]
+        details.see(i, raw, raw.nbest, places, answer)
         pair = scorer.content.pair(raw, SkipCount("skip")) if i in picked else None
         if pair is not None:
             found[i] = _example(split, scorer, pair, places, gains[i])
+            if answer is not None:
+                found[i] = replace(found[i], chosen=_text(answer), chosen_gain=float(after[i]))
     return [found[i] for i in sorted(found)], details
 
 

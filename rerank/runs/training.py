@@ -285,23 +285,35 @@ def _select(
     first = _train(recipe, settings.learner, epochs, corpus, dev, metric, checkpoint=checkpoint, engine=engine)
     size = np.abs(first.weights["average"].w)
     if settings.by == "contribution":
-        squares = np.zeros(corpus.width)
-        for _, part in parts(corpus):
-            own = np.asarray(part.values, np.float64) ** 2
-            squares += np.bincount(part.columns, weights=own, minlength=corpus.width)
-        size = size * np.sqrt(squares)
+        size = size * column_norms(corpus)
+    columns = largest(size, corpus.free, settings.keep)
+    return columns, {"selected_columns": int(np.count_nonzero(columns))}
+
+
+def column_norms(corpus: Lists) -> np.ndarray:
+    """float64 [D]: the Euclidean norms of the columns."""
+    squares = np.zeros(corpus.width)
+    for _, part in parts(corpus):
+        own = np.asarray(part.values, np.float64) ** 2
+        squares += np.bincount(part.columns, weights=own, minlength=corpus.width)
+    return np.asarray(np.sqrt(squares))
+
+
+def largest(size: np.ndarray, free: int, keep: float | None) -> np.ndarray:
+    """bool [D]: the free columns, and those of the others with the largest ``size`` (float64 [D]) above 0: ``keep`` of
+    them, a share of all if it is below 1, or all."""
+    size = np.array(size)
+    size[:free] = 0.0
     columns = size > 0
-    columns[: corpus.free] = False
-    if settings.keep is not None:
-        most = int(settings.keep * (corpus.width - corpus.free)) if settings.keep < 1 else int(settings.keep)
+    if keep is not None:
+        most = int(keep * (size.size - free)) if keep < 1 else int(keep)
         if np.count_nonzero(columns) > most:
-            size[~columns] = 0.0
             order = np.lexsort((np.arange(size.size), -size))
             columns = np.zeros(size.size, np.bool_)
             columns[order[:most]] = True
-    log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{corpus.width:,}")
-    columns[: corpus.free] = True
-    return columns, {"selected_columns": int(np.count_nonzero(columns))}
+    log.info("selected %s of %s columns", f"{np.count_nonzero(columns):,}", f"{size.size:,}")
+    columns[:free] = True
+    return columns
 
 
 def _about(recipe: ListRecipe, training: Training, corpus: Lists) -> dict[str, Any]:

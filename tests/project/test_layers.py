@@ -118,7 +118,7 @@ def neutral(name: str) -> bool:
     ("roots", "parts"),
     [
         (["rerank.extraction.extraction"], EXTRACTION),
-        (["rerank.runs.training", "rerank.runs.mert"], TRAINING),
+        (["rerank.runs.training", "rerank.runs.mert", "rerank.runs.ensembles"], TRAINING),
         (["rerank.classification.experiment"], CLASSIFICATION),
     ],
 )

@@ -307,7 +307,7 @@ def test_a_single_run_is_called_after_its_learner(load):
 @pytest.mark.parametrize("change", ["data.root: elsewhere", "features.min_lists: 9", "metric.punctuation: own"])
 def test_runs_may_not_change_the_data(load, change):
     recipe = load(f"runs: [{{name: a, set: {{{change}}}}}]")
-    with pytest.raises(RecipeError, match=r"^runs.a: a run may not change data, features or metric"):
+    with pytest.raises(RecipeError, match=r"^runs.a: a run may not change data, features, metric or decode"):
         recipe.expand()
 
 

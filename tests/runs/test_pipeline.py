@@ -68,10 +68,10 @@ def test_metrics_have_the_keys_of_the_contract(small_run):
     assert isinstance(training["seconds"], float)
     assert isinstance(training["bound"], dict)
     assert list(metrics["splits"]) == ["test"]
-    assert list(metrics["splits"]["test"]) == ["base", "oracle", "last", "average", "voted"]
+    assert list(metrics["splits"]["test"]) == ["base", "oracle", "last", "average", "voted", "mbr", "fuse"]
     for report in metrics["splits"]["test"].values():
         assert all(isinstance(report[key], float) and 0 <= report[key] <= 1 for key in SCORES)
-    assert list(metrics["significance"]["test"]) == ["average_vs_base", "voted_vs_base"]
+    assert list(metrics["significance"]["test"]) == [f"{name}_vs_base" for name in ("average", "voted", "mbr", "fuse")]
     for name, test in metrics["significance"]["test"].items():
         reports = metrics["splits"]["test"]
         low, high = test["interval"]
@@ -298,7 +298,8 @@ def test_a_test_split_given_twice_counts_once(small_data, workspace):
     assert list(metrics["splits"]) == ["test", "dev"]
     assert metrics["splits"]["dev"]["average"]["f1"] == metrics["runs"][0]["dev"]
     names = sorted(path.name for path in (workspace / "twice" / "predictions").iterdir())
-    assert names == ["dev.nbest.gz", "dev.selections.npz", "test.nbest.gz", "test.selections.npz"]
+    kinds = [*(["decoded.gz"] if metrics["predictor"] != "average" else []), "nbest.gz", "selections.npz"]
+    assert names == [f"{split}.{kind}" for split in ("dev", "test") for kind in kinds]
 
 
 def test_the_training_split_as_a_test(small_data, workspace):

@@ -63,7 +63,7 @@ def test_metrics_have_the_keys_of_the_contract(tuned: Path) -> None:
     assert (found["schema"], found["task"], found["measure"]) == (1, "translation", "bleu")
     assert {split: entry["lists"] for split, entry in found["corpora"].items()} == small_texts.SIZES
     systems = found["splits"]["test"]
-    assert list(systems) == ["base", "oracle", "last", "average", "mert", "voted", "logistic"]
+    assert list(systems) == ["base", "oracle", "last", "average", "mert", "voted", "mbr", "logistic"]
     assert all(0 <= systems[name][key] <= 120 for name in systems for key in ("bleu", "chrf", "ter"))
     assert systems["oracle"]["bleu"] > systems["average"]["bleu"] > systems["base"]["bleu"] + 5
     assert systems["oracle"]["ter"] < systems["average"]["ter"] < systems["base"]["ter"] - 5
@@ -118,7 +118,7 @@ def test_the_report_shows_texts_and_tuning(tuned: Path, data: Path) -> None:
         "<dt>Reference</dt>",
         'class="wrong"',
         "Minimum error rate training",
-        "with its mert",
+        f"with its {json.loads((tuned / 'metrics.json').read_text())['predictor']} predictor",
     ):
         assert part in page
     assert "As text" not in page

@@ -153,6 +153,14 @@ class Content(ABC, Generic[T]):
     def stats(self, nbest: NBestList, content: T, gold: Any) -> tuple[np.ndarray, np.ndarray]:
         """The metric's statistics of the reference (float64 [R]) and of every candidate (float64 [N, K])."""
 
+    @abstractmethod
+    def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
+        """The metric's statistics (float64 [K]) of a text that need not be a candidate of the list."""
+
+    @abstractmethod
+    def pairwise(self, nbest: NBestList, content: T, places: Sequence[int]) -> np.ndarray:
+        """float64 [n, n]: what the candidates at ``places`` gain (rows) if each of them is the reference (columns)."""
+
     def refused(self, pair: Pair, stats: np.ndarray) -> str:  # noqa: ARG002
         """Why none of a list's candidates, whose statistics are given (float64 [N, K]), counts in scores; else ""."""
         return ""

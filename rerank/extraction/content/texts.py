@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import cast
@@ -135,6 +135,14 @@ class TextContent(Content[TextView]):
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Content.stats``."""
         return self.metric.list_stats(cast(TextList, nbest), gold)
+
+    def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
+        """See ``Content.text_stats``."""
+        return np.asarray(self.metric.stats([text], pair.gold)[1][0])
+
+    def pairwise(self, nbest: NBestList, content: TextView, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
+        """See ``Content.pairwise``."""
+        return self.metric.pairwise([nbest.texts[y] for y in places])
 
     def gold_text(self, pair: Pair) -> str:
         """The references, one per line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
 from rerank.readers.trees.pairs import open_list, parse_list, parse_pair
 from rerank.readers.trees.treebank import TreebankSide
-from rerank.readers.trees.trees import ROOM, Trees, brackets
+from rerank.readers.trees.trees import ROOM, Trees, brackets, parse_brackets
 from rerank.readers.trees.words import unchanged
 from rerank.recipes.recipe import FeatureSettings, Recipe
 from rerank.recipes.sections import SplitSettings
@@ -132,6 +132,18 @@ class TreeContent(Content[Parses]):
     def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
         """See ``Content.stats``."""
         return self.metric.stats(gold, content.trees, content.symbols)
+
+    def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
+        """See ``Content.text_stats``."""
+        symbols = pair.content.symbols
+        return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
+
+    def pairwise(self, nbest: NBestList, content: Parses, places: Sequence[int]) -> np.ndarray:
+        """See ``Content.pairwise``."""
+        from rerank.metrics.decoding.parse_gains import parse_gains, picked
+
+        trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
+        return parse_gains(self.metric, trees, content.symbols)
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:
         """See ``Content.refused``."""

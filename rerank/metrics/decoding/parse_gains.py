@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from rerank.data.symbols import SymbolTable
@@ -45,11 +47,20 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
     return gains
 
 
+def picked(trees: Trees, places: Sequence[int]) -> Trees:
+    """The trees at ``places``."""
+    sizes = np.diff(trees.first)[list(places)]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    nodes = np.concatenate([np.zeros(0, np.int64), *(np.arange(*trees.first[t : t + 2]) for t in places)]).astype(int)
+    moved = np.repeat(first[:-1] - trees.first[list(places)], sizes)
+    own = Trees(first, *(array[nodes] for array in trees[1:]))
+    return own._replace(parent=np.where(own.parent < 0, -1, own.parent + moved).astype(np.int32))
+
+
 def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndarray:
     """``parse_gains`` of any trees: a pass over all for each."""
     columns = []
-    for first, last in zip(trees.first[:-1].tolist(), trees.first[1:].tolist(), strict=True):
-        alone = Trees(np.array([0, last - first]), *(array[first:last].copy() for array in trees[1:]))
-        reference, rows = metric.stats(alone, trees, symbols)
+    for t in range(trees.first.size - 1):
+        reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
         columns.append(metric.gain(rows, reference))
     return np.stack(columns, axis=1)

@@ -60,7 +60,9 @@ def _ours(metrics: Mapping[str, Any], group: Group | None, name: str, key: str) 
 
 def written_score(metrics: Mapping[str, Any], group: Group, split: str, key: str) -> Spread | None:
     """The score of what MERT has tuned, where there is that, else of the predictor that is written out."""
-    return group.score(split, "mert", key) or group.score(split, str(metrics.get("predictor", "average")), key)
+    return group.score(split, "mert", key) or group.score(
+        split, str(metrics.get("ranked_by") or metrics.get("predictor", "average")), key
+    )
 
 
 def _paper(key: str, value: float | str | None) -> str:

@@ -15,7 +15,7 @@ from rerank.runs.report.spread import Spread
 from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 from rerank.storage.strict_json import as_json
 
-PREDICTORS = ("average", "voted", "mert")
+PREDICTORS = ("average", "voted", "mert", "mbr", "fuse")
 # What runs are compared with: its name, and the predictor.
 BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
 
@@ -149,7 +149,7 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     By default these are all except "last", which is included where the recipe is about it.
     """
     if predictors is None:
-        predictors = (*(["last"] if metrics.get("predictor") == "last" else []), *PREDICTORS)
+        predictors = (*(["last"] if metrics.get("ranked_by") == "last" else []), *PREDICTORS)
     systems, primary = metrics.get("splits", {}).get(split, {}), primary_of(metrics).key
     base, rows = _get(systems, "base", primary), []
     for name, (label, by) in BESIDE.items():

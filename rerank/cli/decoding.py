@@ -1,0 +1,183 @@
+"""The command that makes one answer of every list."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from rerank.base.errors import RecipeError
+from rerank.base.progress import track
+from rerank.cli.answer import shown_as_json
+from rerank.cli.application import ListReader, OnBadList, command
+from rerank.cli.measuring import Measured, Option, parsed_options
+
+if TYPE_CHECKING:
+    from rerank.models.decoding import Decoded
+    from rerank.models.provenance import Decoding
+    from rerank.models.scorer import Opened, Scorer
+    from rerank.readers.base import BadList
+
+    Lists = Iterator[Opened | BadList]
+
+log = logging.getLogger("rerank")
+AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
+
+
+@command()
+def decode(
+    nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to decode; - for standard input.")] = "-",
+    model: Annotated[
+        Path | None, typer.Option(help="A model directory; by default the base scores count.", show_default=False)
+    ] = None,
+    by: Annotated[
+        Literal["best", "mbr", "fuse"] | None,
+        typer.Option(
+            help="The best candidate, the one with the greatest expected gain, or a tree of the brackets that are "
+            "probable enough; by default what the model was tuned to or, without one, fuse for trees and else mbr.",
+            show_default=False,
+        ),
+    ] = None,
+    sharpness: Annotated[
+        float | None,
+        typer.Option(help="The factor of scores in probabilities, in their deviations; 1 if nothing was tuned."),
+    ] = None,
+    deviation: Annotated[
+        float | None,
+        typer.Option(help=f"The deviation of scores; that of the first {AHEAD:,} lists if nothing was tuned."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="The least probability of a bracket, from 0.5; 0.5 if nothing was tuned.")
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option(help="So many candidates are compared with each other at most (mbr).")
+    ] = None,
+    gains: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="A function that gives the gains (mbr).")
+    ] = None,
+    metric: Measured = "parseval",
+    option: Option = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
+    reader: ListReader = None,
+    on_bad_list: OnBadList = "error",
+    sources: Annotated[
+        str | None, typer.Option(help="The inputs of lists of texts, one per line, for a model.", show_default=False)
+    ] = None,
+) -> None:
+    """Decode lists: one line per list, an answer from all its candidates, which for trees need not be one of them.
+
+    Works without a model, on base scores; --metric then says what candidates gain. A list without candidates gives an
+    empty line. With --json every line is an object: the list's id, the answer, its place in the input (from 1, null for
+    a tree that was fused), the probabilities of the candidates and, of fused trees, all brackets with who has them.
+    """
+    from rerank.extraction.content.base import make_reader
+    from rerank.models.model import Model, model_files
+    from rerank.models.scorer import Scorer
+    from rerank.readers.base import BadList, SkipCount
+    from rerank.readers.streams import open_output, single_stdin
+    from rerank.storage.outputs import check_apart
+
+    given = {"sharpness": sharpness, "deviation": deviation, "threshold": threshold, "most": most, "gains": gains}
+    known = {key: value for key, value in given.items() if value is not None}
+    single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
+    inputs = [nbest, *nbest.split(","), *([] if sources is None else [sources])]
+    check_apart([output], [*inputs, *([] if model is None else model_files(model))])
+    if model is not None:
+        scorer = Scorer(Model.load(model))
+    else:
+        scorer = _of_base_scores(parsed_options(option or []) | {"name": metric})
+        by = by or ("fuse" if metric == "parseval" else "mbr")
+    form = scorer.reader if reader is None else make_reader(reader)
+    count = SkipCount(on_bad_list)
+    with open_output(output) as stream:
+        lists: Lists = scorer.read(form, nbest, count, sources)
+        how, lists = _how(scorer, by, known, lists)
+        left_out = 0
+        for item in track(lists, "decode"):
+            found = None if isinstance(item, BadList) or not len(item.nbest) else scorer.answer(item, how)
+            left_out += 0 if found is None else found.left_out
+            if shown_as_json():
+                stream.write(_as_object(item.id if isinstance(item, BadList) else item.nbest.id, found))
+            else:
+                stream.write(_as_line(found))
+    for line in str(count).splitlines()[1:]:
+        log.warning("%s", line)
+    if left_out:
+        log.warning("%d candidates have other words than the best of their lists, or none: they had no vote", left_out)
+
+
+def _of_base_scores(metric: dict[str, Any]) -> Scorer:
+    """What scores lists by their base scores, for a metric with these settings."""
+    from rerank.models.base_model import base_model
+    from rerank.models.scorer import Scorer
+    from rerank.recipes.loading import read_settings
+    from rerank.recipes.recipe import ListRecipe
+
+    task = {"parseval": "parse", "gain": "ranking"}.get(metric["name"], "translation")
+    recipe = read_settings({"name": "decode", "task": task, "metric": metric, "features": {"set": "base"}})
+    assert isinstance(recipe, ListRecipe)
+    return Scorer(base_model(recipe))
+
+
+def _how(scorer: Scorer, by: str | None, given: dict[str, Any], lists: Lists) -> tuple[Decoding | None, Lists]:
+    """How to decode: as the model was tuned, or as it is ``given``; and the lists, of which some may have been read."""
+    from pydantic import ValidationError
+
+    from rerank.models.provenance import Decoding, decodings_of
+
+    if by in (None, "best") or by in decodings_of(scorer.model.about):
+        tuned = scorer.decoding(by)
+        if tuned is None:
+            return None, lists
+        settings = tuned.model_dump() | given
+    else:
+        settings = {"kind": by, "sharpness": 1.0, **given}
+        if "deviation" not in given:
+            ahead = list(islice(lists, AHEAD))
+            settings["deviation"], lists = _deviation(scorer, ahead), chain(ahead, lists)
+    try:
+        return Decoding.model_validate(settings), lists
+    except ValidationError as error:
+        first = error.errors()[0]
+        option, said = ".".join(map(str, first["loc"])), first["msg"]
+        raise RecipeError(f"--{option}: found {first['input']}; {said[0].lower()}{said[1:]}") from None
+
+
+def _deviation(scorer: Scorer, lists: list[Opened | BadList]) -> float:
+    """The standard deviation of scores from their lists' means; 1 where all are alike."""
+    import numpy as np
+
+    from rerank.readers.base import BadList
+
+    found = [each.scores for each in scorer.rank(lists) if not isinstance(each, BadList) and each.scores.size]
+    apart = np.concatenate([np.zeros(0), *(scores - scores.mean() for scores in found)])
+    deviation = float(np.sqrt(np.mean(apart**2))) if apart.size else 1.0
+    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
+def _as_line(found: Decoded | None) -> bytes:
+    """The answer of a list on one line; nothing where there is none."""
+    from rerank.base.encoding import encoded
+
+    return encoded(" ".join(("" if found is None else found.text).split("\n"))).replace(b"\r", b" ") + b"\n"
+
+
+def _as_object(name: str, found: Decoded | None) -> bytes:
+    """The answer of a list as a line of JSON."""
+    from rerank.storage.strict_json import as_json
+
+    shown: dict[str, Any] = {"id": name, "text": None}
+    if found is not None:
+        place = None if found.place is None else found.place + 1
+        shown |= {"text": found.text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), "place": place}
+        shown["probabilities"] = found.probabilities.tolist()
+        if found.expected is not None:
+            shown["expected_gains"] = found.expected.tolist()
+        if found.votes:
+            brackets = (vote._asdict() for vote in found.votes)
+            shown["brackets"] = [each | {"candidates": [y + 1 for y in each["candidates"]]} for each in brackets]
+    return f"{as_json(shown)}\n".encode()

@@ -1,0 +1,174 @@
+"""One answer from a whole list instead of its best candidate: by expected gain, or fused from all trees.
+
+Scores give every candidate a probability, p(y) ∝ exp(a · s(y)/σ). *mbr* (minimum Bayes risk; Kumar & Byrne 2004) takes
+the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where every candidate r is the reference in turn.
+*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.encoding import decoded
+from rerank.base.errors import DataError, RecipeError
+from rerank.base.registry import Registry
+from rerank.extraction.content.base import Content
+from rerank.metrics.decoding.fusion import Fusion, VotedBracket
+from rerank.metrics.decoding.overlap_kernel import add_expected
+from rerank.models.provenance import Decoding
+from rerank.readers.nbest import NBestList
+from rerank.readers.trees.trees import Trees, brackets
+
+TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
+Gains = Callable[[Sequence[Any]], Any] | Sequence[Sequence[float]] | np.ndarray
+gain_functions: Registry[Callable[..., Any]] = Registry("gain function")  # from candidates to float64 [N, N]
+
+
+class Decoded(NamedTuple):
+    """What a list is decoded to.
+
+    text: the answer; place: the candidate that it is, None for a tree that is perhaps none; probabilities: float64 [N];
+    expected: float64 [N], expected gains (0 for candidates beyond ``most``), None where there are none; votes: all
+    brackets of a list whose trees were fused, the most probable first; left_out: candidates without a vote, as their
+    words are others.
+    """
+
+    text: str
+    place: int | None
+    probabilities: np.ndarray
+    expected: np.ndarray | None = None
+    votes: Sequence[VotedBracket] = ()
+    left_out: int = 0
+
+
+def probabilities(scores: np.ndarray, sharpness: np.ndarray, deviation: float = 1.0) -> np.ndarray:
+    """float64 [A, N]: p(y) ∝ exp(a · s(y)/σ) for scores float64 [N] and A values of a (float64 [A])."""
+    raised = np.exp(sharpness[:, None] * ((scores - scores.max()) / deviation))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+class Evidence:
+    """A list whose candidates speak for one another.
+
+    opened: what the candidates are, as ``content`` reads them. most: see ``Decoding``. gains: a user's function from
+    candidates to their gains, or these themselves (float64 [N, N]); None: the metric's.
+    """
+
+    def __init__(
+        self, content: Content[Any], nbest: NBestList, opened: Any, most: int = 200, gains: Gains | None = None
+    ) -> None:
+        self._content, self._nbest, self._opened = content, nbest, opened
+        self._most, self._given = most, gains
+
+    @cached_property
+    def _all(self) -> np.ndarray:
+        """float64 [N, N]: gains[y, r] is the gain of candidate y if r is the reference."""
+        return self.gains(list(range(len(self._nbest))))
+
+    def gains(self, places: list[int]) -> np.ndarray:
+        """The gains of the candidates at ``places`` against each other.
+
+        Raises
+        ------
+        RecipeError: what the user gives are not such gains.
+        """
+        if self._given is None:
+            return self._content.pairwise(self._nbest, self._opened, places)
+        candidates, N = self._nbest.candidates, len(places)
+        try:
+            if callable(self._given):
+                found = np.asarray(self._given([candidates[y] for y in places]), np.float64)
+            else:
+                found = np.asarray(self._given, np.float64)[np.ix_(places, places)]
+        except Exception as error:  # the function is the user's: it can raise anything
+            message = f"the gains of list {self._nbest.id!r} cannot be used: {type(error).__name__}: {error}"
+            raise RecipeError(message, key="decode.gains") from error
+        if found.shape != (N, N) or not np.isfinite(found).all():
+            message = f"found gains of the shape {found.shape} for {N} candidates of list {self._nbest.id!r}"
+            raise RecipeError(f"{message}; expected {N} x {N} finite numbers", key="decode.gains")
+        return found
+
+    def expected(self, scores: np.ndarray, sharpness: np.ndarray, deviation: float) -> np.ndarray:
+        """float64 [A, N]: expected gains; −∞ for candidates that are not among the ``most`` best by score."""
+        N = scores.size
+        places = np.lexsort((np.arange(N), -scores))[: self._most]
+        gains = self._all[np.ix_(places, places)] if self._most >= N else self.gains(places.tolist())
+        found = np.zeros((sharpness.size, places.size))
+        add_expected(gains, probabilities(scores[places], sharpness, deviation), found)
+        expected = np.full((sharpness.size, N), -np.inf)
+        expected[:, places] = found
+        return expected
+
+    @cached_property
+    def fusion(self) -> Fusion:
+        """The trees, for fusion."""
+        return Fusion(self._opened.trees, self._opened.symbols)
+
+    def fused(self, scores: np.ndarray, sharpness: np.ndarray, thresholds: np.ndarray, deviation: float) -> Trees:
+        """A · H trees, for A values of a and H thresholds."""
+        return self.fusion.trees(probabilities(scores, sharpness, deviation), thresholds)
+
+
+def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """int64 [A]: the candidates with the greatest expected gain (float64 [A, N]); of equal ones, the one with the best
+    score, then the first."""
+    order = np.lexsort((np.arange(scores.size), -scores))
+    own = expected[:, order]
+    return np.asarray(order[np.argmax(own >= own.max(axis=1, keepdims=True) - TIES, axis=1)])
+
+
+def decode(
+    how: Decoding, content: Content[Any], nbest: NBestList, opened: Any, scores: np.ndarray, gains: Gains | None = None
+) -> Decoded:
+    """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names.
+
+    Raises
+    ------
+    DataError: the list has no candidates. RecipeError: fusion of texts, or gains that cannot be used.
+    """
+    if not len(nbest):
+        raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
+    if gains is None and how.gains is not None:
+        gains = gain_functions.get(how.gains)
+    evidence, a = Evidence(content, nbest, opened, how.most, gains), np.array([how.sharpness])
+    p = probabilities(scores, a, how.deviation)
+    if how.kind == "mbr":
+        expected = evidence.expected(scores, a, how.deviation)
+        (y,) = best_expected(expected, scores).tolist()
+        return Decoded(_text(nbest, y), y, p[0], np.where(np.isfinite(expected[0]), expected[0], 0.0))
+    from rerank.extraction.content.trees import TreeContent  # the templates of trees
+
+    require_trees(isinstance(content, TreeContent))
+    fusion = evidence.fusion
+    if not fusion.used.any():  # failed parses alone
+        y = int(np.argmax(scores))
+        return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out)
+    tree = brackets(fusion.trees(p, np.array([how.threshold])), 0, opened.symbols)
+    return Decoded(tree, None, fusion.normalised(p)[0], votes=fusion.votes(p[0]), left_out=fusion.left_out)
+
+
+def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Decoded:
+    """The best candidate of a list, by its score, as an answer."""
+    if not len(nbest):
+        raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
+    y = int(order[0])
+    return Decoded(_text(nbest, y), y, probabilities(scores, np.ones(1))[0])
+
+
+def _text(nbest: NBestList, y: int) -> str:
+    return decoded(nbest.texts[y].strip())
+
+
+def require_trees(trees: bool) -> None:
+    """Refuse to fuse texts.
+
+    Raises
+    ------
+    RecipeError: the candidates are no ``trees``.
+    """
+    if not trees:
+        raise RecipeError("only trees can be fused; take mbr for texts", key="decode")

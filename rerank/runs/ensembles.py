@@ -1,0 +1,156 @@
+"""One model from several trainings: the sum of their weights, each in units of the deviation of its scores."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.data.shards import Lists, parts
+from rerank.engines.settings import Engine
+from rerank.learn.base import Weights
+from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares, make_learner
+from rerank.learn.scoring import scores
+from rerank.metrics.base import Metric
+from rerank.models.predictions import corpus_score
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.run import TRAINED, UNFINISHED, Run
+from rerank.runs.training import column_norms, largest, train_run
+
+log = logging.getLogger("rerank")
+APART = 1000  # seeds of members: runs with neighbouring seeds share none
+
+
+def members(recipe: ListRecipe) -> list[ListRecipe]:
+    """The recipes of all members of an ensemble."""
+    settings = recipe.training.ensemble
+    assert settings is not None
+    plain = {"training.ensemble": None, "training.vote": False}
+    return [
+        recipe.changed({**plain, "learner": learner, "seed": recipe.seed + APART * number})
+        for learner in settings.learners or (recipe.learner,)
+        for number in range(settings.seeds)
+    ]
+
+
+def check_ensemble(recipe: ListRecipe) -> None:
+    """Refuse an ensemble that cannot be trained.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    if recipe.training.ensemble is None:
+        return
+    for number, learner in enumerate(recipe.training.ensemble.learners):
+        make_learner(learner, f"training.ensemble.learners.{number}")
+    if recipe.data.dev is None:
+        raise RecipeError("the scores of its members are compared on dev; name data.dev", key="training.ensemble")
+    for key in ("warm_start", "vote"):
+        if getattr(recipe.training, key):
+            raise RecipeError("an ensemble has no such training; leave it out", key=f"training.{key}")
+
+
+def train_ensemble(
+    name: str,
+    recipe: ListRecipe,
+    corpus: Lists,
+    dev: Lists,
+    metric: Metric,
+    data: tuple[str, ...] = ("",),
+    place: Path | None = None,
+    engine: Engine | None = None,
+) -> Run:
+    """Train all members and sum up their weights; the parameters are those of ``train_run``.
+
+    Members that an interrupted call has finished are kept below ``place``. The history is that of the first member.
+    """
+    runs = []
+    for number, single in enumerate(every := members(recipe)):
+        log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
+        own = None if place is None else place / UNFINISHED / f"member-{number}"
+        if own is not None and (own / TRAINED).exists():
+            runs.append(Run.load(own, name, single, data))
+            continue
+        runs.append(train_run(name, single, corpus, dev, metric, data, own, engine))
+        if own is not None:
+            runs[-1].save(own)
+    settings = recipe.training.ensemble
+    assert settings is not None
+    weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}
+    columns = np.ones(corpus.width, np.bool_)
+    if settings.keep is not None:
+        columns = largest(np.abs(weights[recipe.predictor].w) * column_norms(corpus), corpus.free, settings.keep)
+    search = BaseSearch(dev, metric)
+    for kind, each in weights.items():
+        each.w[~columns] = 0.0
+        if recipe.learner.get("base") == AUTO:
+            weights[kind] = search(each)[0]
+    first = runs[0]
+    about = first.training | {"ensemble": _about(runs, dev, weights, recipe, metric)}
+    about |= _counts(weights, recipe) | {"base": _base(first, weights, about["ensemble"]["dev"], search)}
+    if about["base"]["kept"]:
+        weights = {kind: Weights(np.zeros_like(each.w), 1.0) for kind, each in weights.items()}
+        about |= _counts(weights, recipe)
+    return Run(name, recipe, weights, {}, {}, None, about, first.history, first.points, data)
+
+
+def summed(weights: Sequence[Weights], dev: Lists) -> Weights:
+    """The sum of weights, each divided by the deviation of its scores on ``dev``."""
+    w, base = np.zeros_like(weights[0].w), 0.0
+    for each in weights:
+        deviation = spread(dev, each)
+        w, base = w + each.w / deviation, base + each.base / deviation
+    return Weights(w, base)
+
+
+def spread(lists: Lists, weights: Weights) -> float:
+    """The standard deviation of scores from the means of their lists; 1 where all are alike."""
+    total = 0.0
+    for _, part in parts(lists):
+        total = add_base_squares(np.array(part.lists), scores(part, weights), total)
+    deviation = float(np.sqrt(total / max(lists.candidate_count, 1)))
+    return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
+
+
+def _about(
+    runs: Sequence[Run], dev: Lists, weights: dict[str, Weights], recipe: ListRecipe, metric: Metric
+) -> dict[str, Any]:
+    """What metrics.json says of an ensemble: its members with their dev scores, and its own."""
+    found = [
+        {
+            "learner": run.recipe.learner,
+            "seed": run.recipe.seed,
+            "dev": run.dev_score,
+            "deviation": spread(dev, run.weights[recipe.training.predictor]),
+            "seconds": run.training["seconds"],
+        }
+        for run in runs
+    ]
+    score = corpus_score(dev, weights[recipe.training.predictor], metric)
+    log.info("ensemble of %d: dev %s", len(runs), metric.text(score))
+    return {"members": found, "dev": score}
+
+
+def _counts(weights: dict[str, Weights], recipe: ListRecipe) -> dict[str, Any]:
+    """What metrics.json says of the weights."""
+    own = weights[recipe.training.predictor]
+    return {
+        "nonzero_weights": int(np.count_nonzero(own.w)),
+        "nonzero_weights_last": int(np.count_nonzero(weights["last"].w)),
+        "base_weight": own.base,
+    }
+
+
+def _base(first: Run, weights: dict[str, Weights], score: float, search: BaseSearch) -> dict[str, Any]:
+    """What metrics.json says of the base score; see ``judge_base``."""
+    base = search.sign * search.base_score
+    beaten = search.sign * score > search.base_score
+    own = {kind: each.base for kind, each in weights.items()}
+    setting = first.training["base"]["setting"]
+    found: dict[str, Any] = {**first.training["base"], "weights": own, "dev": base, "beaten": beaten}
+    return found | {"kept": not beaten and setting == AUTO}

@@ -1,0 +1,88 @@
+"""Decoding on the command line: with a model and without, as lines and as objects, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import small
+from commands import Command, refused
+
+import rerank as library
+from rerank.metrics.evaluation import evaluate
+from rerank.runs import pipeline
+
+TREES = """3\ta
+0
+(S1 (S (A (X 0) (X 1)) (X 2)))
+0
+(S1 (S (X 0) (A (X 1) (X 2))))
+0
+(S1 (S (B (X 0) (X 1)) (X 2)))
+
+2\tb
+0
+(())
+-1
+(S1 (S (X 0)))
+
+"""
+TEXTS = "0 ||| a b c d ||| lm=1 ||| -1\n0 ||| a b c e ||| lm=1 ||| -1.1\n0 ||| x y z w ||| lm=1 ||| -0.9\n"
+
+
+def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(TREES)
+    result = rerank("decode", tmp_path / "lists")
+    assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
+    assert "1 candidates have other words than the best of their lists, or none: they had no vote" in result.err
+    objects = [json.loads(line) for line in rerank("decode", tmp_path / "lists", "--json").out.splitlines()]
+    assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", None)]
+    assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)
+    brackets = [(each["label"], each["candidates"]) for each in objects[0]["brackets"]]
+    assert brackets == [("S", [1, 2, 3]), ("A", [1]), ("B", [3]), ("A", [2])]
+    mbr = json.loads(rerank("decode", tmp_path / "lists", "--by", "mbr", "--json").out.splitlines()[0])
+    assert (mbr["place"], len(mbr["expected_gains"])) == (1, 3)
+
+
+def test_texts_are_decoded_by_expected_gain(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "lists").write_text(TEXTS)
+    for metric in ("bleu", "chrf", "ter", "wer"):
+        result = rerank("decode", tmp_path / "lists", "--metric", metric, "--reader", "moses", "--sharpness", 0.1)
+        assert (result.code, result.out) == (0, "a b c d\n"), metric
+    assert (
+        rerank("decode", tmp_path / "lists", "--metric", "bleu", "--reader", "moses", "--by", "best").out == "x y z w\n"
+    )
+
+
+def test_what_cannot_be_decoded_is_refused(rerank: Command, tmp_path: Path) -> None:
+    (tmp_path / "trees").write_text(TREES)
+    (tmp_path / "texts").write_text(TEXTS)
+    refused(rerank("decode", tmp_path / "trees", "--threshold", 0.3), "--threshold: found 0.3", "0.5")
+    refused(rerank("decode", tmp_path / "trees", "--sharpness", 0), "--sharpness: found 0", "greater than 0")
+    texts = ("decode", tmp_path / "texts", "--metric", "bleu", "--reader", "moses")
+    refused(rerank(*texts, "--by", "fuse"), "only trees can be fused; take mbr for texts")
+    refused(rerank(*texts, "--gains", "nowhere:gains"), "cannot import gain function 'nowhere:gains'")
+
+
+def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
+    pipeline.run(recipe, workspace / "fused by command")
+    model, lists, output = workspace / "fused by command" / "model", small_data / "test.nbest.gz", tmp_path / "out.gz"
+    assert rerank("decode", lists, "--model", model, "--output", output).code == 0
+    answers = small.lines_of(output)
+    assert answers == small.lines_of(workspace / "fused by command" / "predictions" / "test.decoded.gz")
+    found = evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()["f1"]
+    metrics = small.results(workspace / "fused by command")
+    assert found == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
+    sharp = rerank("decode", lists, "--model", model, "--sharpness", 1e6).out.splitlines()
+    for text, ranking in zip(sharp, library.load(model).rank_many(lists), strict=True):
+        if len(ranking) < 2 or ranking.scores[0] > ranking.scores[1] + 1e-4:  # one candidate has all the probability
+            assert text.replace(" ", "") == ranking.best.text.replace(" ", "")
+    name = next(library.read(lists, "charniak").__iter__()).id
+    shown = rerank("explain", model, lists, "--list", name).out
+    assert "decoded by fuse: a tree of its own" in shown
+    assert answers[0] in shown.replace("\n", " ")
+    explained = json.loads(rerank("explain", model, lists, "--list", name, "--json").out)
+    assert explained["decoded"]["text"] == answers[0]
+    assert all(each["candidates"] for each in explained["brackets"])

@@ -1,0 +1,87 @@
+"""Decoding in a run: tuned on dev by exact scores, evaluated and tested as the other predictors are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+
+import rerank
+from rerank.base.errors import RecipeError
+from rerank.metrics.evaluation import evaluate
+from rerank.readers.inputs import Inputs
+from rerank.runs import pipeline
+from rerank.runs.decoding import SHARPNESS, THRESHOLDS
+from rerank.runs.evaluation import Selections
+
+
+def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> None:
+    metrics = small.results(small_run)
+    for run in metrics["runs"]:
+        assert {"mbr", "fuse"} <= set(run["splits"]["test"])
+        assert {"mbr_vs_base", "fuse_vs_base"} <= set(run["significance"]["test"])
+        tuned = run["training"]["decode"]
+        scores = {"": tuned["best"], "mbr": tuned["mbr"]["dev"], "fuse": tuned["fuse"]["dev"]}
+        assert scores[tuned["use"]] == max(scores.values())
+    use = metrics["training"]["decode"]["use"]
+    assert metrics["predictor"] == (use or metrics["ranked_by"])
+    assert json.loads((small_run / "model" / "model.json").read_text())["about"]["decode"] == use
+    rows = Selections.load(small_run / "predictions" / "test.selections.npz").rows
+    assert {"mbr", "fuse"} <= set(rows)
+
+
+def test_the_point_with_the_best_score_on_dev_is_taken(small_data: Path, workspace: Path) -> None:
+    """Every point of the grid, decoded by a model that was told to, has a score of at most the one that was tuned."""
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False})
+    pipeline.run(recipe, workspace / "tuned")
+    tuned = small.results(workspace / "tuned")["training"]["decode"]
+    lists = rerank.read(small_data / "dev.nbest.gz", format="charniak", references=small_data / "dev.gold.gz")
+    model = rerank.load(workspace / "tuned" / "model")
+    for kind in ("mbr", "fuse"):
+        best = rerank.evaluate(model, lists, decode=kind).score
+        assert best == pytest.approx(tuned[kind]["dev"], abs=1e-12)
+        assert tuned[kind]["sharpness"] in SHARPNESS
+        for sharpness in SHARPNESS[::9].tolist():
+            for threshold in THRESHOLDS[: 1 if kind == "mbr" else None : 4].tolist():
+                model.model.about["decodings"][kind] |= {"sharpness": sharpness, "threshold": threshold}
+                assert rerank.evaluate(model, lists, decode=kind).score <= best + 1e-12
+
+
+def test_answers_are_written_for_every_list(small_data: Path, workspace: Path) -> None:
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse", "threshold": 0.6})
+    pipeline.run(recipe, workspace / "answers")
+    answers = small.lines_of(workspace / "answers" / "predictions" / "test.decoded.gz")
+    scores = evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()
+    metrics = small.results(workspace / "answers")
+    assert scores["f1"] == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
+    assert metrics["training"]["decode"]["fuse"]["threshold"] == 0.6
+    assert metrics["predictor"] == "fuse"
+
+
+@pytest.mark.parametrize(
+    ("decode", "data", "message"),
+    [
+        ({"use": "fuse", "kinds": ["mbr"]}, {}, "'fuse' is not among decode.kinds"),
+        ({"use": "mbr"}, {"dev": None}, "without a dev split nothing is tuned"),
+        ({"gains": "nowhere:gains"}, {}, "cannot import gain function"),
+    ],
+)
+def test_decoding_that_cannot_be(small_data: Path, decode: dict[str, Any], data: dict[str, Any], message: str) -> None:
+    with Inputs() as inputs, pytest.raises(RecipeError, match=message):
+        pipeline.check(small.recipe(small_data, decode=decode, data=data), inputs)
+
+
+def test_without_dev_decoding_is_as_the_recipe_says(small_data: Path, workspace: Path) -> None:
+    decode = {"kinds": "fuse", "use": "fuse", "sharpness": 2.0, "threshold": 0.5}
+    changes: dict[str, Any] = {
+        "data": {"root": str(small_data), "dev": None},
+        "learner": {"name": "perceptron", "base": 1},
+    }
+    pipeline.run(small.recipe(small_data, decode=decode, training={"epochs": 1}, **changes), workspace / "undeveloped")
+    tuned = small.results(workspace / "undeveloped")["training"]["decode"]
+    assert (tuned["use"], tuned["fuse"]["sharpness"], tuned["fuse"]["dev"]) == ("fuse", 2.0, None)
+    assert np.isfinite(tuned["fuse"]["deviation"])
