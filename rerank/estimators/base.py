@@ -6,19 +6,20 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rerank.data.labelled import Labelled
 from rerank.estimators.ballots import Ballots
 from rerank.estimators.checks import MATRIX, Share, as_value_errors, check_parameters, plain, seed_of
 from rerank.estimators.matrix import examples_of
 from rerank.estimators.parameters import derive
-from rerank.estimators.probability import Covariance, Probabilities
+from rerank.estimators.probability import Probabilities
+from rerank.estimators.published import Published
 from rerank.estimators.stopping import HeldOut, hold_out
-from rerank.estimators.visits import visits_of
+from rerank.estimators.visits import Visits, visits_of
 from rerank.estimators.weights import require_known, weights_of, with_class_weights
 from rerank.learn.apart import columns_of
 from rerank.learn.base import Learner
@@ -26,12 +27,13 @@ from rerank.learn.contract import accepted
 from rerank.learn.log import UpdateLog
 from rerank.learn.settings import Count
 from rerank.learn.skeletons.dual import DualVariables
+from rerank.learn.stream import Stream
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
-class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
     """Base of the classifiers: linear, online, with one learner each.
 
     ``class Mine(OnlineClassifier, learner=MyLearner): ...`` makes a classifier of a learner. Its parameters are those
@@ -64,8 +66,9 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
     Attributes
     ----------
     classes_: [k], sorted.
-    coef_: float64 [1, D] for two classes, else [k, D]; for "vote" those of the average.
-    intercept_: float64 [1] or [k].
+    coef_: float64 [1, D] for two classes, else [k, D]; for "vote" those of the average. After ``partial_fit`` it is
+        computed when it is first asked for.
+    intercept_: float64 [1] or [k]; as coef_.
     n_iter_: passes made; validation_scores_: the accuracy on the rows held out after each of those of the last ``fit``.
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
@@ -111,6 +114,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         """
         warm = bool(self.warm_start) and hasattr(self, "classes_")
         X, y = self._validated(X, y, reset=not warm)
+        check_classification_targets(y)
         classes = self.classes_ if warm else np.unique(y)
         if warm:
             require_known(y, classes)
@@ -122,19 +126,18 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
                 f"found one class, {trained[0]!r}{'' if weight is None else ', with a weight above 0'}"
             )
         with as_value_errors(type(self).__name__):
-            if warm:
-                self._require_same_state()
-            else:
-                self._start(classes)
+            learner = self._begin(None if warm else classes)
             held = None
             if self.early_stopping:
                 how: dict[str, Any] = {"fraction": float(self.validation_fraction), "seed": self._seed}
                 X, y, weight, held = hold_out(X, y, weight, patience=int(self.n_iter_no_change), **how)
-            self._learn(X, y, weight, self.epochs, held)
+            self._fit(learner, *self._visits(learner, X, y, weight), held)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue learning: one pass over a batch. With ``shuffle=False``, passes over batches make one pass over all.
+
+        The cost is that of the batch's nonzeros, however many columns there are.
 
         Parameters
         ----------
@@ -154,7 +157,9 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         X, y = self._validated(X, y, reset=first)
         if self.early_stopping or isinstance(self.class_weight, str):
             raise ValueError("early_stopping and class_weight='balanced' need all rows at once; call fit")
-        known = np.unique(classes if first else self.classes_)
+        known = np.unique(classes) if first else self.classes_
+        if first:
+            check_classification_targets(known)
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={np.unique(classes)!r} are not those of the first call, {known!r}")
         require_known(y, known)
@@ -162,11 +167,15 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         if known.size < 2:
             raise ValueError(f"{type(self).__name__} needs at least two classes; found one class, {known[0]!r}")
         with as_value_errors(type(self).__name__):
-            if first:
-                self._start(known)
-            else:
-                self._require_same_state()
-            self._learn(X, y, weight, 1)
+            learner = self._begin(known if first else None)
+            examples, visits = self._visits(learner, X, y, weight)
+            corpus, log = examples.corpus(), self._log()
+            order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
+            self._stream.learn(learner, corpus, corpus.lists[:-1] + examples.label, order, log)
+            self.n_iter_ += 1
+            self._conclude(log, examples)
+            if not self._stream.finite(corpus.columns):
+                self._publish()
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -186,23 +195,6 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         """The class of every row of ``X`` [n, D]; where classes tie, the first of them."""
         return self._winners(self.decision_function(X))
 
-    def sparsify(self) -> Self:
-        """Keep ``coef_`` as a sparse matrix, for weights most of which are 0; the next pass makes it dense again."""
-        check_is_fitted(self)
-        self.coef_: Any = sparse.csr_array(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Keep ``coef_`` as an array, as it is after a fit."""
-        check_is_fitted(self)
-        self.coef_ = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds; see ``keep_state``."""
-        held: dict[str, Any] = super().__getstate__()
-        return held if self.keep_state else {name: own for name, own in held.items() if name not in TRAINING}
-
     def __sklearn_tags__(self) -> Any:
         """See scikit-learn: sparse input is accepted."""
         tags = super().__sklearn_tags__()
@@ -215,7 +207,7 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
 
     def _learner(self) -> Learner:
         """The learner with this classifier's parameters; there are no base scores."""
-        rule, known = self._rule(), self.get_params()
+        rule, known = self._rule(), vars(self)
         return rule(**{each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}, base=0.0)
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -231,37 +223,51 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
         checked = {field.name for field in fields(self.learner)}
         check_parameters(self, (field.name for field in fields(self) if field.name not in checked))
         X, y = validate_data(self, X, y, **MATRIX, reset=reset)
-        check_classification_targets(y)
         return X, y
 
-    def _start(self, classes: np.ndarray) -> None:
+    def _begin(self, classes: np.ndarray | None) -> Learner:
+        """The learner to go on with; with ``classes`` everything that was learnt is forgotten."""
+        learner = self._learner()
+        if classes is None:
+            self._require_same_state(learner)
+        else:
+            self._start(accepted(learner), classes)  # so that nothing wrong leaves a half-fitted classifier
+        if self.average == "vote" and self._ballots is None:
+            raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
+        self._averaged = self.average != "last"
+        return learner
+
+    def _start(self, learner: Learner, classes: np.ndarray) -> None:
         """Forget everything learnt."""
-        learner = accepted(self._learner())  # first, so that nothing wrong leaves a half-fitted classifier
         self._seed = seed_of(self.random_state)
         self._bias = bool(self.fit_intercept)
         blocks = 1 if classes.size == 2 else classes.size
         self._columns = blocks * (self.n_features_in_ + self._bias)
         self._light = self.average == "last"
-        state = learner.init(self._columns)
-        self._state = learner.light(state) if self._light else state
+        self._stream = Stream(learner, self._fresh(learner, self._columns))
         self._ballots: Ballots | None = Ballots() if self.average == "vote" else None
         self.classes_ = classes
         self.n_iter_ = 0
 
-    def _require_same_state(self) -> None:
+    def _fresh(self, learner: Learner, columns: int) -> Any:
+        """A state with nothing learnt."""
+        state = learner.init(columns)
+        return learner.light(state) if self._light else state
+
+    def _require_same_state(self, learner: Learner) -> None:
         """Refuse parameters that need a different state from the one that learning would continue from."""
-        if not hasattr(self, "_state"):
+        if not hasattr(self, "_stream"):
             raise ValueError(
                 "the training state was left out when this classifier was pickled or copied; "
                 "set keep_state=True before, or call fit without warm_start"
             )
         if self.average == "average" and self._light:
             raise ValueError("average='average' needs sums of all weights; set it before the first call of partial_fit")
-        learner = self._learner()
-        fresh = learner.init(self._columns)
-        fresh = learner.light(fresh) if self._light else fresh
-        same = type(fresh) is type(self._state) and all(
-            getattr(self._state, name).shape == getattr(fresh, name).shape for name in columns_of(fresh)
+        few = self._fresh(learner, 1)  # tells what is kept of a column
+        same = type(few) is type(self._stream.state) and all(
+            len(getattr(self._stream.state, name)) == (len(own) and len(own) - 1 + self._columns)
+            for name, own in few._asdict().items()
+            if name in columns_of(few)
         )
         if not same or bool(self.fit_intercept) != self._bias:
             raise ValueError(
@@ -269,51 +275,38 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
                 "they cannot change between calls of partial_fit, call fit"
             )
 
-    def _learn(
-        self, X: Any, y: np.ndarray, weight: np.ndarray | None, epochs: int, held: HeldOut | None = None
-    ) -> None:
-        """Make ``epochs`` passes over the examples, fewer if those ``held`` say so, and publish the weights."""
-        if self.average == "vote" and self._ballots is None:
-            raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
-        label = np.searchsorted(self.classes_, y)
-        examples = examples_of(X, label, self.classes_, weight, bias=self._bias)
+    def _visits(
+        self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[Labelled, Visits]:  # fmt: skip
+        """The rows as examples, and a pass over them."""
+        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=self._bias)
         visits = visits_of(examples, bool(self.shuffle))
-        learner, log = self._learner(), UpdateLog() if self.average == "vote" else None
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
-        examples = replace(examples, weight=visits.weight if dual else visits.importance)
-        corpus = examples.corpus()
-        self._state = learner.adopt(self._state, corpus.candidate_count)
-        for _ in range(epochs):  # an interrupt is raised between two passes
+        return replace(examples, weight=visits.weight if dual else visits.importance), visits
+
+    def _log(self) -> UpdateLog | None:
+        """What updates go to where predictors vote."""
+        return UpdateLog() if self.average == "vote" else None
+
+    def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:
+        """Pass over the examples, until ``held`` ends it, and publish the weights."""
+        corpus, log, stream = examples.corpus(), self._log(), self._stream
+        stream.close()
+        stream.adopt(learner, corpus.candidate_count)
+        for _ in range(self.epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
-            learner.epoch(corpus, corpus.lists[:-1] + label, order, self._state, log=log)
+            learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
             self.n_iter_ += 1
             if held is not None:
-                self._publish(learner)
-                held.look(self._winners(self._scores(held.X)), self._state, log)
+                self._publish()
+                held.look(self._winners(self._scores(held.X)), stream.state, log)
                 if held.stopped:
                     break
         if held is not None:
-            self._state, log = held.state, log and log.cut(held.marks)
+            stream.state, log = held.state, log and log.cut(held.marks)
         self.validation_scores_ = held.scores if held is not None else []
-        self._publish(learner)
-        if log is None:
-            self._ballots = self._votes = None  # what is not logged cannot vote later
-        elif self._ballots is not None:
-            self._ballots.add(log, examples)
-            self._votes = self._ballots.votes(learner)
-
-    def _publish(self, learner: Learner) -> None:
-        """Set the weights as scikit-learn has them."""
-        with np.errstate(all="ignore"):  # what is not finite is refused below
-            w = (learner.last if self.average == "last" else learner.average)(self._state).w
-        if not np.isfinite(w).all():
-            raise ValueError(
-                f"{type(self).__name__}: the weights overflowed in {self.n_iter_} passes; scale X or take smaller steps"
-            )
-        w = w.reshape(-1, self.n_features_in_ + self._bias)
-        self.coef_ = w[:, : self.n_features_in_].copy()
-        self.intercept_ = w[:, -1].copy() if self._bias else np.zeros(w.shape[0])
-        self._covariance = Covariance.of(self._state, w.shape[0]) if getattr(self, "probability", False) else None
+        self._conclude(log, examples)
+        self._complete()
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""
@@ -324,4 +317,3 @@ class OnlineClassifier(Probabilities, ClassifierMixin, BaseEstimator):  # type: 
 
 
 SHARED = tuple(field.name for field in fields(OnlineClassifier))
-TRAINING = ("_state", "_ballots")  # what predictions do not need

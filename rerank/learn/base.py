@@ -23,7 +23,9 @@ from rerank.learn.workspace import (
     ORACLES,
     SOURCES,
     EpochStats,
+    ListArrays,
     PairRule,
+    Scratch,
     log_room,
     parts,
     scratch,
@@ -110,7 +112,11 @@ class Learner(Checked, ABC):
         return state
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: State) -> Any:  # noqa: ARG002
-        """What an epoch over ``order`` keeps in addition to the state for its lazy sums; None by default."""
+        """What an epoch over ``order`` keeps in addition to the state for its lazy sums; None by default.
+
+        Where lists come in batches (see ``Stream``), it is kept for all of them with as many visits in sum: only the
+        length of ``order`` and the columns of ``corpus`` may matter.
+        """
         return None
 
     def finish(self, state: State, lazy: Any) -> None:
@@ -150,13 +156,31 @@ class Learner(Checked, ABC):
         data, space = view(corpus, oracle, pairs), scratch(corpus, q.loss)
         stats = []
         for part in parts(order, points):
-            tally, room = np.zeros(6), log_room(corpus, part, q.loss, 0 if log is None else q.top)
-            kernel_of(type(self).passes, type(self))(data, part, state, lazy, space, room, tally, q)
-            if log is not None:
-                log.add_room(room, self.alive(state))
+            tally = self.visit(corpus, data, part, state, lazy, space, q, log)
             stats.append(stats_of(tally, self.nonzero_weights(state)))
         self.finish(state, lazy)
         return stats
+
+    def visit(
+        self,
+        corpus: Corpus,
+        data: ListArrays,
+        order: np.ndarray,
+        state: State,
+        lazy: Any,
+        space: Scratch,
+        q: Any,
+        log: UpdateLog | None,
+    ) -> np.ndarray:
+        """A part of an epoch, between ``begin`` and ``finish``: visit ``order`` (int64) and update ``state``.
+
+        data, space: ``view`` and ``scratch`` of the corpus; q: ``settings``; the result is a tally for ``stats_of``.
+        """
+        tally, room = np.zeros(6), log_room(corpus, order, q.loss, 0 if log is None else q.top)
+        kernel_of(type(self).passes, type(self))(data, order, state, lazy, space, room, tally, q)
+        if log is not None:
+            log.add_room(room, self.alive(state))
+        return tally
 
     @abstractmethod
     def weights(self, state: State) -> np.ndarray:

@@ -104,14 +104,18 @@ def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListA
     )
 
 
-def scratch(corpus: Corpus, loss: int) -> Scratch:
-    """Scratch space for subgradients of a ``loss`` on ``corpus``."""
+def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch:
+    """Scratch space for subgradients of a ``loss`` on ``corpus``; what has D numbers is taken from a ``former`` one."""
     longest = max(2, int(np.diff(corpus.lists).max(initial=0)))
     widest = 2 * int(np.diff(corpus.rows).max(initial=0)) + 1  # the base score may be one more column
     D = 0
     if loss not in PAIRWISE:
         D = corpus.width
         widest = max(widest, min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
+    if former is not None and former.g.size == D:
+        g, seen, stamp = former.g, former.seen, former.stamp
+    else:
+        g, seen, stamp = np.empty(D), np.full(D, -1, np.int64), np.zeros(1, np.int64)
     return Scratch(
         scores=np.empty(longest),
         who=np.empty(longest, np.int64),
@@ -122,9 +126,9 @@ def scratch(corpus: Corpus, loss: int) -> Scratch:
         low=np.empty(widest if D else 0),
         high=np.empty(widest if D else 0),
         owners=np.empty(widest if D else 0, np.int64),
-        g=np.empty(D),
-        seen=np.full(D, -1, np.int64),
-        stamp=np.zeros(1, np.int64),
+        g=g,
+        seen=seen,
+        stamp=stamp,
     )
 
 

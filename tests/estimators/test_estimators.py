@@ -465,7 +465,7 @@ def test_a_pickle_holds_what_predictions_need(cls: type, average: str) -> None:
     model = cls(average=average, random_state=0, epochs=2).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
-    assert not {"_state", "_ballots"} & set(vars(copy))
+    assert not {"_stream", "_ballots"} & set(vars(copy))
     for learn_on in (copy.partial_fit, copy.set_params(warm_start=True).fit):
         with pytest.raises(ValueError, match=r"the training state was left out when .* was pickled.*keep_state=True"):
             learn_on(X, y)
@@ -517,7 +517,9 @@ def test_a_warm_start_goes_on(cls: Any, average: str) -> None:
     X, y = problem(3)
     model = cls(average=average, epochs=2, random_state=0, warm_start=True).fit(X, y).fit(X, y)
     whole = cls(average=average, epochs=4, random_state=0).fit(X, y)
-    if model._learner().adopt(model._state, 0) is model._state:  # dual variables belong to the rows of a call
+    if (
+        model._learner().adopt(model._stream.state, 0) is model._stream.state
+    ):  # dual variables belong to the rows of a call
         np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-12, atol=1e-12)
     assert model.n_iter_ == 4

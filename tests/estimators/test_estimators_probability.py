@@ -42,7 +42,7 @@ def problem(k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def covariance(model: Any, z: np.ndarray) -> np.ndarray:
     """Σ for a difference vector z. Normalised: of values divided by the largest so far, z among them."""
-    state = model._state
+    state = model._stream.state
     if hasattr(state, "sigma"):
         return np.asarray(state.sigma)
     variance = state.g[:, 1].copy()

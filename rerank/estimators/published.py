@@ -1,0 +1,107 @@
+"""What a classifier shows of its training state: weights and votes, made when they are asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from rerank.data.labelled import Labelled
+from rerank.estimators.ballots import Ballots
+from rerank.estimators.probability import Covariance
+from rerank.learn.log import UpdateLog
+from rerank.learn.stream import Stream
+from rerank.learn.voting.votes import Votes
+
+LAZY = ("coef_", "intercept_", "_votes")
+TRAINING = ("_stream", "_ballots")  # what predictions do not need
+
+
+class Published:
+    """Weights and votes of a classifier whose training state is ``_stream``, with ``_ballots`` where predictors vote.
+
+    Of batches nothing is made that has as many numbers as there are columns: ``_conclude`` forgets what was shown
+    before, and the first who asks has it made. Nothing that is shown changes with the state.
+    """
+
+    keep_state: bool
+    n_features_in_: int
+    n_iter_: int
+    _stream: Stream
+    _ballots: Ballots | None
+    _averaged: bool  # is the predictor the average?
+    _bias: bool
+
+    @cached_property
+    def coef_(self) -> Any:
+        """See the attributes of the class."""
+        self._publish()
+        return vars(self)["coef_"]
+
+    @cached_property
+    def intercept_(self) -> Any:
+        """See the attributes of the class."""
+        self._publish()
+        return vars(self)["intercept_"]
+
+    @cached_property
+    def _votes(self) -> Votes | None:
+        """All predictors, where they vote."""
+        return None if self._ballots is None else self._ballots.votes(self._stream.learner)
+
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, for weights most of which are 0; the next pass makes it dense again."""
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Keep ``coef_`` as an array, as it is after a fit."""
+        check_is_fitted(self)
+        self.coef_ = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle holds; see ``keep_state``."""
+        if hasattr(self, "_stream"):
+            self._complete()
+        held: dict[str, Any] = super().__getstate__()  # type: ignore[assignment] # scikit-learn's
+        return held if self.keep_state else {name: own for name, own in held.items() if name not in TRAINING}
+
+    def _conclude(self, log: UpdateLog | None, examples: Labelled) -> None:
+        """What was shown is no longer true after further passes over ``examples``, with a ``log`` where they vote."""
+        shown: dict[str, Any] = self.__dict__
+        for name in LAZY:
+            shown.pop(name, None)
+        if log is None:
+            self._ballots = None  # what is not logged cannot vote later
+        elif self._ballots is not None:
+            self._ballots.add(log, examples)
+        state, blocks = self._stream.state, 1 if len(examples.classes) == 2 else len(examples.classes)
+        self._covariance = Covariance.of(state, blocks) if getattr(self, "probability", False) else None
+
+    def _complete(self) -> None:
+        """Make all that can be asked for."""
+        for name in LAZY:
+            getattr(self, name)
+
+    def _publish(self) -> None:
+        """Set the weights as scikit-learn has them.
+
+        Raises
+        ------
+        ValueError: they are not finite.
+        """
+        learner = self._stream.learner
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            w = (learner.average if self._averaged else learner.last)(self._stream.closed()).w
+        if not np.isfinite(w).all():
+            raise ValueError(
+                f"{type(self).__name__}: the weights overflowed in {self.n_iter_} passes; scale X or take smaller steps"
+            )
+        w = w.reshape(-1, self.n_features_in_ + self._bias)
+        self.coef_ = w[:, : self.n_features_in_].copy()
+        self.intercept_ = w[:, -1].copy() if self._bias else np.zeros(w.shape[0])
