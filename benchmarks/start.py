@@ -20,9 +20,10 @@ HERE = Path(__file__).resolve().parents[1]
 
 def seconds(checkout: Path, words: list[str]) -> float:
     """Processor seconds of one command of a checkout, until it ends."""
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "rerank", *words],
-        env=os.environ | {"PYTHONPATH": str(checkout)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env=usual | {"PYTHONPATH": str(checkout)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     _, _, used = os.wait4(process.pid, 0)
     return used.ru_utime + used.ru_stime

@@ -22,6 +22,7 @@ from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
 UserTemplate = Callable[[Any], Mapping[str, float]]
+SMALL = 1 << 8, 1 << 11, 1 << 10, 1 << 12  # room of a sink at first: all of it is cleared for every list
 KEPT = 1 << 20  # features and entries; a sink with room for more is dropped after its list
 
 
@@ -111,7 +112,7 @@ class FeatureExtractor:
         try:
             sink = self._sinks.pop()
         except IndexError:
-            sink = new_sink(1 << 12, 1 << 16, 1 << 16, 1 << 16, self._bits)
+            sink = new_sink(*SMALL, self._bits)
         while True:
             clear(sink)
             fire(sink)

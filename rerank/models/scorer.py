@@ -89,7 +89,7 @@ def model_digest(model: Model) -> str:
 
 def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Candidates by score, ties by base score, then by index (int64 [N])."""
-    return np.lexsort((np.arange(scores.size), -base, -scores))
+    return np.lexsort((-base, -scores))  # which keeps the order of equals
 
 
 class Scorer:
@@ -200,12 +200,13 @@ class Scorer:
         """A list in the order of its scores."""
         weights = self.model.weights[self.predictor]
         features, columns = self.features(opened)
-        known = columns >= 0
-        weight = np.where(known, weights.w[np.maximum(columns, 0)], 0.0) if weights.w.size else np.zeros(0)
+        absent = columns < 0
+        weight = np.zeros(columns.size) if absent.all() else weights.w[columns]  # of those absent, any other
+        weight[absent] = 0.0
         scores = weights.base * opened.nbest.base
         add_scores(weight, features.first, features.candidate, features.value, scores)
         order = rank(scores, opened.nbest.base)
-        return Ranked(opened.nbest, order, scores, columns.size - int(np.count_nonzero(known)))
+        return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
     def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
         """Every list with its candidates ranked, in the order of the input; bad lists pass through."""

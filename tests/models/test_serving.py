@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import json
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +24,7 @@ import small
 import small_texts
 from joblib import Parallel, delayed
 
+import rerank
 from rerank.base.errors import DataError, ModelError
 from rerank.data.symbols import known_hash
 from rerank.learn.voting import voting
@@ -160,6 +164,56 @@ def test_threads_of_joblib(cases: dict[str, Case]) -> None:
         work = delayed(rank_all)
         for found in Parallel(n_jobs=THREADS, backend="threading")(work(scorer, lists) for _ in range(2 * THREADS)):
             assert found == expected, name
+
+
+BEGIN = """
+import json, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+models, lists = json.loads(sys.stdin.read())
+barrier = threading.Barrier(8)
+
+def work(k):
+    barrier.wait()
+    import rerank
+    name = sorted(models)[k % len(models)]
+    ranking = rerank.load(models[name]).rank(lists[name])
+    return name, ranking.order.tolist(), ranking.scores.tolist(), [part.feature for part in ranking.explain()]
+
+with ThreadPoolExecutor(8) as pool:
+    print(json.dumps(list(pool.map(work, range(8)))))
+"""
+
+
+def test_threads_begin_at_once(trees: Path, texts: dict[str, Path]) -> None:
+    """In a process that has loaded nothing, neither modules nor kernels, and two kinds of models."""
+    numbers = {"score": 0.5, "columns": {"LM0": 1.0, "TM0_0": 0.5, "TM0_1": -1.0}}
+    models = {"texts": texts["texts"], "trees": trees}
+    lists: dict[str, list[Any]] = {
+        "texts": [{"text": text, **numbers} for text in ("good1 good2", "bad1 New")],
+        "trees": ["(S1 (S (NP (NN a)) (VB b)))", "(S1 (NP (NN a) (VB b)))"],
+    }
+    given = json.dumps([{name: str(path) for name, path in models.items()}, lists])
+    root = Path(__file__).parents[1]  # where users' templates are
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN], cwd=root, input=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found) == THREADS
+    for name, order, scores, features in found:
+        ranking = rerank.load(models[name]).rank(lists[name])
+        assert (order, scores) == (ranking.order.tolist(), ranking.scores.tolist()), name
+        assert features == [part.feature for part in ranking.explain()]
+
+
+def test_models_are_loaded_while_others_rank(cases: dict[str, Case], trees: Path, texts: dict[str, Path]) -> None:
+    expected = {name: rank_all(case.scorer, case.lists) for name, case in cases.items()}
+    with in_the_background(lambda: [Model.load(path) for path in (trees, *texts.values())]):
+        for name, (scorer, lists, _) in cases.items():
+            fresh = Scorer(Model.load({"trees": trees, "voted": trees, **texts}[name]), scorer.predictor)
+            with ThreadPoolExecutor(THREADS) as pool:
+                for found in pool.map(lambda _, fresh=fresh, lists=lists: rank_all(fresh, lists), range(THREADS)):
+                    assert found == expected[name], name
 
 
 @contextmanager

@@ -115,7 +115,7 @@ class TextContent(Content[TextView]):
         lists = self._measured_aside(nbest)
         if self.columns is not None:
             lists = cast(TextList, hold(self.columns, lists))
-        if lists.source is None:
+        if lists.source is None and (lists.segmentation is not None or lists.alignment is not None):
             lists = replace(lists, segmentation=None, alignment=None)
         return make_view(lists, lists.source or b"", self.symbols if self.keeps_texts else None)
 

@@ -29,6 +29,7 @@ KEYS = "text", "tree", "score", "columns", "features", *DERIVATIONS  # of a cand
 SCORE = "score"  # the base score, where it has no other name
 FORM = "jsonl"  # the format that texts are written in
 
+MAPPINGS = dict, Mapping  # ``isinstance`` knows a dict at once, and asks the abstract class about others
 _PLAIN = {key.rstrip("s"): key for key in KEYS}
 
 
@@ -43,12 +44,12 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         return Candidate(given)
     if isinstance(given, Candidate):
         return given
-    if isinstance(given, Mapping):
+    if isinstance(given, MAPPINGS):
         if (wrong := _wrong_keys(tuple(given))) is not None:
             raise GivenError(f"candidate {k}: {wrong}", _place(k))
         get = given.get
         columns, features = get("columns") or NOTHING, get("features") or NOTHING
-        if not isinstance(columns, Mapping) or not isinstance(features, Mapping):
+        if not isinstance(columns, MAPPINGS) or not isinstance(features, MAPPINGS):
             message = f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'"
             raise GivenError(message, _place(k))
         return Candidate(
@@ -168,7 +169,13 @@ def _derivations(given: Sequence[str | None], what: str) -> list[bytes] | None:
 
 
 def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
-    return [checked_text(each.text, f"candidate {k}", _place(k)) for k, each in enumerate(candidates, start=1)]
+    texts = [each.text for each in candidates]
+    try:
+        if "\0" not in "".join(texts):
+            return [encoded(text).strip() for text in texts]
+    except TypeError:  # one of them is no text
+        pass
+    return [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
 
 
 def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarray:
