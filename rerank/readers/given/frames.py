@@ -16,9 +16,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.readers.given.lists import SCORE, checked_text, text_list, tree_list
 from rerank.readers.given.nbest import NBest
-from rerank.readers.given.objects import ObjectLists
 from rerank.readers.score_columns import ScoreColumns
-from rerank.readers.texts.preferences import PreferencesReader
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 
@@ -247,6 +245,9 @@ class FrameLists:
 
     def _of_pairs(self) -> Iterator[NBest]:
         """A list for every row."""
+        from rerank.readers.given.objects import ObjectLists  # with readers that few programs need
+        from rerank.readers.texts.preferences import PreferencesReader
+
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
         own = {key: self._column(name) for key, name in keys.items() if name in self.names}
         items = (dict(zip(own, map(_plain, row), strict=True)) for row in zip(*own.values(), strict=True))
