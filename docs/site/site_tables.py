@@ -1,5 +1,7 @@
 """The reference in the pages: a line ``<!-- NAME words -->`` is followed, on the site, by what the code says.
 
+A link before it leads readers of the bare page to the file that says so.
+
 ``expanded`` fills a page; the site's hook and the tests call it. ``python docs/site/site_tables.py PAGE`` prints one.
 """
 
@@ -49,7 +51,7 @@ from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe
 from rerank.recipes.text_recipe import TextRecipe
 
-MARK = re.compile(r"^<!-- (\w+)((?: [\w.-]+)*) -->$", re.MULTILINE)
+MARK = re.compile(r"^(?:\[[\w./-]+\]\([\w./-]+\) )?(<!-- (\w+)((?: [\w.-]+)*) -->)$", re.MULTILINE)
 EXAMPLES = Path(__file__).with_name("features.txt")
 SCRIPTS = Path(__file__).parents[1] / "examples"
 NAMED = {  # parts that are no registry's
@@ -69,7 +71,7 @@ def expanded(page: str) -> str:
     ------
     KeyError: a mark asks for a table, or part, that does not exist.
     """
-    return MARK.sub(lambda mark: f"{mark[0]}\n\n{TABLES[mark[1]](*mark[2].split()).strip()}\n", page)
+    return MARK.sub(lambda mark: f"{mark[1]}\n\n{TABLES[mark[2]](*mark[3].split()).strip()}\n", page)
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
