@@ -8,7 +8,6 @@ from typing import Any
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import nearest
-from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.recipe import Recipe, TaskRecipe
 from rerank.recipes.settings import Settings, assign_all, undone, validate
 from rerank.recipes.shipped import find_recipe
@@ -17,11 +16,7 @@ from rerank.storage.bounded_yaml import read_yaml
 
 log = logging.getLogger("rerank")
 LARGEST = 1 << 20  # bytes of a recipe; a larger file is something else
-TASKS: dict[str, type[TaskRecipe]] = {
-    "parse": Recipe,
-    **dict.fromkeys(METRICS, TextRecipe),
-    "classification": ClassificationRecipe,
-}
+TASKS = "parse", *METRICS, "classification"
 
 
 def load_recipe(path: str | Path, overrides: list[str] | None = None, *, quick: bool = False) -> TaskRecipe:
@@ -97,7 +92,11 @@ def _require_heeded(recipe: TaskRecipe, settings: Settings, changes: Settings) -
 def _class_of(task: Any, path: str) -> type[TaskRecipe]:
     if not isinstance(task, str) or task not in TASKS:
         raise RecipeError(f"found {task!r}; {nearest(str(task), TASKS)}", key="task", path=path)
-    return TASKS[task]
+    if task == "classification":
+        from rerank.recipes.example_recipe import ClassificationRecipe  # which lists have no use for
+
+        return ClassificationRecipe
+    return TextRecipe if task in METRICS else Recipe
 
 
 def read_settings(settings: Settings) -> TaskRecipe:
