@@ -14,7 +14,7 @@ from rerank.classification.shown import mean_error
 from rerank.classification.tuning import Tuned
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import Spec
-from rerank.runs.learning import FULL, PART, curve_of
+from rerank.runs.learning import FULL, PART, at_shares, curve_of
 from rerank.runs.report.measures import MEASURES
 
 log = logging.getLogger("rerank")
@@ -31,10 +31,13 @@ def learning_curve(chosen: Result, label: np.ndarray, train: Callable[[Spec], li
     spec, recipe = chosen.spec, chosen.spec.recipe
     if chosen.tuned:
         spec = Tuned.from_dict(chosen.tuned).applied(spec)
-    results = []
-    for share in sorted({share for share in recipe.training.curve if share < recipe.training.share}):
+
+    def trained(share: float) -> list[Result]:
         log.info("learning curve: %g %% of the training examples of %s", 100 * share, chosen.set)
-        results += train(spec.at({"tune": None, "training.share": share}))
+        return train(spec.at({"tune": None, "training.share": share}))
+
+    shares = sorted({share for share in recipe.training.curve if share < recipe.training.share})
+    results = [result for _, found in at_shares(shares, trained) for result in found]
     if not results:
         return {}
     points = [

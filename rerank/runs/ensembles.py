@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, parts
+from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
 from rerank.learn.base import Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, add_base_squares, make_learner
@@ -19,17 +19,17 @@ from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.run import TRAINED, UNFINISHED, Run
-from rerank.runs.training import column_norms, largest, train_run
+from rerank.runs.training import column_norms, largest, train_run, trained_on
 
 log = logging.getLogger("rerank")
 APART = 1000  # seeds of members: runs with neighbouring seeds share none
 
 
 def members(recipe: ListRecipe) -> list[ListRecipe]:
-    """The recipes of all members of an ensemble."""
+    """The recipes of all members of an ensemble, all of which see the same share of the lists."""
     settings = recipe.training.ensemble
     assert settings is not None
-    plain = {"training.ensemble": None, "training.vote": False}
+    plain = {"training.ensemble": None, "training.vote": False, "training.share": 1.0}
     return [
         recipe.changed({**plain, "learner": learner, "seed": recipe.seed + APART * number})
         for learner in settings.learners or (recipe.learner,)
@@ -69,7 +69,8 @@ def train_ensemble(
 
     Members that an interrupted call has finished are kept below ``place``. The history is that of the first member.
     """
-    runs = []
+    runs, whole, share = list[Run](), data, recipe.training.share
+    corpus, data = shared(corpus, share, recipe.seed), (trained_on(data[0], recipe), *data[1:])
     for number, single in enumerate(every := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
         own = None if place is None else place / UNFINISHED / f"member-{number}"
@@ -96,7 +97,7 @@ def train_ensemble(
     if about["base"]["kept"]:
         weights = {kind: Weights(np.zeros_like(each.w), 1.0) for kind, each in weights.items()}
         about |= _counts(weights, recipe)
-    return Run(name, recipe, weights, {}, {}, None, about, first.history, first.points, data)
+    return Run(name, recipe, weights, {}, {}, None, about, first.history, first.points, whole)
 
 
 def summed(weights: Sequence[Weights], dev: Lists) -> Weights:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
+from rerank.base.errors import DataError, RecipeError
 from rerank.metrics.base import Metric
 from rerank.models.predictions import choices
 from rerank.recipes.recipe import ListRecipe
@@ -18,6 +20,8 @@ from rerank.runs.report.measures import Measure
 from rerank.runs.report.verdict import LEVEL, verdict
 from rerank.runs.run import Run
 
+log = logging.getLogger("rerank")
+Trained = TypeVar("Trained")
 FULL, PART = "full", "part"
 
 
@@ -34,9 +38,12 @@ def learning_curve(
     shares = sorted({share for share in recipe.training.curve if share < whole})
     if not shares or not tests:
         return {}
-    runs = [*(train(recipe.changed({"training.share": share})) for share in shares), chosen]
+    found = dict(at_shares(shares, lambda share: train(recipe.changed({"training.share": share}))))
+    if not found:
+        return {}
+    runs = [*found.values(), chosen]
     points = []
-    for share, each in zip([*shares, whole], runs, strict=True):
+    for share, each in zip([*found, whole], runs, strict=True):
         scores = {split: _selected(each, data, metric, split, predictor)[1] for split in tests}
         points.append({"share": share, "lists": each.training["lists"], "dev": each.dev_score, "splits": scores})
     first = tests[0]
@@ -48,6 +55,15 @@ def learning_curve(
     settings = recipe.significance
     tested = both.significance(metric, [(FULL, PART)], settings.test, settings.samples, recipe.seed)
     return curve_of(first, points, "lists", tested[f"{FULL}_vs_{PART}"])
+
+
+def at_shares(shares: Iterable[float], train: Callable[[float], Trained]) -> Iterator[tuple[float, Trained]]:
+    """Every share with what ``train`` makes of it; shares too small to be trained on are left out, with a warning."""
+    for share in shares:
+        try:
+            yield share, train(share)
+        except (DataError, RecipeError) as error:
+            log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
 
 
 def curve_of(split: str, points: Sequence[dict[str, Any]], unit: str, last: dict[str, object]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
-from rerank.data.shards import Lists, whole
+from rerank.data.shards import Lists, shared, whole
 from rerank.extraction.extraction import extract_split, extract_training
 from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
@@ -68,6 +68,16 @@ def test_an_ensemble_of_one_is_that_one(small_data: Path, corpora: tuple[Lists, 
         found = train_ensemble("all", with_ensemble(small_data, learner, seeds=1), train, dev, metric)
         assert choices(dev, found.weights["average"]).tolist() == choices(dev, alone.weights["average"]).tolist()
         assert found.dev_score == pytest.approx(alone.dev_score, abs=1e-12)
+
+
+def test_all_members_see_the_same_share_of_the_lists(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
+    train, dev, metric = corpora
+    recipe = with_ensemble(small_data, seeds=2)
+    found = train_ensemble("all", recipe.changed({"training.share": 0.25}), train, dev, metric)
+    expected = train_ensemble("all", recipe, shared(train, 0.25, recipe.seed), dev, metric)
+    for kind, weights in expected.weights.items():
+        assert found.weights[kind].w.tobytes() == weights.w.tobytes()
+    assert found.training["lists"] == expected.training["lists"]
 
 
 def test_the_strongest_contributions_stay(small_data: Path, corpora: tuple[Lists, Lists, Metric]) -> None:
