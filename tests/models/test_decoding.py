@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,18 @@ def test_decoded_answers_are_evaluated(fusing: Path, small_data: Path) -> None:
     for decode_, name in ((True, "fuse"), ("mbr", "mbr"), (False, "average")):
         found = rerank.evaluate(model, lists, decode=decode_)
         assert found.score == pytest.approx(metrics["splits"]["test"][name]["f1"], abs=1e-12)
+
+
+def test_a_service_decodes_when_it_is_asked_to(fusing: Path) -> None:
+    pytest.importorskip("starlette")
+    from rerank.models.service.requests import answer as served
+
+    model = rerank.load(fusing / "model")
+    candidates = [{"tree": text, "score": 1.0} for text in TREES]
+    for asked in ({}, {"decode": True}):
+        found = json.loads(served(model, json.dumps({"candidates": candidates, **asked}).encode())[0])
+        decoded = model.decode(candidates)
+        assert found.get("decoded") == ({"text": decoded.text, "place": None} if asked else None)
 
 
 def test_a_model_that_was_not_tuned_says_so(fusing: Path) -> None:

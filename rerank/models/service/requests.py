@@ -41,7 +41,8 @@ def _as_object(value: Any) -> Any:
 
 class RankRequest(Section):
     """Candidates to rank, for a source, called ``id``. explain: the place (1 for the second, 2 for the third, ...) of
-    the candidate in the order that the best one is compared with; 0 for none."""
+    the candidate in the order that the best one is compared with; 0 for none. decode: whether to answer as the model
+    was tuned to decode lists too, perhaps by a tree that is no candidate."""
 
     model_config = ConfigDict(strict=True)
 
@@ -49,6 +50,7 @@ class RankRequest(Section):
     source: str | None = None
     id: str | None = None
     explain: Annotated[int, Field(ge=0)] = 0
+    decode: bool = False
 
 
 def answer(model: Reranker, body: bytes) -> tuple[str, int]:
@@ -78,7 +80,11 @@ def answer(model: Reranker, body: bytes) -> tuple[str, int]:
         "best": ranking.best,
         "unknown": ranking.unknown,
     }
-    return as_json(found | ({"decided": _decided(ranking, asked.explain)} if asked.explain else {})), len(ranking)
+    found |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
+    if asked.decode:
+        decoded = model.decode(given["candidates"], asked.source)
+        found["decoded"] = {"text": decoded.text, "place": decoded.place}
+    return as_json(found), len(ranking)
 
 
 def _field(place: list[int | str]) -> str:
