@@ -21,6 +21,8 @@ class Served:
         self.status = 200
         self.cut = 0  # bytes that are promised and not sent
         self.delay = 0.0  # seconds before an answer
+        self.tagged = True  # whether it says of files what changes with them
+        self.logins = set[str | None]()  # what clients have said of themselves
         self.url = ""
 
 
@@ -35,14 +37,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes | None) -> None:
         own, path = self.served, self.served.root / self.path.lstrip("/").partition("?")[0]
+        own.logins.add(self.headers["Authorization"])
         time.sleep(own.delay)
+        if path.name == "loop":
+            self.send_response(302)
+            self.send_header("Location", self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if own.status != 200 or not path.is_file():
             self.send_error(own.status if own.status != 200 else 404)
             return
         data = path.read_bytes()
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", hashlib.sha256(data).hexdigest())
+        if own.tagged:
+            self.send_header("ETag", hashlib.sha256(data).hexdigest())
         self.end_headers()
         if body is None:
             own.asked[path.name] += 1

@@ -7,7 +7,7 @@ a recipe, a data file, a model or a command line, 128 + n if signal n stopped it
 
 from __future__ import annotations
 
-from rerank.base.escaping import plain
+from rerank.base.escaping import plain, shown
 
 LONGEST_NAME = 100  # characters of an id or key in a message
 LONGEST_MESSAGE = 2000
@@ -20,8 +20,8 @@ def _shown(text: str, longest: int = LONGEST_NAME, kept: str = "") -> str:
 
 
 def placed(place: str, message: str, kept: str = "\t") -> str:
-    """A message preceded by its place, both made plain except for the characters ``kept``."""
-    message = _shown(message, LONGEST_MESSAGE, kept)
+    """A message preceded by its place, both made plain except for the characters ``kept``, and without secrets."""
+    message = _shown(shown(message), LONGEST_MESSAGE, kept)
     return f"{_shown(place, LONGEST_MESSAGE)}: {message}" if place else message
 
 
@@ -46,7 +46,7 @@ class DataError(RerankError):
         self, message: str, *, path: str | None = None, line: int | None = None, list_id: str | None = None
     ) -> None:
         self.message, self.path, self.line, self.list_id = message, path, line, list_id
-        place = ":".join(str(part) for part in (path, line) if part is not None)
+        place = ":".join(str(part) for part in (path and shown(path), line) if part is not None)
         if list_id is not None:
             place = f"{place}: list {_shown(list_id)}" if place else f"list {_shown(list_id)}"
         super().__init__(placed(place, message))
@@ -57,7 +57,7 @@ class RecipeError(RerankError):
 
     def __init__(self, message: str, *, key: str | None = None, path: str | None = None) -> None:
         self.message, self.key, self.path = message, key, path
-        place = ": ".join(part for part in (path, _shown(key or "")) if part)
+        place = ": ".join(part for part in (shown(path or ""), _shown(key or "")) if part)
         super().__init__(placed(place, message, kept="\n\t"))  # YAML's own messages have several lines
 
 
@@ -66,7 +66,7 @@ class ModelError(RerankError):
 
     def __init__(self, message: str, *, path: str | None = None) -> None:
         self.message, self.path = message, path
-        super().__init__(placed(path or "", message))
+        super().__init__(placed(shown(path or ""), message))
 
 
 class RunError(RerankError):

@@ -3,6 +3,7 @@
 Ids, words and names come from strangers. Printed raw, an escape sequence clears or retitles the screen, a line break
 forges a message, and a bidirectional override changes what a reader sees. ``plain`` guards every way out: what commands
 print (``progress.PlainConsole``), what is logged (``PlainMessages``), error messages, tables and pages of reports.
+``shown`` keeps passwords and tokens in URLs out of messages and logs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import unicodedata
 
 # Most text is printable ASCII: one search for anything else is all that it costs.
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
+_LOGIN = re.compile(r"(?<=://)(?<!github://)[^/?#\s]*@")  # a name and password; GitHub's has its repository there
+_QUERY = re.compile(r"(://[^?\s]*\?)[^\s#\"'<>]+")
 
 
 def plain(text: str, kept: str = "") -> str:
@@ -31,14 +34,25 @@ def _shown(letter: str, kept: str) -> str:
     return ascii(letter)[1:-1]
 
 
+def has_login(text: str) -> bool:
+    """Whether there is a URL with a user's name or password in ``text``."""
+    return _LOGIN.search(text) is not None
+
+
+def shown(text: str) -> str:
+    """``text`` with its URLs as they may be shown and stored: without name and password, and ``...`` for their queries,
+    which may hold a token."""
+    return _QUERY.sub(r"\1...", _LOGIN.sub("", text)) if "://" in text else text
+
+
 class PlainMessages(logging.Filter):
-    """Makes the arguments of a log message plain, so that it stays on one line."""
+    """Makes the arguments of a log message plain, so that it stays on one line, and tells no secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """See ``logging.Filter``."""
         if isinstance(record.args, tuple):
             record.args = tuple(
-                plain(str(value)) if isinstance(value, str | os.PathLike | BaseException) else value
+                plain(shown(str(value))) if isinstance(value, str | os.PathLike | BaseException) else value
                 for value in record.args
             )
         return True

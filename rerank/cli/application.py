@@ -97,6 +97,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]
 OnBadList = Annotated[
     Literal["error", "skip"],
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from itertools import chain, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -32,7 +31,10 @@ AHEAD = 1000  # lists that tell how far scores deviate, where nothing was tuned
 def decode(
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to decode; - for standard input.")] = "-",
     model: Annotated[
-        Path | None, typer.Option(help="A model directory; by default the base scores count.", show_default=False)
+        str | None,
+        typer.Option(
+            help="A model directory, or the URL of one; by default the base scores count.", show_default=False
+        ),
     ] = None,
     by: Annotated[
         Literal["best", "mbr", "fuse"] | None,

@@ -13,14 +13,14 @@ import typer
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.cli.answer import show, shown_as_json
-from rerank.cli.application import Predictor, command
+from rerank.cli.application import ModelPlace, Predictor, command
 
 log = logging.getLogger("rerank")
 
 
 @command()
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
+    model: ModelPlace,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
     form: Annotated[
         Literal["text", "moses"],
@@ -71,7 +71,7 @@ def _weights_object(lines: Iterable[str], predictor: str) -> bytes:
 @command("import")
 def import_weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Weights as `rerank export` writes them; - for stdin.")],
-    like: Annotated[Path, typer.Option(metavar="MODEL", help="The model with the same features.")],
+    like: Annotated[str, typer.Option(metavar="MODEL", help="The model with the same features.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Where the new model goes.")],
 ) -> None:
     """A model with the weights of a text file, and everything else from another model.

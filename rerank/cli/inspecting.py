@@ -11,7 +11,7 @@ import typer
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, Predictor, command
+from rerank.cli.application import ListReader, ModelPlace, Predictor, command
 
 if TYPE_CHECKING:
     from rerank.models.inspection import TemplateShare
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 VOTERS = 12  # candidates that are shown of those who have a bracket
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MANY = 10_000  # ids that are compared with an unknown one
-ModelDirectory = Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")]
 
 
 @command()
 def inspect(
-    model: ModelDirectory,
+    model: ModelPlace,
     top: Annotated[int, typer.Option(min=0, help="How many features of every template to show.")] = 3,
     feature: Annotated[
         str | None, typer.Option(help="Only features whose name contains this text.", show_default=False)
@@ -42,7 +41,10 @@ def inspect(
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
     from rerank.models.model import Model
+    from rerank.storage.remote import is_url
 
+    if ablate and is_url(model):
+        raise RecipeError("--ablate needs the directory of the run, with its lists; name a model on disk", path=model)
     loaded = Model.load(model)
     if provenance:
         _show_provenance(loaded)
@@ -92,7 +94,7 @@ def _show_provenance(model: Model) -> None:
     )  # fmt: skip
 
 
-def _show_shares(model: Model, directory: Path, predictor: str, top: int, ablate: bool) -> None:
+def _show_shares(model: Model, place: str, predictor: str, top: int, ablate: bool) -> None:
     from rich.table import Table
 
     from rerank.models.inspection import shares
@@ -100,7 +102,7 @@ def _show_shares(model: Model, directory: Path, predictor: str, top: int, ablate
     without: dict[str, list[str]] = {}
     heads = ["template", "columns", "nonzero", "share"]
     if ablate:
-        without = _show_ablation(model, directory, predictor)
+        without = _show_ablation(model, place, predictor)
         heads += ["dev without", "lost"]
     table = Table(*heads)
     entries = shares(model, predictor, top)
@@ -118,12 +120,12 @@ def _share(entry: TemplateShare) -> dict[str, Any]:
     return {**found, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
 
 
-def _show_ablation(model: Model, directory: Path, predictor: str) -> dict[str, list[str]]:
+def _show_ablation(model: Model, place: str, predictor: str) -> dict[str, list[str]]:
     """Show the dev score; returns it without each template, and what is lost, as texts."""
     from rerank.models.inspection import ablate as ablation
     from rerank.runs.corpora import dev_corpus
 
-    corpus, metric = dev_corpus(model, directory.parent)
+    corpus, metric = dev_corpus(model, Path(place).parent)
     whole, scores = ablation(model, predictor, corpus, metric)
     dev = {"measure": metric.primary, "score": whole, "signature": metric.signature, "without": scores}
     show(f"dev {metric.primary}: {metric.text(whole)} ({metric.signature})", dev=dev)
@@ -132,7 +134,7 @@ def _show_ablation(model: Model, directory: Path, predictor: str) -> dict[str, l
 
 @command()
 def explain(
-    model: ModelDirectory,
+    model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="N-best lists.")],
     list_id: Annotated[str, typer.Option("--list", metavar="ID", help="The id of the list to explain.")],
     gold: Annotated[

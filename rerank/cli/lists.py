@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, OnBadList, Predictor, command
+from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, command
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
@@ -23,7 +22,7 @@ log = logging.getLogger("rerank")
 
 @command()
 def rerank(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
+    model: ModelPlace,
     nbest: Annotated[str, typer.Argument(metavar="NBEST", help="Lists to rerank; - for standard input.")] = "-",
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
     n_best: Annotated[

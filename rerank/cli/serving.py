@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, Literal
 
@@ -12,7 +11,7 @@ import typer
 
 from rerank.base.errors import RunError
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import command
+from rerank.cli.application import ModelPlace, command
 
 log = logging.getLogger("rerank")
 EXTRA = "starlette", "uvicorn", "prometheus_client"
@@ -21,7 +20,7 @@ MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
 @command()
 def serve(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model directory.")],
+    model: ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for one that is free.")] = 8000,
     predictor: Annotated[

@@ -119,17 +119,17 @@ class Model:
         ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
             settings that are not a recipe, another format version. DataError: a URL that cannot be fetched.
         """
-        source = Path(directory)
+        source = str(directory)
         try:
-            return _load(_fetched(str(directory)) if is_url(directory) else source)
+            return _load(_fetched(source) if is_url(source) else Path(source))
         except FileNotFoundError as error:
-            raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=str(source)) from None
+            raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=source) from None
         except MemoryError:
-            raise ModelError("the model needs more memory than there is", path=str(source)) from None
+            raise ModelError("the model needs more memory than there is", path=source) from None
         except RecursionError:
-            raise ModelError("not a readable model: nested too deep", path=str(source)) from None
+            raise ModelError("not a readable model: nested too deep", path=source) from None
         except DAMAGE as error:
-            raise ModelError(f"not a readable model: {error}", path=str(source)) from None
+            raise ModelError(f"not a readable model: {error}", path=source) from None
 
 
 def _fetched(url: str) -> Path:

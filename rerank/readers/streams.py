@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import IO, Any, Protocol, TypeVar, cast
 
 from rerank.base.errors import DataError, RunError
+from rerank.base.escaping import shown
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 from rerank.storage.files import put_file, temporary_file
 from rerank.storage.locks import Lock
@@ -174,7 +175,7 @@ def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) ->
 
 def stream_name(path: PathLike) -> str:
     """What messages call ``path``."""
-    return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+    return "<stdin>" if os.fspath(path) == "-" else shown(os.fspath(path))
 
 
 def single_stdin(*paths: PathLike) -> None:

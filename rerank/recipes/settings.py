@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rerank.base.errors import RecipeError
+from rerank.base.escaping import has_login
 from rerank.base.registry import nearest, texts_in
 
 Settings = dict[str, Any]
@@ -108,8 +109,12 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
 
     Raises
     ------
-    RecipeError: an unknown key (with the nearest names) or a value out of range; ``path`` is where the settings are.
+    RecipeError: an unknown key (with the nearest names), a value out of range, or a URL with a password, which models
+        and reports would repeat; ``path`` is where the settings are.
     """
+    for text in filter(has_login, texts_in(settings)):
+        message = f"found {text} with a name or password before its host; leave them out, and name them in ~/.netrc"
+        raise RecipeError(message, path=path)
     try:
         return model.model_validate(settings)
     except ValidationError as error:

@@ -1,9 +1,14 @@
 """Files by URL: https, s3, hf and what else fsspec knows, copied to disk before they are read.
 
 A copy's name is a digest of the URL and of what its server says of the file (ETag, size, time of change): a file that
-has not changed is not fetched again, and one that has does not take the place of the other. A copy appears under its
-name only when it is complete, and processes that need the same file at once each fetch their own. Copies stay until
-somebody removes them.
+has not changed is not fetched again, and one that has does not take the place of the other. Where the server says
+nothing that would change with the file, it is fetched every time. A copy appears under its name only when it is
+complete, and processes that need the same file at once each fetch their own. Copies stay until somebody removes them.
+
+Names and passwords belong into ``~/.netrc`` (or the file that ``$NETRC`` names), keys of s3, hf and others where their
+packages look for them or into fsspec's configuration. A URL with a name or password is refused in recipes, which models
+and reports repeat. Messages and logs show URLs without them, and without queries; recipes keep queries, so a signed
+address is for commands and ``rerank.read``.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rerank.base.errors import DataError
+from rerank.base.escaping import shown
 from rerank.storage.files import new_directory, new_file, remove_leftovers
 
 log = logging.getLogger("rerank")
@@ -26,9 +32,11 @@ PATIENCE = 60.0  # seconds without an answer, or without a byte
 EXTRA = "pip install 'rerank-nbest[remote]'"
 # What a server says of a file that differs each time, such as the signed address that it is sent from.
 _PASSING = "url", "partial"
+# By which entries of what is said of a file a change shows, in the words of the file systems.
+_TELLING = re.compile("etag|digest|md5|sha|crc|checksum|oid|blob|version|generation|commit|time|modified|created")
 _FULL = errno.ENOSPC, errno.EDQUOT
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -44,7 +52,7 @@ def downloads() -> Path:
 
 
 def local_path(path: str) -> str:
-    """``path``; of a URL, the copy of what it names, fetched if it is not there or has changed.
+    """``path``; of a URL, the copy of what it names, fetched if it is not there or may have changed.
 
     Raises
     ------
@@ -54,7 +62,7 @@ def local_path(path: str) -> str:
         return path
     found = _look_up(path)
     copy = downloads() / f"{found.digest}-{_file_name(path)}"
-    if not copy.exists():
+    if not (found.told and copy.exists()):
         with new_file(copy) as new:
             _fetch(found, new)
     return str(copy)
@@ -67,11 +75,15 @@ def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
     ------
     DataError, RunError: see ``local_path``.
     """
-    copy = downloads() / digest
+    copy, wanted = downloads() / digest, list(names)
     if not copy.is_dir():
         with new_directory(copy, keep=True) as new:
-            for name in names:
+            for name in wanted:
                 _fetch(_look_up(below(url, name)), new / name)
+    for name in wanted:
+        if not (copy / name).is_file():  # somebody has removed it
+            with new_file(copy / name) as new:
+                _fetch(_look_up(below(url, name)), new)
     return copy
 
 
@@ -90,9 +102,14 @@ class _Found(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells it from other files, and from what it was before it changed."""
+        """What tells it from other files and, if it is ``told``, from what it was before it changed."""
         known = sorted((key, str(value)) for key, value in self.about.items() if key not in _PASSING)
         return hashlib.sha256(repr((self.url, known)).encode()).hexdigest()[:32]
+
+    @property
+    def told(self) -> bool:
+        """Whether it would be known if it had changed."""
+        return any(_TELLING.search(key.lower()) and value for key, value in self.about.items())
 
 
 def _look_up(url: str) -> _Found:
@@ -109,7 +126,8 @@ def _look_up(url: str) -> _Found:
         if url.lower().startswith(("http://", "https://")):
             from aiohttp import ClientTimeout
 
-            options["client_kwargs"] = {"timeout": ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE)}
+            patience = ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE)
+            options["client_kwargs"] = {"timeout": patience, "trust_env": True}  # netrc, and proxies
         files, place = url_to_fs(url, **options)
         files.invalidate_cache()
         about = files.info(place)
@@ -145,7 +163,9 @@ def _problem(error: Exception) -> str:
     status = getattr(cause, "status", None)
     if isinstance(cause, FileNotFoundError) or status == 404:
         return "no such file there; check the URL"
-    if status is not None:
+    if type(cause).__name__ == "TooManyRedirects":
+        return "the server sends from one address to another, without end; check the URL"
+    if status:
         return (
             f"the server answers {status} {getattr(cause, 'message', '')}; check the URL, and whether it needs a login"
         )
@@ -156,4 +176,4 @@ def _problem(error: Exception) -> str:
 
 def _file_name(url: str) -> str:
     """The name of the file, for people and by its ending."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[?#]", url)[0].rstrip("/").rpartition("/")[2])[-80:]
+    return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[?#]", shown(url))[0].rstrip("/").rpartition("/")[2])[-80:]

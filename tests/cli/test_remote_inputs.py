@@ -78,6 +78,31 @@ def test_a_recipe_by_url_gives_the_same_model(served: Served, small_data: Path, 
     assert (models[0].weights["average"].w == fitted.model.weights["average"].w).all()
 
 
+def test_commands_take_models_by_url(
+    served: Served, small_run: Path, small_data: Path, rerank: Command, tmp_path: Path
+) -> None:
+    model, lists = f"{served.url}/model", small_data / "test.nbest.gz"
+    weights = tmp_path / "weights"
+    weights.write_text(rerank("export", model).out)
+    for words in (["rerank", "{}", lists], ["inspect", "{}"], ["export", "{}"], ["decode", lists, "--model", "{}"]):
+        found, expected = (
+            rerank(*(place if word == "{}" else word for word in words)) for place in (model, small_run / "model")
+        )
+        assert (found.code, found.out, bool(found.out)) == (0, expected.out, True)
+    assert rerank("import", weights, "--like", model, "--output", tmp_path / "own").code == 0
+    refused(rerank("inspect", model, "--ablate"), model, "name a model on disk")
+    for words in (["rerank", f"{model}s", lists], ["serve", f"{model}s", "--port", 0]):
+        refused(rerank(*words), f"{model}s/model.json: no such file there")
+
+
+def test_recipes_hold_no_passwords(served: Served, small_data: Path) -> None:
+    root = served.url.replace("//", "//me:secret@")
+    with pytest.raises(library.RerankError, match=r"a name or password before its host.* ~/\.netrc") as error:
+        small.recipe(small_data).changed({"data.root": root})
+    assert "secret" not in str(error.value)
+    small.recipe(small_data).changed({"data.root": "github://me:lists@main/a"})
+
+
 def test_commands_take_urls(served: Served, small_run: Path, small_data: Path, rerank: Command) -> None:
     found = rerank("rerank", small_run / "model", f"{served.url}/parses/test.nbest.gz")
     assert (found.code, found.out) == (0, rerank("rerank", small_run / "model", small_data / "test.nbest.gz").out)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -17,7 +19,7 @@ from served import Served, serving
 from rerank.base.errors import DataError
 from rerank.readers.streams import open_stream
 from rerank.storage import remote
-from rerank.storage.remote import downloads, is_url, local_path
+from rerank.storage.remote import downloads, is_url, local_directory, local_path
 
 pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
@@ -39,7 +41,9 @@ def whole(path: str) -> bytes:
 
 
 def test_what_is_a_url() -> None:
-    assert all(map(is_url, ("https://a/b", "s3://a/b", "hf://datasets/a", "memory://a", "HTTP://a")))
+    assert all(
+        map(is_url, ("https://a/b", "s3://a/b", "hf://datasets/a", "memory://a", "HTTP://a", "simplecache::s3://a/b"))
+    )
     assert not any(map(is_url, ("a/b", "C:\\a", "c:/a", "a:b", "-", "", "https:/a", "{root}/a", "/a//b", "a/b://c")))
     assert local_path("C:\\a") == "C:\\a"
 
@@ -58,6 +62,44 @@ def test_a_file_is_fetched_once_until_it_changes(served: Served, name: str, data
     assert served.asked == {name: 2}
     assert all(each.name.endswith(f"-{name}") for each in downloads().iterdir())
     assert local_path(f"{url}?download=true").endswith(f"-{name}")
+
+
+def test_a_file_of_which_no_change_would_show_is_fetched_every_time(served: Served) -> None:
+    served.tagged = False
+    assert [whole(f"{served.url}/text") for _ in range(2)] == [TEXT] * 2
+    (served.root / "text").write_bytes(TEXT[::-1])
+    assert whole(f"{served.url}/text") == TEXT[::-1]
+    assert served.asked == {"text": 3}
+    assert len(os.listdir(downloads())) == 1
+
+
+def test_logins_and_tokens_are_used_and_not_told(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rerank")
+    monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
+    url = f"{served.url.replace('//', '//me:secret@')}/text?token=secret"
+    assert whole(url) == TEXT
+    with pytest.raises(DataError, match=r"/no\?\.\.\.: no such file") as missing:
+        local_path(url.replace("text", "no"))
+    with pytest.raises(DataError, match="cannot be fetched") as unknown:
+        local_path(url.replace("http", "htps"))
+    said = [caplog.text, str(missing.value), str(unknown.value), *os.listdir(downloads())]
+    assert f"fetching {served.url}/text?..." in caplog.text
+    assert "secret" not in " ".join(said)
+    (tmp_path / "logins").write_text("machine 127.0.0.1 login you password hidden\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "logins"))
+    local_path(f"{served.url}/text")
+    assert served.logins == {f"Basic {b64encode(text).decode()}" for text in (b"me:secret", b"you:hidden")}
+
+
+def test_a_file_that_is_missing_from_a_folder_is_fetched_again(served: Served) -> None:
+    (served.root / "other").touch()
+    copy = local_directory(served.url, ["text", "other"], "digest")
+    (copy / "text").unlink()
+    assert local_directory(served.url, ["text", "other"], "digest") == copy
+    assert (copy / "text").read_bytes() == TEXT
+    assert served.asked == {"text": 2, "other": 1}
 
 
 def test_files_of_any_file_system(served: Served) -> None:  # noqa: ARG001 - names the folder of copies
@@ -95,6 +137,7 @@ def test_several_may_fetch_a_file_at_once(served: Served) -> None:
         ("{server}/other", "no such file there; check the URL"),
         ("http://127.0.0.1:1/a", "cannot be fetched: "),
         ("http://no-such-host.invalid/a", "cannot be fetched: .*; check the URL and the connection"),
+        ("{server}/loop", "the server sends from one address to another, without end"),
         ("htps://a/b", "cannot be fetched: .*htps"),
         ("own://a/b", "needs a package that is not installed: Install own"),
     ],
