@@ -43,6 +43,7 @@ def rows(n: int, columns: int, dtype: Any, seed: int = 0, k: int = 2) -> tuple[s
         found = np.sort((random.integers(0, columns, (n, 1)) + np.arange(NONZEROS)) % columns, axis=1)
     indices = found.astype(np.int32).ravel()
     data = random.standard_normal(n * NONZEROS, np.float32).astype(dtype)
+    data[data == 0] = 1.0  # no stored zeros
     X = sparse.csr_array((data, indices, np.arange(n + 1, dtype=np.int32) * NONZEROS), shape=(n, columns))
     scores = X @ random.standard_normal((columns, k)).astype(dtype)
     return X, scores.argmax(axis=1)

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.estimators.ballots import Ballots
 from rerank.estimators.checks import MATRIX, Share, as_value_errors, check_parameters, plain, seed_of
@@ -41,7 +42,9 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
     first one is empty; with more, every class has a copy of the features (the joint feature map). Values are float32,
-    weights float64.
+    weights float64. With two classes and sparse input of float32, the arrays of the input are trained on; the intercept
+    is the weight of a base score where a learner treats that like a feature (``base_like_feature``), else of a column
+    in a copy.
 
     Parameters
     ----------
@@ -74,6 +77,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     """
 
     learner: ClassVar[type[Learner]]
+    base_like_feature: ClassVar[bool] = False  # is the weight of a base score learned like that of any feature?
 
     epochs: Count = 10
     shuffle: bool = True
@@ -169,12 +173,12 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         with as_value_errors(type(self).__name__):
             learner = self._begin(known if first else None)
             examples, visits = self._visits(learner, X, y, weight)
-            corpus, log = examples.corpus(), self._log()
+            corpus, log = self._lists(examples), self._log()
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             self._stream.learn(learner, corpus, corpus.lists[:-1] + examples.label, order, log)
             self.n_iter_ += 1
             self._conclude(log, examples)
-            if not self._stream.finite(corpus.columns):
+            if not self._stream.finite(corpus):
                 self._publish()
         return self
 
@@ -205,10 +209,11 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         """The class of the learner."""
         return self.learner
 
-    def _learner(self) -> Learner:
-        """The learner with this classifier's parameters; there are no base scores."""
+    def _learner(self, base_rate: float = 0.0) -> Learner:
+        """The learner with this classifier's parameters; a base score weighs 0 at the start."""
         rule, known = self._rule(), vars(self)
-        return rule(**{each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}, base=0.0)
+        own = {each.name: plain(known[each.name]) for each in fields(rule) if each.name in known}
+        return rule(**own, base=0.0, base_rate=base_rate)
 
     def _scores(self, X: Any) -> np.ndarray:
         scores = np.asarray(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_
@@ -227,11 +232,13 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     def _begin(self, classes: np.ndarray | None) -> Learner:
         """The learner to go on with; with ``classes`` everything that was learnt is forgotten."""
-        learner = self._learner()
         if classes is None:
+            learner = self._learner(float(self._apart))
             self._require_same_state(learner)
         else:
-            self._start(accepted(learner), classes)  # so that nothing wrong leaves a half-fitted classifier
+            apart = self.fit_intercept and self.base_like_feature and classes.size == 2 and self.average != "vote"
+            learner = accepted(self._learner(float(apart)))
+            self._start(learner, classes)  # after the checks, so that nothing wrong leaves a half-fitted classifier
         if self.average == "vote" and self._ballots is None:
             raise ValueError("average='vote' needs a log of all updates; set it before the first call of partial_fit")
         self._averaged = self.average != "last"
@@ -241,8 +248,9 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         """Forget everything learnt."""
         self._seed = seed_of(self.random_state)
         self._bias = bool(self.fit_intercept)
+        self._apart = learner.base_rate > 0
         blocks = 1 if classes.size == 2 else classes.size
-        self._columns = blocks * (self.n_features_in_ + self._bias)
+        self._columns = blocks * (self.n_features_in_ + (self._bias and not self._apart))
         self._light = self.average == "last"
         self._stream = Stream(learner, self._fresh(learner, self._columns))
         self._ballots: Ballots | None = Ballots() if self.average == "vote" else None
@@ -279,10 +287,16 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[Labelled, Visits]:  # fmt: skip
         """The rows as examples, and a pass over them."""
-        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=self._bias)
-        visits = visits_of(examples, bool(self.shuffle))
+        label, column = np.searchsorted(self.classes_, y), self._bias and not self._apart
+        examples = examples_of(X, label, self.classes_, weight, bias=column)
+        visits = visits_of(examples, bool(self.shuffle), constant=self._apart)
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
+
+    def _lists(self, examples: Labelled) -> Corpus:
+        """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
+        lists = examples.corpus()
+        return replace(lists, base=np.tile([0.0, 1.0], examples.size), trusted=True) if self._apart else lists
 
     def _log(self) -> UpdateLog | None:
         """What updates go to where predictors vote."""
@@ -290,7 +304,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:
         """Pass over the examples, until ``held`` ends it, and publish the weights."""
-        corpus, log, stream = examples.corpus(), self._log(), self._stream
+        corpus, log, stream = self._lists(examples), self._log(), self._stream
         stream.close()
         stream.adopt(learner, corpus.candidate_count)
         for _ in range(self.epochs):  # an interrupt is raised between two passes

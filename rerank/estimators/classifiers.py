@@ -27,13 +27,19 @@ from rerank.learn.rules.uwin import UWin
 class PerceptronClassifier(OnlineClassifier, learner=Perceptron):
     """The perceptron (Rosenblatt 1958; averaged and voted: Freund & Schapire 1999): a mistake adds the example."""
 
+    base_like_feature = True
+
 
 class PassiveAggressiveClassifier(OnlineClassifier, learner=PassiveAggressive):
     """Passive-aggressive: the smallest step that gives the example a margin of 1 (Crammer et al. 2006)."""
 
+    base_like_feature = True
+
 
 class SGDClassifier(OnlineClassifier, learner=SGD):
     """Stochastic gradient descent."""
+
+    base_like_feature = True
 
 
 class TruncatedGradientClassifier(OnlineClassifier, learner=TruncatedGradient):
@@ -60,6 +66,8 @@ class FTRLClassifier(OnlineClassifier, learner=FTRL):
 class SecondOrderPerceptronClassifier(OnlineClassifier, learner=SecondOrderPerceptron):
     """The second-order perceptron (Cesa-Bianchi et al. 2005)."""
 
+    base_like_feature = True
+
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
 class GaussianClassifier(OnlineClassifier):
@@ -72,6 +80,8 @@ class GaussianClassifier(OnlineClassifier):
     epochs, shuffle, average, fit_intercept, class_weight, early_stopping, validation_fraction, n_iter_no_change,
         warm_start, keep_state, random_state: see OnlineClassifier.
     """
+
+    base_like_feature = True
 
     probability: bool = False
 

@@ -32,12 +32,14 @@ class Covariance(NamedTuple):
     scale: np.ndarray  # float64 [blocks, W]: the largest |x_j| of an update, for normalised variances; else [blocks, 0]
 
     @staticmethod
-    def of(state: Any, blocks: int) -> Covariance:
-        """That of a state without base scores; views of it."""
+    def of(state: Any, blocks: int, *, base: bool) -> Covariance:
+        """That of a state, with or without the coordinate of the base score, its last one; views of it."""
+        end = None if base else -1
         if isinstance(state, FullState):
-            W = (len(state.sigma) - 1) // blocks
-            return Covariance(state.sigma[:-1, :-1].reshape(blocks, W, blocks, W), np.zeros((blocks, 0)))
-        return Covariance(state.g[:-1, VARIANCE].reshape(blocks, -1), state.scale[:-1].reshape(blocks, -1))
+            sigma = state.sigma[:end, :end]
+            W = len(sigma) // blocks
+            return Covariance(sigma.reshape(blocks, W, blocks, W), np.zeros((blocks, 0)))
+        return Covariance(state.g[:end, VARIANCE].reshape(blocks, -1), state.scale[:end].reshape(blocks, -1))
 
     def of_margins(self, X: Any, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """float64 [n]: zᵀΣz for z = the row in block ``one`` minus the row in block ``other`` (-1: no such block).

@@ -34,6 +34,7 @@ class Published:
     _ballots: Ballots | None
     _averaged: bool  # is the predictor the average?
     _bias: bool
+    _apart: bool  # is the intercept the weight of the base score, and no column's?
 
     @cached_property
     def coef_(self) -> Any:
@@ -81,7 +82,8 @@ class Published:
         elif self._ballots is not None:
             self._ballots.add(log, examples)
         state, blocks = self._stream.state, 1 if len(examples.classes) == 2 else len(examples.classes)
-        self._covariance = Covariance.of(state, blocks) if getattr(self, "probability", False) else None
+        gaussian = getattr(self, "probability", False)
+        self._covariance = Covariance.of(state, blocks, base=self._apart) if gaussian else None
 
     def _complete(self) -> None:
         """Make all that can be asked for."""
@@ -97,11 +99,11 @@ class Published:
         """
         learner = self._stream.learner
         with np.errstate(all="ignore"):  # what is not finite is refused below
-            w = (learner.average if self._averaged else learner.last)(self._stream.closed()).w
-        if not np.isfinite(w).all():
+            w, base = (learner.average if self._averaged else learner.last)(self._stream.closed())
+        if not (np.isfinite(w).all() and np.isfinite(base)):
             raise ValueError(
                 f"{type(self).__name__}: the weights overflowed in {self.n_iter_} passes; scale X or take smaller steps"
             )
-        w = w.reshape(-1, self.n_features_in_ + self._bias)
+        w = w.reshape(-1, self.n_features_in_ + (self._bias and not self._apart))
         self.coef_ = w[:, : self.n_features_in_].copy()
-        self.intercept_ = w[:, -1].copy() if self._bias else np.zeros(w.shape[0])
+        self.intercept_ = w[:, -1].copy() if self._bias and not self._apart else np.full(w.shape[0], base)

@@ -10,7 +10,7 @@ content before the seed shuffles their visits: neither the order of the rows nor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rerank.kernels.compile import kernel
 LIMIT = 10**8  # visits in a pass
 MOST = 1000  # visits of a row in a pass
 ROUNDING = 1e-9  # sums of weights this close to a whole number are meant to be one
+ONE, HALF = np.uint64(np.float32(1.0).view(np.uint32)), np.uint64(32)
 
 
 class Visits(NamedTuple):
@@ -36,15 +37,34 @@ class Visits(NamedTuple):
 
 
 @kernel
+def hash_rest(h: np.uint64, columns: np.ndarray, bits: np.ndarray, first: Any, last: Any, constant: int) -> np.uint64:
+    """A hash ``h`` of the nonzeros before ``first``, continued up to ``last`` and with the ``constant``."""
+    for p in range(np.uint64(first), np.uint64(last)):
+        h = combine(h, (np.uint64(columns[p]) << HALF) | np.uint64(bits[p]))
+    return combine(h, (np.uint64(constant) << HALF) | ONE) if constant >= 0 else h
+
+
+@kernel
 def hash_examples(
-    rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, label: np.ndarray, hashes: np.ndarray
+    rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, label: np.ndarray, constant: int, hashes: np.ndarray
 ) -> None:
-    """hashes[i] (uint64) ← a hash of the columns, values (``bits``: as uint32) and label of example i."""
-    for i in range(hashes.shape[0]):
-        h = mix(np.uint64(label[i] + 1))
-        for p in range(rows[i], rows[i + 1]):
-            h = combine(h, (np.uint64(columns[p]) << np.uint64(32)) | np.uint64(bits[p]))
-        hashes[i] = h
+    """hashes[i] (uint64) ← a hash of the columns, values (``bits``: as uint32) and label of example i.
+
+    Every nonzero waits for the one before it, so two rows at a time take hardly longer than one. constant: a column of
+    ones that all rows end with although they do not hold it; -1 for none.
+    """
+    n = hashes.shape[0]
+    for i in range(0, n - 1, 2):
+        p, q = np.uint64(rows[i]), np.uint64(rows[i + 1])
+        both = min(rows[i + 1] - rows[i], rows[i + 2] - rows[i + 1])
+        one, other = mix(np.uint64(label[i] + 1)), mix(np.uint64(label[i + 1] + 1))
+        for r in range(np.uint64(both)):
+            one = combine(one, (np.uint64(columns[p + r]) << HALF) | np.uint64(bits[p + r]))
+            other = combine(other, (np.uint64(columns[q + r]) << HALF) | np.uint64(bits[q + r]))
+        hashes[i] = hash_rest(one, columns, bits, rows[i] + both, rows[i + 1], constant)
+        hashes[i + 1] = hash_rest(other, columns, bits, rows[i + 1] + both, rows[i + 2], constant)
+    if n % 2 == 1:
+        hashes[n - 1] = hash_rest(mix(np.uint64(label[n - 1] + 1)), columns, bits, rows[n - 1], rows[n], constant)
 
 
 @kernel
@@ -65,8 +85,10 @@ def mark_new(
             new[r] = columns[p + t] != columns[q + t] or bits[p + t] != bits[q + t]
 
 
-def visits_of(examples: Labelled, shuffle: bool) -> Visits:
+def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> Visits:
     """The visits of a pass over ``examples``: as they are, or (``shuffle``) with equal ones joined, sorted by content.
+
+    constant: sort them as if they had a last column of ones.
 
     Raises
     ------
@@ -78,13 +100,18 @@ def visits_of(examples: Labelled, shuffle: bool) -> Visits:
         bits = np.ascontiguousarray(examples.values).view(np.uint32)
         bits.flags.writeable = False
         content = examples.rows, examples.columns, bits, examples.label
-        hashes, new = np.empty(n, np.uint64), np.empty(n, np.bool_)
-        hash_examples(*content, hashes)
-        order = np.lexsort((weight, hashes))  # by weight too, so that sums have the same bits in any order of rows
-        mark_new(*content, order, new)
-        starts = np.flatnonzero(new)
-        equal = np.diff(np.append(starts, n))
-        kept, weight = order[starts], np.add.reduceat(weight[order], starts)
+        hashes = np.empty(n, np.uint64)
+        hash_examples(*content, examples.width if constant else -1, hashes)
+        kept = np.argsort(hashes)
+        if (hashes[kept[1:]] != hashes[kept[:-1]]).all():
+            weight = weight[kept]
+        else:
+            order = np.lexsort((weight, hashes))  # by weight too, so that sums have the same bits in any order of rows
+            new = np.empty(n, np.bool_)
+            mark_new(*content, order, new)
+            starts = np.flatnonzero(new)
+            equal = np.diff(np.append(starts, n))
+            kept, weight = order[starts], np.add.reduceat(weight[order], starts)
     times = np.minimum(np.ceil(weight * (1.0 - ROUNDING)), MOST * equal).astype(np.int64)
     if times.sum() > LIMIT:
         raise ValueError(

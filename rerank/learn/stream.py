@@ -73,17 +73,21 @@ class Stream:
         self.learner.finish(state, deepcopy(self.lazy))
         return state
 
-    def finite(self, columns: np.ndarray) -> bool:
-        """Are all numbers finite that a batch with these ``columns`` (int [nnz]) may have changed?
+    def finite(self, corpus: Corpus) -> bool:
+        """Are all numbers finite that a batch may have changed?
 
         If not, the weights need a look, of which there are as many as columns.
         """
         few = frozenset() if pairs_of(self.state) else columns_of(self.state)
         with np.errstate(all="ignore"):  # a sum may be infinite where the numbers are not
-            return all(
-                np.isfinite(np.sum(array.take(columns, axis=0) if name in few and array.size else array))
-                for name, array in self.state._asdict().items()
-            )
+            for name, array in self.state._asdict().items():
+                touched = name in few and array.size
+                total = (
+                    array.take(corpus.columns, axis=0).sum() + array[corpus.width :].sum() if touched else array.sum()
+                )
+                if not np.isfinite(total):
+                    return False
+        return True
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold no scratch space."""

@@ -56,7 +56,7 @@ def moderated(model: Any, x: np.ndarray) -> np.ndarray:
     """The softmax of scores / √(1 + π/8·v), v being the variance of the difference between the two best."""
     row = np.append(x, 1.0) if model.fit_intercept else x
     scores, W = np.atleast_1d(model.decision_function(x[np.newaxis])[0]), row.size
-    z = np.zeros(scores.size * W + 1)  # the base score has a coordinate too
+    z = np.zeros(scores.size * W + (not model._apart))  # a base score that is no intercept has a coordinate too
     one, *others = [0] if scores.size == 1 else np.argsort(-scores, kind="stable")[:2]
     z[one * W : (one + 1) * W] = row
     for other in others:
