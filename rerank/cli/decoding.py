@@ -180,6 +180,5 @@ def _as_object(name: str, found: Decoded | None) -> bytes:
         if found.expected is not None:
             shown["expected_gains"] = found.expected.tolist()
         if found.votes:
-            brackets = (vote._asdict() for vote in found.votes)
-            shown["brackets"] = [each | {"candidates": [y + 1 for y in each["candidates"]]} for each in brackets]
+            shown["brackets"] = [vote.as_object() for vote in found.votes]
     return f"{as_json(shown)}\n".encode()

@@ -197,8 +197,9 @@ def _show_answer(scorer: Scorer, found: Opened) -> None:
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
         places = ", ".join(str(y + 1) for y in vote.candidates[:VOTERS]) + (" ..." if vote.candidates[VOTERS:] else "")
         kept = "yes" if vote.weight > how.threshold else ""
-        table.add_row(plain(vote.label), f"{vote.start + 1}-{vote.end}", f"{vote.weight:.3f}", kept, places)
-    show(table, brackets=[vote._asdict() for vote in answer.votes])
+        words = f"{vote.start + 1} to {vote.end}"
+        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", kept, places)
+    show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 
 def _show_parts(name: str, parts: list[Contribution], top: int) -> dict[str, Any]:

@@ -36,6 +36,7 @@ CASES = {
     "folds split": "folds split {data}/gold.txt --folds 4 --output {new}/folds",
     "folds join": "folds join {data}/folds {data}/lists.0 {data}/lists.1 --output {new}/joined",
     "rerank": "rerank {run}/model {data}/test.nbest.gz",
+    "decode": "decode {data}/test.nbest.gz",
 }
 OTHERS = ("serve",)  # do not end by themselves; tests/cli/test_serving.py has their answers
 NUMBER = re.compile(r"(?<![\w.:|/(-])[+-]?\d[\d,]*(?:\.\d+)?(?![\w.:|/-]*[A-Za-z:|/])")
@@ -114,9 +115,10 @@ def test_json_holds_what_the_tables_show(rerank: Command, places: dict[str, Path
         assert rerank(*words_of("train", places, tmp_path)).code == 0
     answer = rerank(*words_of(name, places, tmp_path / "b"), "--json")
     assert (plain.code, answer.code) == (0, 0), (plain.err, answer.err)
-    if name == "rerank":
+    if name in ("rerank", "decode"):
         objects = [strict(line) for line in answer.out.splitlines()]
-        assert [each["candidates"][0]["text"] for each in objects] == plain.out.splitlines()
+        texts = [each["text"] if name == "decode" else each["candidates"][0]["text"] for each in objects]
+        assert texts == plain.out.splitlines()
         assert [each["id"] for each in objects] == [f"test-{number}" for number in range(1, len(objects) + 1)]
         return
     found = [*leaves(strict(answer.out))]

@@ -8,7 +8,7 @@ a tree, though perhaps none of the list.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,12 @@ class VotedBracket(NamedTuple):
     end: int  # one past its last
     weight: float
     candidates: list[int]
+
+    def as_object(self) -> dict[str, Any]:
+        """The bracket as commands show it: words and candidates counted from 1."""
+        words = {"first_word": self.start + 1, "last_word": self.end}
+        own = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
+        return {"label": self.label} | words | own
 
 
 class Fusion:
