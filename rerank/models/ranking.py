@@ -60,9 +60,16 @@ class Ranking:
     def explain(self, place: int = 0, other: int = 1) -> list[Contribution]:
         """Why the candidate at ``place`` of this order stands before the one at ``other``: the features in which they
         differ, those that decide first. By default the best and the second; a list of one has nothing to explain.
+
+        Raises
+        ------
+        DataError: a place that is not in the list.
         """
         if len(self) < 2:
             return []
+        if wrong := [each for each in (place, other) if not -len(self) <= each < len(self)]:
+            message = f"found the place {wrong[0]}; expected one from 0 to {len(self) - 1}"
+            raise DataError(message, list_id=self.id or None)
         return self._explain(self._ranked, int(self.order[place]), int(self.order[other]))
 
     def __len__(self) -> int:

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from rerank.base.encoding import encoded
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.models.model import Model
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
-from rerank.readers.given.errors import GivenError, refusal
+from rerank.readers.given.errors import GivenError, each_of, refusal
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
 from rerank.readers.given.tables import is_table, table
-from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.score_columns import ScoreColumns, check_names
 from rerank.readers.streams import PathLike
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.recipe import ListRecipe
@@ -173,7 +173,8 @@ class Reranker:
             return
         if is_frame(lists):
             raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
-        taken = (self._taken(each, None, str(number)) for number, each in enumerate(lists))
+        every = each_of(lists, "lists, in a list", "lists")
+        taken = (self._taken(each, None, str(number)) for number, each in enumerate(every))
         size = BATCH if self.predictor == "voted" else 1
         while batch := list(islice(taken, size)):
             found = self._scorer.rank([self._open(nbest) for _, nbest in batch])
@@ -194,9 +195,13 @@ class Reranker:
 
         Raises
         ------
-        DataError: a column that is missing, or a value in it; a candidate that cannot be used.
+        DataError: a column that is missing, or a value in it; a candidate that cannot be used. RecipeError: ``into`` is
+            not two names.
         """
         check_keys("score_frame", columns)
+        check_names(into, "into")
+        if len(into) != 2:
+            raise RecipeError(f"found {into!r}; expected two names, of the scores and of the ranks", key="into")
         lists = self.frame_lists(frame, columns, known=False)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
         for rows, ranking in zip(lists.groups.values(), self.rank_many(lists), strict=True):
@@ -276,7 +281,8 @@ class Reranker:
             message += "; score_frame ranks the rows of a data frame" if is_frame(candidates) else ""
             raise GivenError(message, "candidates")
         else:
-            given, rows = candidates if isinstance(candidates, list | tuple) else list(candidates), None
+            every = each_of(candidates, "several candidates, in a list", "candidates")
+            given, rows = candidates if isinstance(candidates, list | tuple) else list(every), None
         if source is not None and not self._texts:
             message = "the model ranks parses, which have no source; leave it out"
             raise GivenError(message, "source", list_id=name or None)

@@ -144,6 +144,7 @@ BAD: list[tuple[Any, str | None, str]] = [
     (changed(3, features={"x": None}), "candidates[3].features.x", "found None"),
     (changed(3, scoer=1.0), "candidates[3].scoer", "did you mean score?"),
     (changed(3, text=5), "candidates[3].text", "found 5: input should be a valid string"),
+    (changed(3, text=None), "candidates[3].text", "found None as its text"),
     (changed(3, text="a\0"), "candidates[3]", "a NUL byte"),
     (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
     ({"candidates": ["a", "b"]}, "candidates[0].columns.reward", "has no column 'reward'"),

@@ -20,6 +20,7 @@ import rerank
 from rerank.models.model import Model
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import SkipCount
+from rerank.readers.given.errors import GivenError
 from rerank.readers.streams import open_stream
 from rerank.runs import pipeline
 
@@ -125,6 +126,10 @@ BAD = [
     ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as score"),
     ("parses", [RIGHT, "(S1 (NN never closed)"], "candidate 2: "),
     ("parses", [RIGHT, "(S1 (NN other))"], "have different words"),
+    ("parses", [{"tree": None}], "candidate 1: found None as its tree; expected a text"),
+    ("samples", [{"text": None}], "candidate 1: found None as its text; expected a text"),
+    ("samples", [(None, 1.0)], "candidate 1: found tuple; expected a text"),
+    ("samples", 5, "found int; expected "),
     ("parses", RIGHT, "found str; expected several candidates"),
     ("samples", [{"text": "a", "score": 1.0}], "candidate 1 has no column 'reward'"),
     ("samples", ["a", "b"], "candidate 1 has no score"),
@@ -153,6 +158,23 @@ def test_bad_candidates_are_named(models: dict[str, Path], kind: str, given: Any
     if not isinstance(given, str):
         with pytest.raises(rerank.RerankError, match=r"^list seven: "):
             list(model.rank_many([rerank.NBest("seven", given)]))
+
+
+def test_the_field_of_a_text_that_is_missing_is_named(models: dict[str, Path]) -> None:
+    for kind, key in (("samples", "text"), ("parses", "tree")):
+        with pytest.raises(GivenError) as caught:
+            rerank.load(models[kind]).rank([{key: None}])
+        assert caught.value.field == f"candidates[0].{key}"
+
+
+def test_places_and_lists_that_are_not_there(small_run: Path) -> None:
+    model = rerank.load(small_run / "model")
+    ranking = model.rank([(WRONG, -1.0), (RIGHT, -1.0)])
+    assert ranking.explain(0, -1) == ranking.explain()
+    with pytest.raises(rerank.RerankError, match="found the place 5; expected one from 0 to 1"):
+        ranking.explain(0, 5)
+    with pytest.raises(rerank.RerankError, match="found NBest; expected lists"):
+        list(model.rank_many(rerank.NBest("a", [RIGHT])))  # type: ignore[arg-type]
 
 
 def test_derivations_are_checked(models: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rerank.base.errors import DataError
 from rerank.readers.faults import Bad, BadCandidate, UnusableError
@@ -15,6 +16,19 @@ class GivenError(DataError):
     def __init__(self, message: str, field: str, *, list_id: str | None = None) -> None:
         super().__init__(message, list_id=list_id)
         self.field = field
+
+
+def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None) -> Iterator[Any]:
+    """Go through what is given; ``expected`` and ``field`` say in errors what that should be, and where.
+
+    Raises
+    ------
+    GivenError: it is one thing, not several.
+    """
+    try:
+        return iter(given)
+    except TypeError:
+        raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id) from None
 
 
 def refusal(bad: Bad) -> GivenError:

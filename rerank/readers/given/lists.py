@@ -52,11 +52,14 @@ def candidate_of(given: CandidateLike, k: int) -> Candidate:
         if not isinstance(columns, MAPPINGS) or not isinstance(features, MAPPINGS):
             message = f"candidate {k}: expected mappings of names to numbers under 'columns' and 'features'"
             raise GivenError(message, _place(k))
+        if get("text") is None and get("tree") is None:
+            key = "text" if "text" in given else "tree"
+            raise GivenError(f"candidate {k}: found None as its {key}; expected a text", _place(k, key))
         return Candidate(
             get("text"), get("score"), columns, features,
             tree=get("tree"), segmentation=get("segmentation"), alignment=get("alignment"),
         )  # fmt: skip
-    if isinstance(given, tuple) and len(given) == 2:
+    if isinstance(given, tuple) and len(given) == 2 and given[0] is not None:
         return Candidate(tree=given[0], score=given[1]) if is_tree(given[0]) else Candidate(given[0], given[1])
     if is_tree(given):
         return Candidate(tree=given)

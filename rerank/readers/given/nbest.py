@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rerank.base.encoding import decoded
+from rerank.readers.given.errors import GivenError, each_of
 from rerank.readers.nbest import Candidates, NBestList
 from rerank.readers.texts.text_list import TextList
 
@@ -26,7 +28,12 @@ class NBest:
         ``features``, ``segmentation`` and ``alignment``, instances of ``nltk.Tree``, or ``Candidate``s.
     source: the input, if there is one.
     references: what is right: one text or several, or a gold tree, in brackets or as an ``nltk.Tree``.
-    gains: in place of references, the gain of every candidate; higher is better.
+    gains: in place of references, the gain of every candidate; higher is better. They are held as float64, which has
+        whole numbers up to 2^53.
+
+    Raises
+    ------
+    DataError: candidates, references or gains that are not several, or gains that are not numbers.
     """
 
     id: str
@@ -37,9 +44,16 @@ class NBest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.candidates, Sequence):
-            object.__setattr__(self, "candidates", list(self.candidates))
+            self._take("candidates", each_of(self.candidates, "candidates, in a list", "candidates", list_id=self.id))
         if isinstance(self.references, str) or is_tree(self.references):
-            object.__setattr__(self, "references", (self.references,))
+            self._take("references", (self.references,))
+        elif not isinstance(self.references, Sequence):
+            self._take("references", each_of(self.references, "references, in a list", "references", list_id=self.id))
+        if self.gains is not None:
+            self._take("gains", _numbers(self.gains, self.id))
+
+    def _take(self, name: str, values: Iterable[Any]) -> None:
+        object.__setattr__(self, name, tuple(values))
 
     @staticmethod
     def of(rows: NBestList, *, known: bool = True) -> NBest:
@@ -65,6 +79,18 @@ class NBest:
 
     def __repr__(self) -> str:
         return f"<NBest {self.id}: {len(self)} candidates>"
+
+
+def _numbers(gains: Any, name: str) -> array[float]:
+    """Gains as float64, of whatever library their numbers are."""
+    values = array("d")
+    for k, gain in enumerate(each_of(gains, "gains, in a list", "gains", list_id=name)):
+        try:
+            values.append(gain)
+        except (TypeError, OverflowError):
+            message = f"found {gain!r} as the gain of candidate {k + 1}; expected a number"
+            raise GivenError(message, f"gains[{k}]", list_id=name) from None
+    return values
 
 
 def is_tree(value: Any) -> bool:
