@@ -22,6 +22,7 @@ from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is
 from rerank.readers.given.held import NAME, Rows, digest_of, holding
 from rerank.readers.given.nbest import NBest
 from rerank.readers.given.reading import ListFile, lists_from
+from rerank.readers.given.tables import is_table
 from rerank.readers.given.training import first_list, holds_trees, lists_given
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
@@ -81,7 +82,7 @@ def fit(
     if isinstance(lists, FrameLists):
         features, lists = frame_features(features, lists)
         frame = dict(lists.names)
-    dev = None if dev is None else lists_from(dev, frame if is_frame(dev) else {})
+    dev = None if dev is None else lists_from(dev, frame if is_frame(dev) or is_table(dev) else {})
     settings = _settings(recipe)
     if settings.get("task") == "classification":
         message = (
@@ -96,7 +97,7 @@ def fit(
         ("training", None if epochs is None else {"epochs": epochs}),
     ):
         if more:
-            settings[section] = {**settings.get(section, {}), **more}
+            settings[section] = {**_mapping(settings.get(section), section), **_mapping(more, section)}
     first, lists = first_list(lists)
     settings["task"] = task_of(settings, first)
     kind = Kind(settings["task"] in METRICS, task_gains(settings))
@@ -128,7 +129,7 @@ class Held(NamedTuple):
 
 def _fitted(settings: Settings, held: Mapping[str, Held], texts: bool) -> Model:
     """The model that a recipe with these ``settings`` makes of the lists."""
-    own = {key: value for key, value in settings.get("data", {}).items() if key in KEPT}
+    own = {key: value for key, value in _mapping(settings.get("data"), "data").items() if key in KEPT}
     with TemporaryDirectory(prefix="rerank-") as place:
         lists: Settings = {"root": place, "train": TRAIN, "dev": DEV if DEV in held else None, "tests": []}
         lists |= {"nbest": "{root}/{split}", "reader": {"name": NAME}}
@@ -156,7 +157,19 @@ def _settings(recipe: str | os.PathLike[str] | Mapping[str, Any] | TaskRecipe | 
         recipe = load_recipe(os.fspath(recipe))
     if isinstance(recipe, TaskRecipe):
         return recipe.model_dump(mode="python") | {"engine": recipe.engine}
-    return dict(recipe or {})
+    return dict(_mapping(recipe, "recipe"))
+
+
+def _mapping(given: Any, key: str) -> Mapping[str, Any]:
+    """The settings at ``key``; None stands for none.
+
+    Raises
+    ------
+    RecipeError: something else is given.
+    """
+    if not isinstance(given, Mapping | None):
+        raise RecipeError(f"found {given!r}; expected a mapping of settings", key=key)
+    return given or {}
 
 
 def task_gains(settings: Settings) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
+from pydantic import Field
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
@@ -23,7 +24,7 @@ from rerank.models.provenance import Decoding
 from rerank.models.reranker import Reranker
 from rerank.models.scorer import Ranked, Scorer
 from rerank.readers.base import BadList, NBestList, SkipCount, usable
-from rerank.readers.given.errors import told
+from rerank.readers.given.errors import each_of, told
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import candidate_of
 from rerank.readers.given.nbest import NBest
@@ -34,6 +35,7 @@ from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.settings import Section, Seed, validate
 from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import named, task_of
 from rerank.runs.report.html import fill
@@ -96,6 +98,13 @@ class Evaluation:
         return [f"{against}, p = {found.p:.2g} by {found.test.replace('_', ' ')}", self.metric.signature]
 
 
+class Sampling(Section):
+    """How many corpora a test of significance draws, from which seed."""
+
+    samples: Annotated[int, Field(ge=1, le=1_000_000)]
+    seed: Seed
+
+
 def evaluate(
     model: Reranker | Iterable[Any],
     lists: Any,
@@ -123,9 +132,10 @@ def evaluate(
     ------
     ModelError: the model was not tuned to decode so. DataError: no lists, lists that cannot be used, not as many
         choices as lists, a choice that is not in its list.
-    RecipeError: an unknown metric or test.
+    RecipeError: an unknown metric or test, or samples or a seed out of range.
     """
     check_keys("evaluate", columns)
+    validate(Sampling, {"samples": samples, "seed": seed})
     if isinstance(model, Reranker) and (is_frame(lists) or is_table(lists)):
         lists = model.frame_lists(lists, columns, known=True)
     first, lists = first_list(lists_from(lists, columns if not isinstance(lists, FrameLists) else {}))
@@ -139,7 +149,7 @@ def evaluate(
         how = scorer.decoding(decode if isinstance(decode, str) else None) if decode else None
         found = Choosing(scorer.content, scorer, how)
     else:
-        found = Choosing(content_of(recipe), given=iter(model))
+        found = Choosing(content_of(recipe), given=each_of(model, "a model, or a choice for every list", "model"))
     with told():
         found.read(lists)
     return found.evaluation(test, samples, seed)

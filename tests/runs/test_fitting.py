@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,18 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([GOOD], {"recipe": {"task": "classification"}}, "which has no lists; rerank.estimators has classifiers"),
     ([GOOD], {"recipe": {"engine": {"name": "local", "workers": 2}}}, "the engine local is this process alone"),
     ([rerank.NBest("b", [{"text": "x", "alignment": 5}], gains=[1])], {}, "found 5 as alignment of candidate 1"),
+    ([GOOD], {"oracle": [1]}, "oracle: found [1]; expected a mapping of settings"),
+    ([GOOD], {"training": "x"}, "training: found 'x'; expected a mapping of settings"),
+    ([GOOD], {"recipe": {"training": None}, "epochs": 0}, "training.epochs"),
+    ([GOOD], {"recipe": [1]}, "recipe: found [1]; expected a mapping of settings"),
+    ([GOOD], {"recipe": {"data": [1]}}, "data: found [1]; expected a mapping of settings"),
+    (None, {}, "found NoneType; expected lists"),
+    (GOOD, {}, "found NBest; expected lists"),
+    (
+        [rerank.NBest("b", [{"text": "x", "columns": {"gain": 1.0}}], gains=[0.0])],
+        {},
+        "list b: candidate 1: the column 'gain' does not hold the gains of the list; rename it",
+    ),
     ([], {}, "no list with candidates"),
     ([["x", "y"]], {}, "expected rerank.NBest"),
     ([rerank.NBest("b", ["x", "y"], gains=[1.0])], {}, "list b: found 1 gains for 2 candidates"),
@@ -232,6 +245,26 @@ def test_mistakes_are_named(lists: Any, settings: dict[str, Any], message: str) 
         rerank.fit(lists, **settings)
     assert message in str(caught.value)
     assert "/tmp" not in str(caught.value)
+
+
+def test_gains_are_numbers_of_any_library() -> None:
+    for gains in (np.array([0.0, 1.0]), (gain for gain in (0, 1)), [np.float32(0), True], [Decimal(0), 1]):
+        assert rerank.NBest("a", ["x", "y"], gains=gains).gains == (0.0, 1.0)
+    lists = [rerank.NBest("a", ["(a) x", "(b) y"], gains=np.array([0.0, 1.0]))]
+    assert rerank.evaluate([1], lists, samples=1).score == 1.0
+    for wrong, told in (("a", "found 'a'"), (None, "found None"), ("1", "found '1'"), (10**400, "found 1000")):
+        with pytest.raises(rerank.RerankError, match=f"list a: {told}.* as the gain of candidate 2; expected a number"):
+            rerank.NBest("a", ["x", "y"], gains=[0.0, wrong])
+    for field in ("candidates", "references", "gains"):
+        with pytest.raises(rerank.RerankError, match=f"list a: found float; expected {field}, in a list"):
+            rerank.NBest(**{"id": "a", "candidates": ["x"], field: 1.0})
+
+
+def test_gains_of_lists_that_were_read_are_not_given_twice() -> None:
+    (one,) = rerank.read([{"candidates": [{"text": "a", "gain": 1}, {"text": "b", "gain": 0}]}], "jsonl")
+    assert rerank.evaluate([0], [dataclasses.replace(one, gains=one.gains)], samples=1).score == 1.0
+    with pytest.raises(rerank.RerankError, match="the column 'gain' does not hold the gains of the list"):
+        rerank.evaluate([0], [dataclasses.replace(one, gains=[0.0, 1.0])], samples=1)
 
 
 def test_the_files_of_lists_are_named_in_errors(tmp_path: Path) -> None:
@@ -301,5 +334,10 @@ def test_choices_are_places_or_candidates() -> None:
     ):
         with pytest.raises(rerank.RerankError, match=message):
             rerank.evaluate(choices, lists, samples=100)
+    for key, value in (("samples", 0), ("samples", -1), ("seed", -1)):
+        with pytest.raises(rerank.RerankError, match=f"{key}: found {value}"):
+            rerank.evaluate([1] * 10, lists, **{key: value})  # type: ignore[arg-type]
+    with pytest.raises(rerank.RerankError, match="found int; expected a model, or a choice for every list"):
+        rerank.evaluate(3, lists)  # type: ignore[arg-type]
     with pytest.raises(rerank.RerankError, match="no list"):
         rerank.evaluate([], [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,8 @@ def test_tables_in_files(ending: str, data: dict[str, list[Any]], fitted: rerank
     for lists in (read, str(path)):
         names = NAMES if lists is not read else {}
         assert rerank.fit(lists, features=LEARNED, **names, **TRAINING).to_json() == fitted.to_json()
+    dev = rerank.fit(table, path, features=LEARNED, **NAMES, **TRAINING)
+    assert dev.recipe.data.dev == "dev"
     with pytest.raises(rerank.RerankError, match=rf"lists\.{ending}.*|a data frame needs group= and text="):
         rerank.read(path)
     path.write_bytes(b"ARROW1 no table")
@@ -172,7 +175,8 @@ def test_features_are_columns_and_templates(data: dict[str, list[Any]], tmp_path
     assert json.loads(model.to_json())["columns"] == ["score", "reward"]
     found = rerank.fit(frame, features=["reward", "text"], **NAMES, **TRAINING)
     assert (found.recipe.features.set, found.recipe.features.templates) == ("text", ())
-    found = rerank.fit(frame, columns=["reward"], features="dense", **NAMES, **TRAINING)
+    found = rerank.fit(frame, columns=np.array(["reward"]), features="dense", **NAMES, **TRAINING)
+    found.save(tmp_path / "columns")
     assert json.loads(found.to_json())["columns"] == ["score", "reward"]
     dev = rerank.fit(frame, frame, features=["reward"], **NAMES, **TRAINING)
     assert dev.recipe.data.dev == "dev"
@@ -226,6 +230,14 @@ BAD: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({}, {"text": "respons"}, "the data frame has no column 'respons'; did you mean 'response'?"),
     ({}, {"gain": "right"}, "no column 'right'; it has 'prompt', 'response', 'correct', 'reward', 's'"),
     ({}, {"columns": ["correct"]}, "the column 'correct' is the gain; leave it out of the columns to learn from"),
+    ({"gain": [3.0, 2, 1]}, {"columns": ["gain"]}, "name it gain=, or rename it"),
+    ({"score": [3.0, 2, 1]}, {"columns": ["score"]}, "name it score=, or rename it"),
+    ({"score": [3.0, 2, 1]}, {"columns": ["score"], "score": "reward"}, "name it score=, or rename it"),
+    ({"prompt": [1.0, float("nan"), 1.0]}, {}, "row 1 (from 0) of the column 'prompt' is missing; fill it in"),
+    ({"s": [1, 1, 1]}, {"references": "s"}, "found 1 as row 0 (from 0) of the column 's'; expected a text"),
+    ({"s": [["u", None]] * 3}, {"references": "s"}, "found None as row 0 (from 0) of the column 's'; expected a text"),
+    ({}, {"columns": "reward"}, "columns: found 'reward'; expected a list of names"),
+    ({}, {"columns": 3}, "found int; expected names of columns, in a list"),
     ({}, {"tree": "response"}, "found text= and tree=; expected one of them"),
     ({}, {"chosen": "response"}, "needs rejected="),
     ({}, {"chosen": "response", "rejected": "s"}, "found columns= beside chosen= and rejected="),
@@ -274,6 +286,12 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
         rerank.read([1, 2], group="a", text="b")
     with pytest.raises(rerank.RerankError, match="has a column 's' already"):
         rerank.fit(frame, features=["reward"], **names, epochs=1).score_frame(frame, into=("s", "t"))
+    for name in ("gain", "score"):
+        with pytest.raises(rerank.RerankError, match=f"name it {name}=, or rename it"):
+            rerank.fit(frame.with_columns(pl.lit(1.0).alias(name)), features=[name, "reward"], **names)
+    for into in (("a",), ("a", "a"), "ab", (1, 2)):
+        with pytest.raises(rerank.RerankError, match=r"into: found .*; expected "):
+            fitted.score_frame(frame, into=into)  # type: ignore[arg-type]
     with pytest.raises(rerank.RerankError, match="unique column names"):
         rerank.read(pd.DataFrame([[1, 2]], columns=["a", "a"]), group="a", text="a")
     with pytest.raises(rerank.RerankError, match="no list with candidates"):
@@ -282,6 +300,17 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
         with pytest.raises(TypeError, match="unexpected keyword argument 'grup'"):
             call(frame, grup="prompt")  # type: ignore[operator]
     assert len(fitted.score_frame(frame.clear().with_columns(length=1.0), group="prompt", text="response")) == 0
+
+
+def test_values_of_any_type_in_a_column_of_objects() -> None:
+    for groups in ([1, 1.0, 2], [1, True, 2], ["a", "1", 1]):
+        frame = pd.DataFrame(FRAME | {"prompt": pd.Series(groups, dtype=object)})
+        with pytest.raises(rerank.RerankError, match=r"of the column 'prompt': found .*expected groups of one type"):
+            list(rerank.read(frame, **PLAIN))
+    with pytest.raises(
+        rerank.RerankError, match=r"row 0 \(from 0\) of the column 'reward': found 1000.*expected a number"
+    ):
+        list(rerank.read(pd.DataFrame(FRAME | {"reward": [10**400, 1, 2]}), **PLAIN))
 
 
 @pytest.mark.parametrize(
@@ -327,6 +356,13 @@ def test_pairs_give_the_model_of_their_file(form: str, tmp_path: Path) -> None:
     assert found.recipe.task == "ranking"
     assert found.model.weights["average"].w.tobytes() == expected.model.weights["average"].w.tobytes()
     assert found.best(["yes", "no"]) == "yes"
+
+
+@pytest.mark.parametrize("groups", [[1.5, 2.5], [1, 2], ["a", "b"], [date(2026, 1, 1), date(2026, 1, 2)]])
+def test_pairs_are_called_by_their_groups(groups: list[Any]) -> None:
+    frame = pl.DataFrame({"group": groups, "yes": ["a", "b"], "no": [["c", "d"], ["e"]]})
+    found = list(rerank.read(frame, group="group", chosen="yes", rejected="no"))
+    assert [(each.id, len(each)) for each in found] == list(zip(map(str, groups), (3, 2), strict=True))
 
 
 def test_pairs_are_read_and_evaluated() -> None:

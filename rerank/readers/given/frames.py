@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -14,9 +15,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.readers.given.errors import each_of
 from rerank.readers.given.lists import SCORE, checked_text, text_list, tree_list
-from rerank.readers.given.nbest import NBest
-from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.given.nbest import GAIN, NBest, is_tree
+from rerank.readers.score_columns import ScoreColumns, check_names
 
 EXTRA = "pip install 'rerank-nbest[frames]'"
 
@@ -29,7 +31,7 @@ class FrameNames(TypedDict, total=False):
     | group            | what the rows of a list have in common, such as the prompt; becomes the list's id |
     | text, or tree    | the candidates: texts, or parses in brackets |
     | score            | the base score, the generator's own; without it all base scores are 0 |
-    | gain             | how good a candidate is: numbers, or true and false |
+    | gain             | how good a candidate is: numbers (float64: whole ones up to 2^53), or true and false |
     | source           | the input, the same in all rows of a list |
     | columns          | several: the numbers to learn from |
     | chosen, rejected | in place of text or tree: a row is a list of what was chosen and of what was rejected |
@@ -84,6 +86,12 @@ class FrameLists:
     names: Mapping[str, Any]
     known: ScoreColumns | None = None
 
+    def __post_init__(self) -> None:
+        for name in (SCORE, GAIN) if self.known is None else ():
+            if name in self.names.get("columns", ()):
+                message = f"the column {name!r} has the name of what lists have besides the columns to learn from"
+                raise DataError(f"{message}; name it {name}=, or rename it")
+
     @staticmethod
     def of(given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, told: bool = True) -> FrameLists:
         """A data frame of any library as lists; one that is lazy is collected.
@@ -110,6 +118,11 @@ class FrameLists:
         base = known.base if known and not told and "score" not in names else None
         if base and (base != SCORE or base in present):
             names = {**names, "score": base}
+        if "columns" in names:
+            own = names["columns"]
+            own = own if isinstance(own, str) else list(each_of(own, "names of columns, in a list", "columns"))
+            check_names(own, "columns")
+            names = {**names, "columns": own}
         _check(names, present)
         return FrameLists(frame, names, known)
 
@@ -143,10 +156,23 @@ class FrameLists:
     def groups(self) -> dict[Any, list[int]]:
         """The rows of every list, by its value in the column of groups, in the order of their first rows."""
         found: dict[Any, list[int]] = {}
-        for row, value in enumerate(self._column("group")):
-            if isinstance(value, list | dict | np.ndarray):
-                raise DataError(f"{self._at('group', row)}: found {type(value).__name__}; expected a name or a number")
+        for row, value in enumerate(self._groups):
             found.setdefault(value, []).append(row)
+        return found
+
+    @cached_property
+    def _groups(self) -> list[Any]:
+        """The group of every row; all of one type, so that no two lists have one name."""
+        found = self._column("group")
+        for row, value in enumerate(found):
+            own, first = type(value), type(found[0])
+            if own.__hash__ is None:
+                raise DataError(f"{self._at('group', row)}: found {own.__name__}; expected a name or a number")
+            if value != value:
+                raise DataError(f"{self._at('group', row)} is missing; fill it in, or drop the row")
+            if own is not first:
+                message = f"found {value!r}, {own.__name__}; row 0 has {found[0]!r}, {first.__name__}"
+                raise DataError(f"{self._at('group', row)}: {message}; expected groups of one type, such as str")
         return found
 
     def with_columns(self, columns: Mapping[str, np.ndarray]) -> Any:
@@ -208,7 +234,8 @@ class FrameLists:
 
     def _number(self, value: Any, name: str, row: int) -> float:
         if isinstance(value, bool | int | float | Decimal | np.number | np.bool_):
-            return float(value)
+            with suppress(OverflowError):
+                return float(value)
         raise DataError(f"{_place(row, name)}: found {value!r}; expected a number")
 
     def _column(self, key: str) -> list[Any]:
@@ -235,8 +262,9 @@ class FrameLists:
         if key not in sides:
             return None
         first = sides[key][rows[0]]
-        if key == "source":
-            checked_text(first, self._at(key, rows[0]), key)
+        for text in first if key == "references" and isinstance(first, list | tuple) else (first,):
+            if key == "source" or not is_tree(text):
+                checked_text(text, self._at(key, rows[0]), key)
         for row in rows:
             if sides[key][row] != first:
                 message = f"{self._at(key, row)}: found another value than in row {rows[0]} of the same list"
@@ -250,17 +278,14 @@ class FrameLists:
 
         keys = {"id": "group", "prompt": "source", "chosen": "chosen", "rejected": "rejected"}
         own = {key: self._column(name) for key, name in keys.items() if name in self.names}
-        items = (dict(zip(own, map(_plain, row), strict=True)) for row in zip(*own.values(), strict=True))
+        if "id" in own:
+            own["id"] = list(map(str, self._groups))
+        items = (dict(zip(own, row, strict=True)) for row in zip(*own.values(), strict=True))
         yield from ObjectLists(items, PreferencesReader())
 
 
 def _place(row: int, name: str) -> str:
     return f"row {row} (from 0) of the column {name!r}"
-
-
-def _plain(value: Any) -> Any:
-    """A value of a column of lists as JSON has it."""
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _check(names: Mapping[str, Any], present: Sequence[str]) -> None:

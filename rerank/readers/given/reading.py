@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, counted, usable
+from rerank.readers.given.errors import each_of
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import NBest
 from rerank.readers.given.objects import ObjectLists
@@ -160,7 +161,7 @@ def lists_from(given: Any, columns: Mapping[str, Any]) -> Iterable[NBest]:
         return read(given, **columns)
     if isinstance(given, ListFile | FrameLists | ObjectLists):
         return given
-    rest = iter(given)
+    rest = each_of(given, "lists: NBests in a list, what rerank.read gives, a data frame, or dicts", "lists")
     first = next(rest, None)
     every = given if rest is not given else chain([] if first is None else [first], rest)
     return read(every) if isinstance(first, Mapping) else every

@@ -18,6 +18,8 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.treebank import GoldText
 
+_TWO_GAINS = f"the column {GAIN!r} does not hold the gains of the list; rename it"
+
 
 def lists_given(
     lists: Iterable[Any], *, texts: bool, gains: bool, columns: ScoreColumns | None = None
@@ -97,22 +99,29 @@ def _rows(nbest: NBest, texts: bool, columns: ScoreColumns | None) -> NBestList:
 
 
 def _check_columns(nbest: NBest, columns: ScoreColumns | None) -> None:
-    """Refuse columns that the first list does not have: nobody would learn from them."""
+    """Refuse columns that nobody would learn from: those that the first list does not have, and a second "gain"."""
     known = set() if columns is None else {*columns.names, GAIN}
+    gains = nbest.gains or ()
     for k, given in enumerate(nbest.candidates, start=1):
-        unknown = candidate_of(given, k).columns.keys() - known
-        if unknown:
+        own = candidate_of(given, k).columns
+        if GAIN in own and k <= len(gains) and own[GAIN] != gains[k - 1]:
+            raise DataError(f"candidate {k}: {_TWO_GAINS}")
+        if unknown := own.keys() - known:
             message = f"candidate {k} has the column {min(unknown)!r}, which the first candidate of all does not have"
             raise DataError(f"{message}; numbers that few candidates have are 'features'")
 
 
 def _with_gains(rows: NBestList, nbest: NBest) -> NBestList:
     """The list with its gains as the column "gain"."""
-    if nbest.gains is None or GAIN in rows.names:
+    if nbest.gains is None:
         return rows
-    gains = np.asarray(nbest.gains, np.float64)
-    if gains.shape != (len(rows),):
+    gains = np.array(nbest.gains, np.float64)
+    if gains.size != len(rows):
         raise DataError(f"found {gains.size} gains for {len(rows)} candidates; expected one for each")
+    if GAIN in rows.names:
+        if not np.array_equal(rows.scores[:, rows.names.index(GAIN)], gains):
+            raise DataError(_TWO_GAINS)
+        return rows
     named = rows.named()
     sources = {source: (*names, GAIN) for source, names in named.by_source.items()}
     return named.changed(names=(*named.names, GAIN), scores=np.column_stack([named.scores, gains]), sources=sources)
