@@ -32,7 +32,7 @@ def as_json(
             value, indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, default=default, allow_nan=allow_nan
         )
     except ValueError:
-        for place, number in _infinite(value, ""):
+        for place, number in () if allow_nan else _infinite(value, ""):
             raise RunError(f"{place or 'the result'} is {number}, which no JSON file can hold") from None
         raise
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from rerank.readers.given.nbest import NBest
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import InputStream
 from rerank.readers.texts.json_lines import JsonReader
+from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 
@@ -53,7 +53,7 @@ class _ObjectLines:
             if not isinstance(item, Mapping):
                 raise DataError(f"found {type(item).__name__}; expected a dict like the first", list_id=str(place))
             try:
-                return encoded(json.dumps(dict(item), ensure_ascii=False, default=_plain)) + b"\n"
+                return encoded(as_json(dict(item), ensure_ascii=False, default=_plain, allow_nan=True)) + b"\n"
             except (TypeError, ValueError, RecursionError) as error:
                 raise DataError(f"a dict that is no JSON object: {error}", list_id=str(place)) from None
         return b""
