@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from types import FrameType
 from typing import Annotated, Literal
 
@@ -14,6 +20,7 @@ from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, command
 
 log = logging.getLogger("rerank")
+WORKER = "rank"  # what the threads that rank are called
 EXTRA = "starlette", "uvicorn", "prometheus_client"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
 
@@ -56,37 +63,62 @@ def serve(
             """Finish what is under way."""
             self.should_exit = True
 
-    with _listening(host, port) as listener:
+    threads = threads or cores()
+    pool = ThreadPoolExecutor(threads, WORKER)
+    with _bound(host, port) as listener:
         served = load(model, predictor)
         warm_up(served)
-        app = make_app(served, most=max_bytes, threads=threads or cores())
+        app = make_app(served, most=max_bytes, threads=threads, pool=pool)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none",
             timeout_graceful_shutdown=grace,
         )  # fmt: skip
+        with _refused(host, port):
+            listener.listen()  # whoever can connect is answered at once
         _tell(listener)
         server = Server(config)
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
+    _end(pool)
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there.
+def _end(pool: ThreadPoolExecutor) -> None:
+    """Let threads go that wait for work; if one still ranks, end the process, which would wait for it."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    workers = [each for each in threading.enumerate() if each.name.startswith(f"{WORKER}_")]
+    for each in workers:
+        each.join(0.5)
+    if any(each.is_alive() for each in workers):
+        log.warning("left requests that took longer than --grace")
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+@contextmanager
+def _refused(host: str, port: int) -> Iterator[None]:
+    """Within the block, what goes wrong is a ``RunError``: an address that is none, or is taken."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or "this is not the name of a machine"
+        raise RunError(f"cannot listen on {host}, port {port}: {said}") from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that will listen there.
 
     Raises
     ------
     RunError: it cannot; the port is taken, for example.
     """
-    try:
+    with _refused(host, port):
         # With its protocol named, asyncio sends answers at once, and does not wait for more (TCP_NODELAY).
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen()
-    except OSError as error:
-        raise RunError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
     return listener
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import numpy as np
 import psutil
 import pytest
 from commands import Command, failed, refused
-from programs import PATIENCE
+from programs import PATIENCE, program
 from service import Served, sample_model, samples, serving
 
 import rerank
@@ -119,6 +120,7 @@ BAD: list[tuple[Any, str | None, str]] = [
     (b"{", None, "not valid JSON"),
     (b"\xff\xfe", None, "not valid JSON"),
     (b"[1]", None, "found list; expected an object"),
+    (b'{"candidates": ["a"], "\\ud800": 1}', None, "input should be a valid string"),
     (b'{"candidates": ["a"], "candidates": ["b"]}', None, "'candidates' comes twice"),
     (b'{"candidates": [{"text": "a", "score": NaN}]}', None, "NaN is not a number"),
     (b'{"candidates": ' + b"[" * 50_000, None, "nested too deep"),
@@ -280,6 +282,37 @@ def test_a_long_request_holds_up_neither_others_nor_is_lost_at_the_end(slow: Pat
         assert "stopped after" in service.log.read_text()
 
 
+def test_what_still_ranks_holds_up_the_end_for_a_while_only(slow: Path) -> None:
+    with serving(slow / "model", slow, "--threads", 1, "--grace", 1) as service, ThreadPoolExecutor(1) as pool:
+        for name in ("go", "begun"):
+            (slow / name).unlink()
+        waiting = pool.submit(service.client.post, "/rank", json={"candidates": [{"text": "a", "score": 1.0}]})
+        try:
+            wait_for((slow / "begun").exists)
+            service.running.send_signal(signal.SIGTERM)
+            assert service.ended() == 0  # while there is no "go"
+        finally:
+            (slow / "go").touch()
+        assert waiting.result().status_code == 503
+
+
+def test_it_listens_when_it_is_ready(slow: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for name in ("go", "begun"):
+        (slow / name).unlink()
+    words = sys.executable, "-m", "rerank", "serve", slow / "model", "--port", str(port)
+    with program(*words, cwd=slow, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        try:
+            wait_for((slow / "begun").exists)
+            assert not answers(httpx.URL(f"http://127.0.0.1:{port}"))
+        finally:
+            (slow / "go").touch()
+        assert str(port) in running.stdout.readline().decode()
+        assert answers(httpx.URL(f"http://127.0.0.1:{port}"))
+
+
 def test_half_a_request_holds_up_the_end_for_a_while_only(saved: Path, tmp_path: Path) -> None:
     with serving(saved, tmp_path, "--grace", 1) as service:
         address = service.client.base_url
@@ -305,6 +338,10 @@ def test_ports_that_are_taken_are_named(rerank: Command, saved: Path) -> None:
             1,
             f"cannot listen on 127.0.0.1, port {port}: Address already in use",
         )
+
+
+def test_hosts_that_are_no_names_are_refused(rerank: Command, saved: Path) -> None:
+    failed(rerank("serve", saved, "--host", "a..b"), 1, "cannot listen on a..b, port 8000: this is not the name of a")
 
 
 def test_bad_models_are_refused(rerank: Command, saved: Path, tmp_path: Path) -> None:

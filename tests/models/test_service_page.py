@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -68,7 +69,10 @@ def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
         f"a\t1\t2\t3\n{LONG}\t1\t{LONG}\t3",
         json.dumps(given),
     ]
-    app, page = make_app(model, most=1 << 20, threads=1), frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts)))
+    app, page = (
+        make_app(model, most=1 << 20, threads=1, pool=ThreadPoolExecutor(1)),
+        frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts))),
+    )
     app.router.routes.append(Route("/look", lambda _: HTMLResponse(page)))
     with running(app) as address:
         found = look_at(f"{address}/look", tmp_path)

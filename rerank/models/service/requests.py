@@ -68,7 +68,8 @@ def answer(model: Reranker, body: bytes) -> tuple[str, int]:
         asked = RankRequest.model_validate(given)
     except ValidationError as error:
         place, message = first_fault(RankRequest, error)
-        raise GivenError(message, _field(place)) from None
+        field = _field(place)
+        raise (GivenError(message, field) if field else DataError(message)) from None
     ranking = model.rank(given["candidates"], asked.source)
     if asked.explain >= max(2, len(ranking)):
         message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
