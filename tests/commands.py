@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving
+from rerank.cli import decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning
 from rerank.cli.application import app
 
 assert all(
-    (decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving)
+    (decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning)
 )  # they register the commands
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback

@@ -35,6 +35,7 @@ from rerank.cli import (  # noqa: F401 - commands
     oracles,
     running,
     serving,
+    tuning,
 )  # fmt: skip
 from rerank.cli.application import app
 from rerank.estimators.base import SHARED, OnlineClassifier

@@ -41,6 +41,7 @@ def main() -> None:
                 oracles,
                 running,
                 serving,
+                tuning,
             )  # fmt: skip
 
             try:

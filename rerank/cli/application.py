@@ -81,7 +81,7 @@ def _unread() -> bool:
 def _going_on(ctx: typer.Context) -> str:
     """How the interrupted command can be continued, if it can."""
     words = command_line()
-    if ctx.invoked_subcommand in ("run", "train"):
+    if ctx.invoked_subcommand in ("run", "train", "tune"):
         resumed = words if "--resume" in words else [*words, "--resume"]
         return f"; what is done so far is kept. Continue with:\n  {shlex.join(resumed)}"
     if ctx.invoked_subcommand in ("extract", "test") or (ctx.invoked_subcommand == "folds" and "split" in words):

@@ -40,7 +40,7 @@ Address = Annotated[
 ]
 
 
-def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
+def engine_of(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
     """The engine of the recipe, changed as the command line says; results do not depend on it."""
     from rerank.engines.settings import EngineSettings, open_engine
 
@@ -53,7 +53,9 @@ def _engine(recipe: TaskRecipe, name: EngineName, workers: int | None, address: 
     return open_engine(settings.model_copy(update={key: value for key, value in given.items() if value is not None}))
 
 
-def _recipe(path: Path, sets: list[str] | None, output: Path | None, quick: bool = False) -> tuple[TaskRecipe, Path]:
+def read_recipe(
+    path: Path, sets: list[str] | None, output: Path | None, quick: bool = False
+) -> tuple[TaskRecipe, Path]:
     """The recipe, and the directory of its results."""
     from rerank.recipes.loading import load_recipe
     from rerank.recipes.shipped import find_recipe
@@ -84,13 +86,13 @@ def run(
     address: Address = None,
 ) -> None:
     """Extract, train, test and report, as the recipe says."""
-    settings, directory = _recipe(recipe, set_, output, quick)
-    with _engine(settings, engine, workers, address) as opened:
+    settings, directory = read_recipe(recipe, set_, output, quick)
+    with engine_of(settings, engine, workers, address) as opened:
         if settings.task == "classification":
             _show_outcome(_classified(settings, directory, resume, opened))
             lost = ""
         else:
-            lost = _carry_out(_of_lists(settings, "run"), directory, resume, ("train", "test"), opened)
+            lost = _carry_out(of_lists(settings, "run"), directory, resume, ("train", "test"), opened)
     _show_report(directory, lost)
 
 
@@ -133,7 +135,7 @@ def extract(
     address: Address = None,
 ) -> None:
     """Build and cache the corpora of a recipe, and say what is in them."""
-    settings, directory = _recipe(recipe, set_, output)
+    settings, directory = read_recipe(recipe, set_, output)
     if settings.task == "classification":
         if engine is not None or workers is not None or address is not None:
             raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
@@ -144,8 +146,8 @@ def extract(
     from rerank.runs import pipeline
 
     table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
-    with _engine(settings, engine, workers, address) as opened:
-        found = pipeline.extract(_of_lists(settings, "extract"), directory, opened)
+    with engine_of(settings, engine, workers, address) as opened:
+        found = pipeline.extract(of_lists(settings, "extract"), directory, opened)
     for split, counts in found.items():
         numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
         skipped = [f"{sum(counts[key].values()):,}" for key in ("skipped", "skipped_candidates")]
@@ -174,13 +176,13 @@ def train(
     address: Address = None,
 ) -> None:
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
-    settings, directory = _recipe(recipe, set_, output)
-    with _engine(settings, engine, workers, address) as opened:
+    settings, directory = read_recipe(recipe, set_, output)
+    with engine_of(settings, engine, workers, address) as opened:
         if settings.task == "classification":
             _classified(settings, directory, resume, opened, "train")
             show(f"model: {directory / 'model'}", model=directory / "model")
             return
-        lost = _carry_out(_of_lists(settings, "train"), directory, resume, ("train",), opened)
+        lost = _carry_out(of_lists(settings, "train"), directory, resume, ("train",), opened)
     if lost:
         show(lost)
 
@@ -195,14 +197,14 @@ def evaluate_model(
     address: Address = None,
 ) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
-    settings, directory = _recipe(recipe, set_, output)
-    lists = _of_lists(settings, "test")
-    with _engine(settings, engine, workers, address) as opened:
+    settings, directory = read_recipe(recipe, set_, output)
+    lists = of_lists(settings, "test")
+    with engine_of(settings, engine, workers, address) as opened:
         lost = _carry_out(lists, directory, True, ("test",), opened)
     _show_report(directory, lost)
 
 
-def _of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
+def of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
     """``recipe``, if it is one of reranking; a RecipeError if ``command`` has nothing to do for its task."""
     from rerank.recipes.recipe import ListRecipe
 

@@ -119,7 +119,7 @@ def _settings_key(recipe: ListRecipe, split: str, training: str | None) -> str:
         "user": user_digest(data.reader, recipe.features.model_dump(), recipe.metric),
         "files": {kind: len(paths) for kind, paths in data.files(split).items()},
         "sources": data.sources_of(split)[1:] and data.sources_of(split),  # they name the lists if there are several
-        "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "tests", "nbest"}),
+        "data": data.model_dump(mode="json", exclude={"root", "train", "dev", "holdout", "tests", "nbest"}),
         "features": recipe.features.model_dump(mode="json"),
         "metric": metric_of(recipe).signature,
         "origins": keeps_origins(recipe, split),

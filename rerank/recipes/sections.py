@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.names import check_split
@@ -16,6 +17,7 @@ from rerank.recipes.settings import (
     Samples,
     Section,
     Sections,
+    Seed,
     Settings,
     Share,
     distinct,
@@ -25,6 +27,38 @@ from rerank.recipes.settings import (
 from rerank.recipes.shipped import placed_root
 
 SplitName = Annotated[str, AfterValidator(check_split)]
+HOLDOUT = "holdout"  # the split of the training lists that are set apart
+
+
+def _grouped(pattern: str | None) -> str | None:
+    """``pattern``; a ValueError if it is no regular expression with a group."""
+    try:
+        if pattern is None or re.compile(pattern).groups:
+            return pattern
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    raise ValueError("the pattern has no group; its first group, as in (.*)-, is the name of the document")
+
+
+class HoldoutSettings(Section):
+    """Training lists that are set apart: whole documents, drawn from the seed.
+
+    share: so much of the training lists, as nearly as whole documents allow.
+    by: a regular expression with a group, searched for in the ids of lists; lists with the same text in the first group
+    are of one document, and stay together. null: every list is its own.
+    seed: of the draw. Runs with other seeds have the same lists set apart.
+    """
+
+    share: float = Field(gt=0, lt=1)
+    by: Annotated[str | None, AfterValidator(_grouped)] = None
+    seed: Seed = 1
+
+
+def _of_share(value: Any) -> Any:
+    """A share stands for the settings with it, 0 for none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"share": value} if value else None
+    return value
 
 
 class SplitSettings(Section):
@@ -35,7 +69,10 @@ class SplitSettings(Section):
     train: the split that is trained on; several, as ``[news, web]``, are sources, trained on one after the other.
     dev: the split on which epochs, runs and the weight of the base score are chosen. null: the last tenth of the
     training lists takes its place if ``learner.base`` is ``auto``; with a number, the last epoch of the first run is
-    taken.
+    taken. ``holdout`` are the lists set apart.
+    holdout: a share of the training lists that is not trained on, the split ``holdout``. Settings (runs, points of a
+    grid) are chosen on it; with ``dev: holdout``, epochs, the weight of the base score and decoding too. A number is
+    its ``share``.
     tests: the splits that are evaluated and reranked. Splits are names (letters, digits, ``_``, with ``.+-`` and spaces
     between them), not paths.
     nbest: where the lists of a split are.
@@ -51,16 +88,27 @@ class SplitSettings(Section):
         "train",
     )
     dev: SplitName | None = "dev"
+    holdout: Annotated[HoldoutSettings | None, BeforeValidator(_of_share)] = None
     tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"
     shard_size: float = Field(default=256.0, ge=0.001, allow_inf_nan=False)
 
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        """The lists set apart are neither trained on nor tested."""
+        if self.holdout is not None and HOLDOUT in (*self.train, *self.tests):
+            raise ValueError(
+                f"with data.holdout, {HOLDOUT!r} are training lists set apart; give that split another name"
+            )
+        return self
+
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits, the training split first; a split named twice counts once."""
-        return tuple(dict.fromkeys([self.training, *([self.dev] if self.dev else []), *self.tests]))
+        apart = [HOLDOUT] if self.holdout is not None else []
+        return tuple(dict.fromkeys([self.training, *([self.dev] if self.dev else []), *apart, *self.tests]))
 
     @property
     def training(self) -> str:
@@ -69,8 +117,13 @@ class SplitSettings(Section):
         return ",".join(self.train)
 
     def sources_of(self, split: str) -> tuple[str, ...]:
-        """What a split is made of: the sources of the training split; any other is one itself."""
-        return self.train if split == self.training else (split,)
+        """What a split is made of: the sources of the training split, also for the lists set apart; any other is one
+        itself."""
+        return self.train if split == self.training or self.is_holdout(split) else (split,)
+
+    def is_holdout(self, split: str | None) -> bool:
+        """Is this the split of the training lists that are set apart?"""
+        return self.holdout is not None and split == HOLDOUT
 
     def files(self, split: str) -> dict[str, list[str]]:
         """All files of a split, by what they hold, source by source."""

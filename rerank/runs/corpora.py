@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rerank.base.errors import ModelError, RecipeError
+from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.shards import Lists, list_sizes
+from rerank.data.shares import apart
 from rerank.engines.settings import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
@@ -20,6 +22,7 @@ from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import Model, recipe_of
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import HOLDOUT, HoldoutSettings
 from rerank.storage.files import remove_leftovers
 
 ODD = "absent", "unknown_columns", "lowest_first", "normalized", "refused"  # reported where it applies; see SkipCount
@@ -54,7 +57,11 @@ class Data:
         others = {
             split: training if split == recipe.data.training else store.split(recipe, split, table, key, engine)
             for split in splits
+            if not recipe.data.is_holdout(split)
         }
+        if recipe.data.holdout is not None:
+            training, others[HOLDOUT] = set_apart(training, recipe.data.holdout)
+            key = training.key
         return Data(training, table, key, others)
 
     def size(self) -> dict[str, int]:
@@ -86,6 +93,37 @@ class Data:
                 "statistics": dataclasses.asdict(ListStatistics.of(corpus, metric)),
             }
         return found
+
+
+def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracted, Extracted]:
+    """(training lists, lists set apart) of the training split.
+
+    Raises
+    ------
+    DataError: an id without a document, or lists of one document alone.
+    """
+    documents, by = extracted.ids, settings.by
+    if by is not None:
+        found = [re.search(by, name) for name in extracted.ids]
+        for name, match in zip(extracted.ids, found, strict=True):
+            if match is None or match[1] is None:
+                raise DataError(f"data.holdout.by, {by!r}, finds no document in the id of this list", list_id=name)
+        documents = [str(match[1]) for match in found if match]
+    chosen = apart(documents, settings.share, settings.seed)
+    about = f"{extracted.key} {settings.model_dump_json()}"
+    return _part(extracted, ~chosen, about), _part(extracted, chosen, f"{about} {HOLDOUT}")
+
+
+def _part(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:
+    """The lists where ``chosen`` (bool [L]) holds, with their sources."""
+    corpus = extracted.corpus.take(np.flatnonzero(chosen))
+    if sources := extracted.corpus.about.get("sources"):
+        names, lists = zip(*sources, strict=True)
+        pieces = np.split(chosen, np.cumsum(lists)[:-1])
+        counts = [[name, int(piece.sum())] for name, piece in zip(names, pieces, strict=True)]
+        corpus = dataclasses.replace(corpus, about={**corpus.about, "sources": counts})
+    ids = [name for name, taken in zip(extracted.ids, chosen, strict=True) if taken]
+    return dataclasses.replace(extracted, corpus=corpus, ids=ids, key=key)
 
 
 def sources_in(extracted: Extracted) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _warn_of_seen_lists(recipe: ListRecipe, lists: dict[str, list[str]]) -> None
     """Warn where scores are of lists that the model knows; ``lists`` are the files of every split."""
     data = recipe.data
     known = dict.fromkeys(lists[data.training], "trained")
-    for split in (*([data.dev] if data.dev else []), *data.tests):
+    for split in (*([data.dev] if data.dev and not data.is_holdout(data.dev) else []), *data.tests):
         for path in [path for path in lists[split] if path in known][:1]:
             message = "%s: the model is %s on its lists (%s): scores on them say little about other lists"
             log.warning(message, split, known[path], path)

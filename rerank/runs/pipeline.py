@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Lists
 from rerank.engines.settings import Engine, LocalEngine
@@ -29,6 +27,7 @@ from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
+from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data, same_columns
 from rerank.runs.course import carry_out
 from rerank.runs.decoding import check_decoding, decodings, tune_decoding
@@ -54,6 +53,7 @@ from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim, remove_written
 
 log = logging.getLogger("rerank")
+CHOSEN = "chosen.yaml"  # the recipe that `rerank tune` leaves
 RESULTS = (
     RUNS,
     "metrics.json",
@@ -61,6 +61,7 @@ RESULTS = (
     "report.html",
     "predictions",
     "figures",
+    CHOSEN,
 )  # what is removed before a new run
 
 
@@ -130,7 +131,7 @@ def _stages(
             _train_all(recipe, directory, data, engine)
         runs = _load_all(recipe, directory, data, work)
         found["epochs"] = sum(each.training["epochs_run"] for each in runs)
-    chosen = _best_on_dev(runs, metric)
+    chosen, choice = choose(recipe, runs, data, metric)
     if len(runs) > 1 and recipe.data.dev:
         log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
     with work.stage("decode", kinds=len(recipe.decoders)):
@@ -140,6 +141,7 @@ def _stages(
         model.save(directory / "model")
     with work.stage("evaluate", splits=len(tests)):
         metrics = evaluate_runs(recipe, directory, data, metric, runs, chosen, tests)
+        metrics |= {"choice": choice, "blind": blind(recipe, choice)}
     if "test" in stages:
         with work.stage("predict", splits=len(tests)):
             write_predictions(recipe, directory, data, model, chosen, tests)
@@ -300,12 +302,6 @@ def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> 
         work.append({"run": name, "seed": single.seed, **line} for line in run_.history)
         runs.append(run_)
     return runs
-
-
-def _best_on_dev(runs: list[Run], metric: Metric) -> Run:
-    """The run with the best dev score, the first of equals."""
-    sign = -1.0 if metric.lower_is_better else 1.0
-    return max(runs, key=lambda each: -np.inf if each.dev_score is None else sign * each.dev_score)
 
 
 def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: Inputs) -> Model:

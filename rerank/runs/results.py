@@ -19,6 +19,11 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
   classification the same by set, with ``examples`` in place of ``lists``
 * ``reported``: as in the recipe
 * ``chosen``: ``name`` and ``seed`` of the chosen run
+* ``choice``: with ``data.holdout``: the ``split``, its ``lists``, the names of the ``best`` and the ``chosen``
+  settings, these as ``settings`` by dotted key, and ``points``: ``name``, ``seeds``, mean ``score``, ``interval`` and
+  ``report``, ``difference`` from the best with its standard ``error``, ``near`` (within it), mean ``dev`` score and
+  ``nonzero_weights``
+* ``blind``: ``splits``: the test splits on which nothing was chosen; ``chosen_on``: by split, what was
 * ``logistic``: null, or the ``weights`` of the logistic regression on dense columns alone, and the number of ``lists``
   it was fitted on
 * ``training``: of the chosen run, see below

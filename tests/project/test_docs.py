@@ -21,7 +21,7 @@ from reference_texts import EIN_MANN, extracted
 from rendered_features import names_of, parsed
 from typer.main import get_command
 
-from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving  # noqa: F401 - for commands
+from rerank.cli import evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning  # noqa: F401 - for commands
 from rerank.cli.application import app
 from rerank.data.corpus import Corpus
 from rerank.data.symbols import SymbolTable

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from rerank.base.escaping import plain
 from rerank.runs.report import figures, sections, summary
+from rerank.runs.report.choices import choice_table
 from rerank.runs.report.data import Report
 from rerank.runs.report.measures import NONE, duration, primary_of
 from rerank.runs.report.reported import reported_table
@@ -133,7 +134,12 @@ def _content(report: Report) -> dict[str, Any]:
         "sweep": sections.sweep(metrics),
         "figures": [{"svg": Markup(each.svg), "caption": each.caption} for each in report.figures],
         "reported": reported_table(metrics),
-        "tables": [sections.training(metrics), sections.mert(metrics), sections.mert_weights(metrics)],
+        "tables": [
+            choice_table(metrics),
+            sections.training(metrics),
+            sections.mert(metrics),
+            sections.mert_weights(metrics),
+        ],
         "bound": sections.bound(metrics),
         "data": [table(metrics) for table in sections.DATA],
         "ranks": sections.ranks(metrics),

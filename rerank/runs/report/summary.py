@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rerank.runs.report.choices import blind_note
 from rerank.runs.report.measures import MEASURES, Measure, count, measures_of, primary_of
 from rerank.runs.report.rows import (
     PREDICTORS,
@@ -105,6 +106,8 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
     if tests:
         seeds = " Of several seeds: the widest interval, the largest p." if any(row.seeds > 1 for row in rows) else ""
         found.append(f"Δ, interval and verdict compare a predictor with the base ({', '.join(tests)}).{seeds}")
+    if said := blind_note(metrics):
+        found.append(said)
     return found
 
 

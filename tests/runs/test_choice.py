@@ -1,0 +1,227 @@
+"""Training lists that are set apart, and the choice of settings on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import small
+import yaml
+from commands import Command, failed
+
+from rerank.base.errors import DataError, RecipeError
+from rerank.data.shards import reference_rows, whole
+from rerank.data.shares import apart
+from rerank.extraction.content import metric_of
+from rerank.metrics.oracle import statistics_of
+from rerank.models.predictions import corpus_score
+from rerank.recipes.loading import load_recipe
+from rerank.recipes.settings import validate
+from rerank.runs import choice as choosing
+from rerank.runs import pipeline
+from rerank.runs.choice import choose
+from rerank.runs.corpora import Data
+from rerank.runs.report.choices import blind_note, choice_table
+
+BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document
+GRID = {"grid": {"learner.l1": [0.0, 0.02, 0.3]}, "learner": {"name": "vrda"}, "seeds": [1, 2]}
+APART = {"share": 0.3, "by": BY, "seed": 4}
+
+
+def recipe(root: Path, **changes: Any) -> Any:
+    return validate(type(small.recipe(root)), small.settings(root, **changes))
+
+
+def documents(ids: list[str]) -> set[str]:
+    return {re.search(BY, each)[1] for each in ids}
+
+
+def test_whole_documents_are_set_apart_by_the_seed() -> None:
+    names = [f"d{number // 7}" for number in range(700)]
+    first = apart(names, 0.2, 1)
+    assert first.sum() == 140
+    assert {name for name, taken in zip(names, first, strict=True) if taken}.isdisjoint(
+        name for name, taken in zip(names, first, strict=True) if not taken
+    )
+    assert np.array_equal(first, apart(names, 0.2, 1))
+    assert not np.array_equal(first, apart(names, 0.2, 2))
+
+
+@pytest.mark.parametrize(("share", "taken"), [(0.001, 10), (0.999, 90), (0.5, 50)])
+def test_neither_side_is_empty_and_sizes_are_the_nearest(share: float, taken: int) -> None:
+    assert apart([str(number // 10) for number in range(100)], share, 1).sum() == taken
+
+
+def test_lists_of_one_document_cannot_be_set_apart() -> None:
+    with pytest.raises(DataError, match="of 1 document"):
+        apart(["a", "a"], 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"holdout": 1}, "less than 1"),
+        ({"holdout": {"share": 0.2, "by": "(a"}}, "not a regular expression"),
+        ({"holdout": {"share": 0.2, "by": "a-"}}, "no group"),
+        ({"holdout": 0.2, "tests": ["holdout"]}, "another name"),
+        ({"holdout": 0.2, "train": ["holdout", "web"]}, "another name"),
+        ({"holdout": {"by": "(a)"}}, "is missing"),
+    ],
+)
+def test_lists_that_cannot_be_set_apart_are_refused(small_data: Path, data: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        recipe(small_data, data=data)
+
+
+def test_a_number_is_a_share_and_0_is_none(small_data: Path) -> None:
+    assert recipe(small_data, data={"holdout": 0}).data.holdout is None
+    assert recipe(small_data, data={"holdout": 0.25}).data.holdout.share == 0.25
+    assert recipe(small_data, data={"dev": "holdout"}).data.files("holdout")["nbest"][0].endswith("holdout.nbest.gz")
+
+
+def test_an_id_without_a_document_is_named(small_data: Path, workspace: Path) -> None:
+    settings = recipe(small_data, data={"holdout": {"share": 0.2, "by": "train-1(.*)"}})
+    with pytest.raises(DataError, match="finds no document") as caught:
+        Data.load(settings, workspace / "nameless", ())
+    assert caught.value.list_id == "train-2"
+
+
+def test_lists_set_apart_are_those_of_the_training_split(small_data: Path, workspace: Path) -> None:
+    plain = Data.load(recipe(small_data), workspace / "plain", ())
+    data = Data.load(recipe(small_data, data={"holdout": APART}), workspace / "apart", ("holdout",))
+    kept, held = data.training, data.others["holdout"]
+    assert sorted(kept.ids + held.ids) == sorted(plain.training.ids)
+    assert documents(kept.ids).isdisjoint(documents(held.ids))
+    for part in (kept, held):
+        places = [plain.training.ids.index(name) for name in part.ids]
+        same = whole(plain.training.corpus).take(places)
+        assert all(np.array_equal(getattr(whole(part.corpus), key), getattr(same, key)) for key in ("lists", "columns"))
+    assert len({plain.key, data.key, held.key}) == 3
+
+
+def test_sources_are_counted_on_either_side(small_data: Path, workspace: Path) -> None:
+    settings = recipe(small_data, data={"train": ["train", "dev"], "dev": None, "holdout": 0.3})
+    found = Data.load(settings, workspace / "sources", ()).counts(settings, metric_of(settings))
+    both = [found[split]["sources"] for split in ("train,dev", "holdout")]
+    assert {name: sum(own[name]["lists"] for own in both) for name in ("train", "dev")} == {"train": 150, "dev": 40}
+    assert sum(own["train"]["candidates"] for own in both) == sum(
+        own.count("\n(S1") for own in small.lists_of(small_data / "train.nbest.gz")
+    )
+
+
+def test_everything_can_be_chosen_on_the_lists_set_apart(small_data: Path, workspace: Path) -> None:
+    settings = recipe(small_data, data={"holdout": APART, "dev": "holdout"}, learner={"name": "perceptron"})
+    found = pipeline.run(settings, workspace / "all-apart")
+    assert found["dev_split"] == "holdout"
+    assert found["blind"]["chosen_on"] == {"train": ["weights"], "holdout": ["epochs", "base weight", "decoding"]}
+    assert found["blind"]["splits"] == ["test"]
+    data = Data.load(settings, workspace / "all-apart", ("holdout",))
+    run = SimpleNamespace(**found["training"])
+    best = run.decode["best"]
+    assert found["training"]["lists"] == data.training.corpus.list_count
+    assert max(best, *(run.decode[kind]["dev"] for kind in ("mbr", "fuse"))) <= 1
+    report = (workspace / "all-apart" / "report.html").read_text()
+    assert "Blind figures: those of the chosen settings on test." in report
+
+
+def test_dev_is_not_blind_as_a_test_split(small_data: Path, workspace: Path) -> None:
+    found = pipeline.run(recipe(small_data, data={"tests": ["dev"]}), workspace / "dev-seen")
+    assert found["blind"]["splits"] == []
+    assert "No figure is blind" in blind_note(found)
+    assert found["choice"] == {}
+
+
+@pytest.fixture(scope="module")
+def tuned(small_data: Path, workspace: Path) -> tuple[Path, dict[str, Any]]:
+    """A choice among three strengths of a penalty; tests do not change it."""
+    directory = workspace / "tuned-grid"
+    return directory, pipeline.run(recipe(small_data, data={"holdout": APART}, **GRID), directory, stages=("train",))
+
+
+def test_settings_are_compared_by_their_scores_on_lists_set_apart(
+    tuned: tuple[Path, dict[str, Any]], small_data: Path
+) -> None:
+    directory, found = tuned
+    settings = recipe(small_data, data={"holdout": APART}, **GRID)
+    data, metric = Data.load(settings, directory, ("dev", "holdout")), metric_of(settings)
+    assert "test" not in found["corpora"]
+    points = found["choice"]["points"]
+    assert [point["seeds"] for point in points] == [2, 2, 2]
+    assert found["choice"]["lists"] == data.others["holdout"].corpus.list_count
+    best = max(points, key=lambda point: point["score"])
+    assert found["choice"]["best"] == best["name"]
+    for point in points:
+        assert point["difference"] == pytest.approx(point["score"] - best["score"])
+        assert point["near"] == (point["difference"] >= -point["error"])
+        assert point["interval"][0] < point["score"] < point["interval"][1]
+    near = [point for point in points if point["near"]]
+    fewest = min(point["nonzero_weights"] for point in near)
+    (chosen,) = [point for point in points if point["name"] == found["choice"]["chosen"]]
+    assert (chosen["nonzero_weights"], chosen["near"]) == (fewest, True)
+    assert found["chosen"]["name"] == chosen["name"]
+    own = [run for run in found["runs"] if run["name"] == chosen["name"]]
+    assert found["chosen"]["seed"] == max(own, key=lambda run: run["dev"])["seed"]
+    single = [each for name, each in settings.expand() if name == chosen["name"]]
+    trained = [pipeline.train_run("", each, data.training.corpus, data.others["dev"].corpus, metric) for each in single]
+    scores = [corpus_score(data.others["holdout"].corpus, run.weights["average"], metric) for run in trained]
+    assert chosen["score"] == pytest.approx(float(np.mean(scores)), abs=1e-12)
+
+
+def fake(name: str, choice: np.ndarray, weights: int, dev: float) -> Any:
+    settings = SimpleNamespace(predictor="average")
+    training = {"nonzero_weights": weights}
+    return SimpleNamespace(name=name, recipe=settings, weights={"average": choice}, training=training, dev_score=dev)
+
+
+def test_the_simplest_within_one_standard_error_is_taken(
+    small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = recipe(small_data, data={"holdout": APART}, grid={"learner.base": [1, 2, 3]}, seeds=[1])
+    data, metric = Data.load(settings, workspace / "rule", ("holdout",)), metric_of(settings)
+    corpus = whole(data.others["holdout"].corpus)
+    by_gain = [np.argsort(corpus.gain[a:b], kind="stable") + a for a, b in pairwise(corpus.lists)]
+    best, worst = np.array([each[-1] for each in by_gain]), np.array([each[0] for each in by_gain])
+    nearly = best.copy()
+    unlike = np.flatnonzero(corpus.gain[best] > corpus.gain[worst])
+    nearly[unlike[0]] = worst[unlike[0]]  # one list: its error is as large as the difference
+    monkeypatch.setattr(choosing, "choices", lambda _, selection: selection)
+    runs = [fake("best", best, 300, 0.1), fake("nearly", nearly, 200, 0.0), fake("worst", worst, 1, 0.9)]
+    chosen, found = choose(settings, runs, data, metric)
+    assert (found["best"], found["chosen"], chosen.name) == ("best", "nearly", "nearly")
+    assert [point["near"] for point in found["points"]] == [True, True, False]
+    assert found["settings"] == {"learner.base": 2}
+    sums = statistics_of(corpus, worst).sum(axis=0)
+    assert found["points"][2]["score"] == float(metric.scores(sums, reference_rows(corpus).sum(axis=0)))
+    text = choice_table({"choice": found, "measure": "f1"})
+    assert [row[1] for row in text.rows] == ["yes", "yes", ""]
+    assert "Chosen: nearly" in text.note
+
+
+def test_tune_leaves_the_chosen_recipe(rerank: Command, small_data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    settings = small.settings(small_data, grid={"learner.eta": [0.1, 1.0]}, learner={"name": "vrda"})
+    path.write_text(yaml.safe_dump(settings | {"training": {"epochs": 1}}))
+    found = rerank("tune", path, "--output", tmp_path / "out", "--holdout", 0.3)
+    assert found.code == 0, found.err
+    assert "Settings on 45 training lists set apart" in found.out
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert "test" not in metrics["corpora"]
+    assert [point["seeds"] for point in metrics["choice"]["points"]] == [3, 3]
+    chosen = load_recipe(tmp_path / "out" / "chosen.yaml")
+    assert (chosen.grid, chosen.seeds, chosen.data.holdout) == ({}, (1, 2, 3), None)
+    assert chosen.learner["eta"] == metrics["choice"]["settings"]["learner.eta"]
+    again = rerank("tune", path, "--output", tmp_path / "out", "--holdout", 0.3, "--resume")
+    assert (again.code, again.out) == (0, found.out)
+
+
+def test_tune_refuses_a_single_setting(rerank: Command, small_data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(small.settings(small_data)))
+    failed(rerank("tune", path, "--output", tmp_path / "out"), 2, "nothing to choose", "grid")
+    assert not (tmp_path / "out").exists()
