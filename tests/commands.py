@@ -7,7 +7,19 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning
+from rerank.cli import (
+    decoding,
+    evaluating,
+    exporting,
+    folds,
+    inspecting,
+    listing,
+    lists,
+    oracles,
+    running,
+    serving,
+    tuning,
+)
 from rerank.cli.application import app
 
 assert all(

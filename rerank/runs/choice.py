@@ -28,7 +28,7 @@ ONE_ERROR, WIDE = 0.6827, 1.96  # the middle of a normal distribution within ±1
 SAMPLES = 1000
 
 
-class Point(NamedTuple):
+class Tried(NamedTuple):
     """The runs with the same settings, one for every seed, and what they select.
 
     rows: float64 [S, L, K], the statistics of what each seed selects; scores: float64 [S].
@@ -105,14 +105,14 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     return {"splits": tests, "chosen_on": on}
 
 
-def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Point:
+def _point(runs: Sequence[Run], corpus: Lists, metric: Metric) -> Tried:
     rows = np.stack([statistics_of(corpus, choices(corpus, run.weights[run.recipe.predictor])) for run in runs])
     total = reference_rows(corpus).sum(axis=0)
     scores = np.array([float(metric.scores(own.sum(axis=0), total)) for own in rows])
-    return Point(runs, rows, scores)
+    return Tried(runs, rows, scores)
 
 
-def _entry(point: Point, best: Point, corpus: Lists, metric: Metric, seed: int) -> dict[str, Any]:
+def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) -> dict[str, Any]:
     """What metrics.json says of one point, its difference from the best, and the standard error of that."""
     reference = reference_rows(corpus)
     how: dict[str, Any] = {"samples": SAMPLES, "seed": seed, "confidence": ONE_ERROR}
