@@ -296,6 +296,25 @@ def test_what_still_ranks_holds_up_the_end_for_a_while_only(slow: Path) -> None:
         assert waiting.result().status_code == 503
 
 
+def test_clients_that_go_while_others_are_served_are_noticed(slow: Path) -> None:
+    with serving(slow / "model", slow, "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
+        for name in ("go", "begun"):
+            (slow / name).unlink()
+        given, address = {"candidates": [{"text": "a", "score": 1.0}]}, service.client.base_url
+        waiting = pool.submit(httpx.post, f"{address}/rank", json=given, timeout=PATIENCE)
+        try:
+            wait_for((slow / "begun").exists)
+            body = json.dumps(given).encode().ljust(1 << 18)  # more than the server reads ahead
+            with socket.create_connection((address.host, address.port)) as client:
+                client.sendall(b"POST /rank HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            assert service.client.get("/health").status_code == 200
+        finally:
+            (slow / "go").touch()
+        assert waiting.result().status_code == 200
+        wait_for(lambda: 'status="400"} 1.0' in service.client.get("/metrics").text)
+        assert "rerank_candidates_total 1.0" in service.client.get("/metrics").text
+
+
 def test_it_listens_when_it_is_ready(slow: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -68,6 +68,7 @@ def _rank(model: Reranker, measures: Measures, most: int, threads: int, pool: Ex
             raise HTTPException(503, "too many requests at a time; try again")
         async with places:
             body = await _body(request, most)
+            await request.is_disconnected()  # lets the server read on, and see that the client goes while this waits
             async with turns:
                 if await request.is_disconnected():  # while it waited for its turn
                     raise ClientDisconnect
