@@ -62,9 +62,9 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     n_features_in_, feature_names_in_: D, and the names of the columns where X has some.
     """
 
-    __metadata_request__fit: ClassVar[Any] = {"gain": UNUSED, "qid": True, "base": True}
+    __metadata_request__fit: ClassVar[Any] = {"gain": UNUSED, "group": True, "qid": True, "base": True}
     __metadata_request__predict: ClassVar[Any] = {"base": True}
-    __metadata_request__score: ClassVar[Any] = {"gain": UNUSED, "qid": True, "base": True}
+    __metadata_request__score: ClassVar[Any] = {"gain": UNUSED, "group": True, "qid": True, "base": True}
 
     learner: Any = "arda"
     loss: str | None = None

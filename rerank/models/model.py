@@ -123,7 +123,9 @@ class Model:
         try:
             return _load(_fetched(source) if is_url(source) else Path(source))
         except FileNotFoundError as error:
-            raise ModelError(f"no model here: {Path(error.filename).name} is missing", path=source) from None
+            within = Path(source, "model")
+            meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
+            raise ModelError(f"no model here: {Path(error.filename).name} is missing{meant}", path=source) from None
         except MemoryError:
             raise ModelError("the model needs more memory than there is", path=source) from None
         except RecursionError:

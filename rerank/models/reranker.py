@@ -21,7 +21,7 @@ from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
-from rerank.readers.given.errors import GivenError, each_of, refusal
+from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal
 from rerank.readers.given.frames import FrameColumns, FrameLists, check_keys, is_frame
 from rerank.readers.given.lists import SCORE, texts_given, trees_given
 from rerank.readers.given.nbest import CandidateLike, NBest
@@ -164,7 +164,8 @@ class Reranker:
 
         Raises
         ------
-        DataError: a list or candidate that cannot be used, an unreadable file. RecipeError: an unknown format.
+        DataError: a list or candidate that cannot be used, an unreadable file. RecipeError: an unknown format, or one
+            for lists that are no file.
         """
         if lists is sys.stdin or lists is getattr(sys.stdin, "buffer", None):
             lists = "-"
@@ -173,6 +174,7 @@ class Reranker:
             return
         if is_frame(lists):
             raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
+        check_for_files("lists in memory", format=format, sources=sources)
         every = each_of(lists, "lists, in a list", "lists")
         taken = (self._taken(each, None, str(number)) for number, each in enumerate(every))
         size = BATCH if self.predictor == "voted" else 1
@@ -232,7 +234,7 @@ class Reranker:
 
         Raises
         ------
-        RunError: the directory cannot be written.
+        RunError: the directory cannot be written. RecipeError: it has no name, or is a URL.
         """
         self.model.save(Path(path))
 
@@ -276,10 +278,9 @@ class Reranker:
         if isinstance(candidates, NBest):
             given, name, rows = candidates.candidates, candidates.id, candidates.rows
             source = candidates.source if source is None else source
-        elif isinstance(candidates, str | bytes | Mapping) or is_frame(candidates):
+        elif is_frame(candidates):
             message = f"found {type(candidates).__name__}; expected several candidates, in a list"
-            message += "; score_frame ranks the rows of a data frame" if is_frame(candidates) else ""
-            raise GivenError(message, "candidates")
+            raise GivenError(f"{message}; score_frame ranks the rows of a data frame", "candidates")
         else:
             every = each_of(candidates, "several candidates, in a list", "candidates")
             given, rows = candidates if isinstance(candidates, list | tuple) else list(every), None

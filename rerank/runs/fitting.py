@@ -77,6 +77,8 @@ def fit(
         lists, or lists that cannot be used.
     """
     check_keys("fit", columns)
+    if dev is lists and isinstance(lists, Iterator):
+        raise DataError("dev: found the iterator that the lists are, which gives each of them once; expected a list")
     lists = lists_from(lists, columns)
     frame: dict[str, Any] = {}
     if isinstance(lists, FrameLists):

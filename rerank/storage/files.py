@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rerank.base.errors import RunError
+from rerank.base.errors import RecipeError, RunError
 from rerank.base.interrupts import deferred
 from rerank.storage.checksums import listed
 from rerank.storage.locks import Lock
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{8})([0-9a-f]{8})\.(partial|replaced)")
 
 
@@ -279,12 +280,26 @@ def _remove_leftover(path: Path) -> None:
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
     """Turn an error of the system into one that names what was to be written."""
+    check_local(path)
+    if not path.name:
+        raise RecipeError(f"cannot write {path}: expected the name of a file or folder")
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         raise RunError(f"cannot write {path}: {reason(error)}") from error
+
+
+def check_local(path: Path) -> None:
+    """What is written goes to folders.
+
+    Raises
+    ------
+    RecipeError: the path was a URL, whose second slash paths do not keep.
+    """
+    if len(path.parts) > 1 and _SCHEME.fullmatch(path.parts[0]):
+        raise RecipeError(f"cannot write {path}: this is a URL; write to a folder, and copy it there")
 
 
 def reason(error: OSError) -> str:

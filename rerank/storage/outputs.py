@@ -14,7 +14,7 @@ from typing import Any
 
 from rerank.base.errors import RecipeError, RunError
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.files import reason, remove, remove_leftovers, write_text
+from rerank.storage.files import check_local, reason, remove, remove_leftovers, write_text
 from rerank.storage.locks import Lock
 from rerank.storage.written import check_removable, claim, remove_written, written
 
@@ -53,6 +53,7 @@ def sole_run(directory: Path) -> Iterator[None]:
     ------
     RunError: another run holds it, or it cannot be written.
     """
+    check_local(directory)
     path = directory / LOCK
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -12,9 +12,9 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rerank.data.corpus import Corpus
@@ -365,8 +365,8 @@ def test_pipelines_and_folds_by_group() -> None:
     X, gain, sizes = problem(lists=60)
     model = make_pipeline(StandardScaler(), ListRanker(learner="perceptron", random_state=0))
     model.fit(X, gain, listranker__group=sizes)
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    np.testing.assert_allclose(model.predict(X), scaled @ model[-1].coef_, atol=1e-9)
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(model.predict(X), standard @ model[-1].coef_, atol=1e-9)
     qid, found = ids(sizes), []
     for part, rest in GroupKFold(3).split(X, gain, groups=qid):
         fitted = clone(model).fit(X[part], gain[part], listranker__qid=qid[part])
@@ -376,6 +376,11 @@ def test_pipelines_and_folds_by_group() -> None:
         folds = cross_validate(model, X, gain, cv=GroupKFold(3), params=given)
         assert folds["test_score"].tolist() == found
         choices = {"listranker__learner": ["perceptron", {"name": "arow", "r": 1.0}]}
+        scaled = make_pipeline(MaxAbsScaler(), ListRanker(learner="perceptron", random_state=0))
+        scores = cross_val_score(scaled, sparse.csr_array(X), gain, cv=GroupKFold(3), params=given)
+        assert scores.tolist() == cross_val_score(scaled, X, gain, cv=GroupKFold(3), params=given).tolist()
+        by_size, by_id = clone(scaled).fit(sparse.csr_array(X), gain, group=sizes), clone(scaled).fit(X, gain, qid=qid)
+        np.testing.assert_array_equal(by_size.predict(X), by_id.predict(X))
         search = GridSearchCV(model, choices, cv=GroupKFold(3)).fit(X, gain, **given)
         assert search.score(X, gain, qid=qid) == search.best_estimator_.score(X, gain, qid=qid)
         assert search.best_score_ > np.mean([part.mean() for _, part in _parts(gain, sizes)])

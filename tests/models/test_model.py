@@ -163,6 +163,10 @@ def test_no_model(tmp_path):
             Model.load(path)
     with pytest.raises(ModelError, match="not a readable model"):
         Model.load(tmp_path / "file")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.json").write_text("{}")
+    with pytest.raises(ModelError, match=f"model.json is missing; did you mean {tmp_path}/model"):
+        Model.load(tmp_path)
 
 
 # Damage that is signed: every checksum is that of the changed files

@@ -173,6 +173,9 @@ def test_places_and_lists_that_are_not_there(small_run: Path) -> None:
     assert ranking.explain(0, -1) == ranking.explain()
     with pytest.raises(rerank.RerankError, match="found the place 5; expected one from 0 to 1"):
         ranking.explain(0, 5)
+    for name in ("format", "sources"):
+        with pytest.raises(rerank.RerankError, match=f"{name}: found 'x', which is for files, and lists in memory"):
+            list(model.rank_many([[RIGHT]], **{name: "x"}))
     with pytest.raises(rerank.RerankError, match="found NBest; expected lists"):
         list(model.rank_many(rerank.NBest("a", [RIGHT])))  # type: ignore[arg-type]
 

@@ -258,6 +258,22 @@ def test_gains_are_numbers_of_any_library() -> None:
     for field in ("candidates", "references", "gains"):
         with pytest.raises(rerank.RerankError, match=f"list a: found float; expected {field}, in a list"):
             rerank.NBest(**{"id": "a", "candidates": ["x"], field: 1.0})
+    for one in ("ab", b"ab", {"text": "ab"}):
+        with pytest.raises(rerank.RerankError, match=f"list a: found {type(one).__name__}; expected candidates, in a"):
+            rerank.NBest("a", one)
+
+
+def test_what_gives_every_list_once_is_not_both_training_and_dev() -> None:
+    lists = iter([GOOD, GOOD])
+    with pytest.raises(rerank.RerankError, match="dev: found the iterator that the lists are"):
+        rerank.fit(lists, lists)
+
+
+def test_what_only_files_have_is_refused_elsewhere() -> None:
+    pairs = [{"prompt": "p", "chosen": "a", "rejected": "b"}]
+    for name in ("references", "sources"):
+        with pytest.raises(rerank.RerankError, match=f"{name}: found 'x', which is for files, and dicts"):
+            rerank.read(pairs, **{name: "x"})
 
 
 def test_gains_of_lists_that_were_read_are_not_given_twice() -> None:

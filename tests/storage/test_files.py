@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from programs import PATIENCE
 
-from rerank.base.errors import DataError, RunError
+from rerank.base.errors import DataError, RecipeError, RunError
 from rerank.storage.checksums import seal
 from rerank.storage.files import (
     new_directory,
@@ -79,6 +79,15 @@ def test_a_directory_with_somebody_elses_file_is_not_replaced(tmp_path, place):
         replace_it(tmp_path / "target")
     assert (tmp_path / "target" / place).read_text() == "mine"
     assert names(tmp_path) == ["target"]
+
+
+@pytest.mark.parametrize("write", [new_directory, new_file])
+@pytest.mark.parametrize(("name", "said"), [("", "the name of a"), (".", "the name of a"), ("s3://a/b", "a URL")])
+def test_names_that_are_none_and_urls_are_refused(tmp_path, monkeypatch, write, name, said):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RecipeError, match=f"^cannot write .*{said}"), write(Path(name)):
+        pass
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("error", [DataError("bad"), ValueError("bad"), KeyboardInterrupt()])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.readers.faults import Bad, BadCandidate, UnusableError
 
 
@@ -25,10 +25,17 @@ def each_of(given: Any, expected: str, field: str, *, list_id: str | None = None
     ------
     GivenError: it is one thing, not several.
     """
-    try:
-        return iter(given)
-    except TypeError:
-        raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id) from None
+    with suppress(TypeError):
+        if not isinstance(given, str | bytes | Mapping):
+            return iter(given)
+    raise GivenError(f"found {type(given).__name__}; expected {expected}", field, list_id=list_id)
+
+
+def check_for_files(found: str, **given: Any) -> None:
+    """Raises a ``RecipeError`` that names what only files can have, where ``found`` was given in place of one."""
+    for name, value in given.items():
+        if value is not None:
+            raise RecipeError(f"found {value!r}, which is for files, and {found}; leave one of them out", key=name)
 
 
 def refusal(bad: Bad) -> GivenError:

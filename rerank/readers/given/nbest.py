@@ -43,7 +43,7 @@ class NBest:
     gains: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.candidates, Sequence):
+        if not isinstance(self.candidates, Sequence) or isinstance(self.candidates, str | bytes):
             self._take("candidates", each_of(self.candidates, "candidates, in a list", "candidates", list_id=self.id))
         if isinstance(self.references, str) or is_tree(self.references):
             self._take("references", (self.references,))

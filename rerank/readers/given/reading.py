@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from rerank.base.errors import DataError, RecipeError
 from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, OnBadList, Reader, SkipCount, check_choice, counted, usable
-from rerank.readers.given.errors import each_of
+from rerank.readers.given.errors import check_for_files, each_of
 from rerank.readers.given.frames import FrameLists, FrameNames, check_keys, is_frame
 from rerank.readers.given.nbest import NBest
 from rerank.readers.given.objects import ObjectLists
@@ -118,10 +118,12 @@ def read(
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
     if columns or is_frame(given) or (format is None and is_table(given)):
+        check_for_files("a data frame", format=format, sources=sources)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
     settings = {"name": format} if isinstance(format, str) else dict(format or {"name": "preferences"})
     if not isinstance(given, str | os.PathLike):
+        check_for_files("dicts", references=references, sources=sources)
         return _of_objects(given, settings, on_bad_list)
     if format is None:
         raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
