@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,16 +18,21 @@ import numba
 from llvmlite import ir
 from numba.core import cgutils as _cgutils
 from numba.core import config as _config
-from numba.core import types
+from numba.core import types as _types
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from rerank.kernels.cache import state_directory
 from rerank.kernels.sources import PACKAGE, module_digest, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {
+    "nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
+}  # fmt: skip
 cgutils: Any = _cgutils  # it has no types
 config: Any = _config  # numba fills the module's attributes at run time
+types: Any = _types  # like the following, it is typed in part
+Dispatcher: Any = CPUDispatcher
 
 
 @cache
@@ -53,13 +58,51 @@ def _cache_directory(module: str, file: str) -> str | None:
     return state_directory(hashlib.sha256(own.encode()).hexdigest()[:16])
 
 
-def _compiled(function: F, directory: str | None) -> F:
+class _Called(Dispatcher):  # type: ignore[misc]
+    """A kernel as other kernels call it: constants are no types of their own, and nothing takes Python's arguments."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """See ``Dispatcher.get_call_template``."""
+        return super().get_call_template([types.unliteral(each) for each in args], kws)
+
+
+class _Kernel(Dispatcher):  # type: ignore[misc]
+    """A kernel as Python calls it, and in ``called`` as kernels do.
+
+    For a leaf with a large state, code that takes Python's arguments apart would be most of what is compiled.
+    """
+
+    directory: str | None = None  # where machine code is kept
+
+    @cached_property
+    def called(self) -> Any:
+        """What kernels find when they call this one."""
+        made = _Called(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
+        return _kept(made, self.directory and f"{self.directory}/called")
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.called._numba_type_
+
+
+def _kept(made: Any, directory: str | None) -> Any:
+    """A dispatcher that keeps its machine code in a directory, if one is named."""
     before = config.CACHE_DIR
-    config.CACHE_DIR = directory or before
     try:
-        return cast(F, numba.njit(cache=directory is not None, **OPTIONS)(function))
+        if directory:
+            config.CACHE_DIR = directory
+            made.enable_caching()
     finally:
         config.CACHE_DIR = before
+    return made
+
+
+def _compiled(function: F, directory: str | None) -> F:
+    if config.DISABLE_JIT:
+        return function
+    made = _Kernel(function, targetoptions={**OPTIONS})
+    made.directory = directory
+    return cast(F, _kept(made, directory))
 
 
 def kernel(function: F) -> F:

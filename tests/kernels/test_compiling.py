@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+from functools import partial
+from typing import Any
 
 import numba
 import pytest
@@ -10,6 +13,20 @@ from numba.core import event
 
 from rerank.base.progress import Compilation, counting
 from rerank.kernels import compiling
+from rerank.kernels.compile import kernel
+
+
+def _plus(x: float, i: int) -> float:
+    return x + i
+
+
+leaf: Any = kernel(_plus)
+
+
+def _outer(x: float) -> float:
+    for i in range(3):
+        x = leaf(leaf(x, i), 2)
+    return x + 2.0
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -40,3 +57,27 @@ def test_compilation_is_shown_and_its_time_is_in_no_rate(
     first, last = (record.getMessage() for record in caplog.records)
     assert first.startswith("compiling kernels (first run)")
     assert f"after {taken:.1f} s of compiling kernels" in last
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_kernels_are_called_without_what_takes_pythons_arguments_and_alike_with_constants() -> None:
+    outer = kernel(_outer)
+    assert outer(1.0) == 12.0
+    assert not leaf.signatures
+    (found,) = leaf.called.overloads.values()  # 2 and the counter of the loop are of one type
+    assert not found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name)
+    assert leaf(1.0, 3) == 4.0
+    assert len(leaf.signatures) == 1
+
+
+def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "isenabled", lambda: True)
+    switched = list[str]()
+    for name in ("disable", "enable"):
+        monkeypatch.setattr(gc, name, partial(switched.append, name))
+    listener = compiling._Compiling()
+    for each in (listener.on_start, listener.on_start, listener.on_end):
+        each(None)
+    assert switched == ["disable"]
+    listener.on_end(None)
+    assert switched == ["disable", "enable"]
