@@ -6,6 +6,7 @@ model or data, 130 interrupted (128 plus the number of the signal).
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -19,12 +20,14 @@ from rerank.cli.application import app
 from rerank.cli.ending import unforeseen
 
 __all__ = ["app", "main"]
+COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
 
 
 def main() -> None:
     """Run the command line; whatever goes wrong is one message without a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
+    gc.set_threshold(COLLECTED, 20, 50)
     try:
         with handled():
             if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe

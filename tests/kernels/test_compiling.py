@@ -61,8 +61,7 @@ def test_compilation_is_shown_and_its_time_is_in_no_rate(
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 def test_kernels_are_called_without_what_takes_pythons_arguments_and_alike_with_constants() -> None:
-    outer = kernel(_outer)
-    assert outer(1.0) == 12.0
+    assert numba.njit(_outer)(1.0) == 12.0  # compiled in every process
     assert not leaf.signatures
     (found,) = leaf.called.overloads.values()  # 2 and the counter of the loop are of one type
     assert not found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name)
