@@ -32,6 +32,8 @@ from rerank.learn.stream import Stream
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
+COPIED = 2**20  # nonzeros in the classes' copies of features that are there at a time
+
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
 class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
@@ -41,10 +43,10 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     of the learner, under the same names, with the same defaults and ranges, and those below.
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
-    first one is empty; with more, every class has a copy of the features (the joint feature map). Values are float32,
-    weights float64. With two classes and sparse input of float32, the arrays of the input are trained on; the intercept
-    is the weight of a base score where a learner treats that like a feature (``base_like_feature``), else of a column
-    in a copy.
+    first one is empty; with more, every class has a copy of the features (the joint feature map), in ``fit`` of a few
+    examples at a time unless predictors vote or have dual variables. Values are float32, weights float64. With sparse
+    input of float32, the arrays of the input are trained on; the intercept is the weight of a base score where there
+    are two classes and a learner treats that like a feature (``base_like_feature``), else of a column in a copy.
 
     Parameters
     ----------
@@ -287,15 +289,14 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[Labelled, Visits]:  # fmt: skip
         """The rows as examples, and a pass over them."""
-        label, column = np.searchsorted(self.classes_, y), self._bias and not self._apart
-        examples = examples_of(X, label, self.classes_, weight, bias=column)
-        visits = visits_of(examples, bool(self.shuffle), constant=self._apart)
+        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=False)
+        visits = visits_of(examples, bool(self.shuffle), constant=self._bias)
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
 
     def _lists(self, examples: Labelled) -> Corpus:
         """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
-        lists = examples.corpus()
+        lists = self._wide(examples).corpus()
         return replace(lists, base=np.tile([0.0, 1.0], examples.size), trusted=True) if self._apart else lists
 
     def _log(self) -> UpdateLog | None:
@@ -304,12 +305,17 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:
         """Pass over the examples, until ``held`` ends it, and publish the weights."""
-        corpus, log, stream = self._lists(examples), self._log(), self._stream
+        k, log, stream = len(examples.classes), self._log(), self._stream
         stream.close()
-        stream.adopt(learner, corpus.candidate_count)
+        stream.adopt(learner, k * examples.size)
+        piecewise = k > 2 and log is None and not isinstance(learner, DualVariables)
+        corpus = None if piecewise else self._lists(examples)
         for _ in range(self.epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
-            learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
+            if corpus is None:
+                self._pass(learner, examples, order)
+            else:
+                learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
             self.n_iter_ += 1
             if held is not None:
                 self._publish()
@@ -321,6 +327,17 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self.validation_scores_ = held.scores if held is not None else []
         self._conclude(log, examples)
         self._complete()
+
+    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray) -> None:
+        """An epoch in which only a few visits at a time have their features copied for every class; same bits."""
+        copied = len(examples.classes) * (examples.nonzeros + examples.size) // max(1, examples.size)
+        few = max(1, COPIED // max(1, copied))
+        self._stream.open(self._lists(examples.take(order[:1])), order.size)
+        for first in range(0, order.size, few):
+            some = examples.take(order[first : first + few])
+            corpus = self._lists(some)
+            self._stream.learn(learner, corpus, corpus.lists[:-1] + some.label, np.arange(some.size))
+        self._stream.close()
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""

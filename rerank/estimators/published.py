@@ -80,10 +80,14 @@ class Published:
         if log is None:
             self._ballots = None  # what is not logged cannot vote later
         elif self._ballots is not None:
-            self._ballots.add(log, examples)
+            self._ballots.add(log, self._wide(examples))
         state, blocks = self._stream.state, 1 if len(examples.classes) == 2 else len(examples.classes)
         gaussian = getattr(self, "probability", False)
         self._covariance = Covariance.of(state, blocks, base=self._apart) if gaussian else None
+
+    def _wide(self, examples: Labelled) -> Labelled:
+        """The examples with a column for the intercept, if it has one."""
+        return examples.with_bias() if self._bias and not self._apart else examples
 
     def _complete(self) -> None:
         """Make all that can be asked for."""

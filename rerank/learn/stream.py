@@ -45,13 +45,17 @@ class Stream:
         """
         self.adopt(learner, corpus.candidate_count)
         if order.size > self.left:
-            self.close()
-            self.left = max(order.size, corpus.width // SHARE)
-            self.lazy = learner.begin(corpus, np.broadcast_to(np.int64(0), self.left), self.state)
+            self.open(corpus, max(order.size, corpus.width // SHARE))
         q = learner.settings(self.state)
         self.space = scratch(corpus, q.loss, self.space)
         learner.visit(corpus, view(corpus, oracle), order, self.state, self.lazy, self.space, q, log)
         self.left -= order.size
+
+    def open(self, corpus: Corpus, visits: int) -> None:
+        """Begin sums over the columns of ``corpus`` for so many visits, as an epoch does; others are closed."""
+        self.close()
+        self.lazy = self.learner.begin(corpus, np.broadcast_to(np.int64(0), visits), self.state)
+        self.left = visits
 
     def adopt(self, learner: Learner, candidates: int) -> None:
         """Go on with ``learner`` and a batch of so many candidates; what was summed by other rules is closed."""

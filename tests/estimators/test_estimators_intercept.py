@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from rerank import estimators
-from rerank.estimators import AROWClassifier, PassiveAggressiveClassifier, PerceptronClassifier, SGDClassifier
+from rerank.estimators import AROWClassifier, PassiveAggressiveClassifier, PerceptronClassifier, SGDClassifier, base
 from rerank.estimators.base import OnlineClassifier
 
 CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
@@ -54,3 +54,32 @@ def test_sparse_rows_of_two_classes_are_not_copied(cls: Any) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.3 * (data.nbytes + columns.nbytes)
+
+
+@pytest.mark.parametrize("average", ["last", "average"])
+@every
+def test_classes_have_their_copies_of_a_few_rows_at_a_time(cls: Any, average: str, monkeypatch: Any) -> None:
+    X, y = problem(4)
+    fits = []
+    for copied in (10**9, 1, 100):
+        monkeypatch.setattr(base, "COPIED", copied)
+        own = cls(average=average, epochs=3, random_state=0).fit(X, y, sample_weight=np.arange(len(y)) % 3)
+        fits.append((own.coef_.tobytes(), own.intercept_.tobytes()))
+    assert own.coef_.any()
+    assert len(set(fits)) == 1
+
+
+def test_more_classes_take_no_more_memory_for_rows(monkeypatch: Any) -> None:
+    n, width, k = 10_000, 80, 10
+    random = np.random.default_rng(0)
+    columns = np.tile(np.arange(width, dtype=np.int32), n)
+    data = random.standard_normal(n * width, np.float32)
+    X = sparse.csr_array((data, columns, np.arange(n + 1, dtype=np.int32) * width), shape=(n, 100))
+    y = random.integers(0, k, n)
+    PerceptronClassifier(epochs=1).fit(X[:40], y[:40])
+    monkeypatch.setattr(base, "COPIED", 10**4)
+    tracemalloc.start()
+    PerceptronClassifier(epochs=1).fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.6 * (data.nbytes + columns.nbytes)
