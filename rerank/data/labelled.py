@@ -229,8 +229,8 @@ class Labelled:
             dropped=self.dropped + self.nonzeros - columns.size,
         )
 
-    def corpus(self) -> Corpus:
-        """One list per example, with one candidate per class.
+    def corpus(self, *, trusted: bool = False) -> Corpus:
+        """One list per example, with one candidate per class; trusted: the order of the columns is not checked again.
 
         Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
         two is ±x and a tie goes to class 0; the nonzeros are the same arrays. k > 2 classes: candidate c has the
@@ -271,6 +271,7 @@ class Labelled:
             weight=self.weight,
             width=width,
             about={"classes": list(self.classes), "columns_per_class": self.width},
+            trusted=trusted,
         )
 
 

@@ -32,7 +32,7 @@ from rerank.learn.stream import Stream
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
-COPIED = 2**20  # nonzeros in the classes' copies of features that are there at a time
+KEPT, COPIED = 2**25, 2**18  # nonzeros of the classes' copies of features: made once, up to KEPT; else at a time
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
@@ -43,10 +43,11 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     of the learner, under the same names, with the same defaults and ranges, and those below.
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
-    first one is empty; with more, every class has a copy of the features (the joint feature map), in ``fit`` of a few
-    examples at a time unless predictors vote or have dual variables. Values are float32, weights float64. With sparse
-    input of float32, the arrays of the input are trained on; the intercept is the weight of a base score where there
-    are two classes and a learner treats that like a feature (``base_like_feature``), else of a column in a copy.
+    first one is empty; with more, every class has a copy of the features (the joint feature map), where these would
+    take much memory only of a few examples at a time, unless predictors vote or have dual variables. Values are
+    float32, weights float64. With sparse input of float32, the arrays of the input are trained on; the intercept is the
+    weight of a base score where there are two classes and a learner treats that like a feature
+    (``base_like_feature``), else of a column in a copy.
 
     Parameters
     ----------
@@ -306,14 +307,15 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:
         """Pass over the examples, until ``held`` ends it, and publish the weights."""
         k, log, stream = len(examples.classes), self._log(), self._stream
+        copied = k * (examples.nonzeros + examples.size)
         stream.close()
         stream.adopt(learner, k * examples.size)
-        piecewise = k > 2 and log is None and not isinstance(learner, DualVariables)
+        piecewise = k > 2 and copied > KEPT and log is None and not isinstance(learner, DualVariables)
         corpus = None if piecewise else self._lists(examples)
-        for _ in range(self.epochs):  # an interrupt is raised between two passes
+        for epoch in range(self.epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             if corpus is None:
-                self._pass(learner, examples, order)
+                self._pass(learner, examples, order, max(1, COPIED * examples.size // copied), trusted=epoch > 0)
             else:
                 learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
             self.n_iter_ += 1
@@ -328,14 +330,12 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self._conclude(log, examples)
         self._complete()
 
-    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray) -> None:
-        """An epoch in which only a few visits at a time have their features copied for every class; same bits."""
-        copied = len(examples.classes) * (examples.nonzeros + examples.size) // max(1, examples.size)
-        few = max(1, COPIED // max(1, copied))
+    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray, few: int, *, trusted: bool) -> None:
+        """An epoch in which only ``few`` visits at a time have their features copied for every class; same bits."""
         self._stream.open(self._lists(examples.take(order[:1])), order.size)
         for first in range(0, order.size, few):
             some = examples.take(order[first : first + few])
-            corpus = self._lists(some)
+            corpus = self._wide(some).corpus(trusted=trusted)
             self._stream.learn(learner, corpus, corpus.lists[:-1] + some.label, np.arange(some.size))
         self._stream.close()
 

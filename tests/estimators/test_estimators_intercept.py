@@ -61,7 +61,8 @@ def test_sparse_rows_of_two_classes_are_not_copied(cls: Any) -> None:
 def test_classes_have_their_copies_of_a_few_rows_at_a_time(cls: Any, average: str, monkeypatch: Any) -> None:
     X, y = problem(4)
     fits = []
-    for copied in (10**9, 1, 100):
+    for kept, copied in ((10**9, 1), (1, 1), (1, 100)):
+        monkeypatch.setattr(base, "KEPT", kept)
         monkeypatch.setattr(base, "COPIED", copied)
         own = cls(average=average, epochs=3, random_state=0).fit(X, y, sample_weight=np.arange(len(y)) % 3)
         fits.append((own.coef_.tobytes(), own.intercept_.tobytes()))
@@ -77,6 +78,7 @@ def test_more_classes_take_no_more_memory_for_rows(monkeypatch: Any) -> None:
     X = sparse.csr_array((data, columns, np.arange(n + 1, dtype=np.int32) * width), shape=(n, 100))
     y = random.integers(0, k, n)
     PerceptronClassifier(epochs=1).fit(X[:40], y[:40])
+    monkeypatch.setattr(base, "KEPT", 10**4)
     monkeypatch.setattr(base, "COPIED", 10**4)
     tracemalloc.start()
     PerceptronClassifier(epochs=1).fit(X, y)
