@@ -120,7 +120,7 @@ def test_every_loss_is_described(loss: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(SETS))
 def test_every_set_is_described_with_its_size(name: str) -> None:
-    assert f"| `{name}` | {len(SETS[name])} |" in text_of("docs/features.md")
+    assert f"* `{name}` ({len(SETS[name])}): " in text_of("docs/features.md")
 
 
 @pytest.mark.parametrize(("what", "reason"), re.findall(r'bad (list|candidate) "([\w ]+)"', base.__doc__ or ""))
