@@ -56,7 +56,7 @@ def tune(
         settings = settings.changed({"data.holdout": share})
     if not settings.seeds:
         settings = settings.changed({"seeds": [settings.seed + number for number in range(SEEDS)]})
-    with engine_of(settings, engine, workers, address) as opened:
+    with engine_of(given, engine, workers, address) as opened:
         metrics = pipeline.run(settings, output, resume=resume, stages=("train",), engine=opened)
     target = claim(output, pipeline.CHOSEN)
     write_text(target, chosen_recipe(settings, metrics["choice"]).as_yaml())

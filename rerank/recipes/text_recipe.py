@@ -13,7 +13,8 @@ from rerank.recipes.settings import Section, Settings, literal, named, one_or_ma
 
 # What a task measures and looks at unless its recipe says otherwise.
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
-SETS = {"translation": "dptm", "speech": "speech", "ranking": "text"}
+AUTO, DERIVED, UNDERIVED = "auto", "dptm", "text"  # the set of translations: what stands for one of the other two
+SETS = {"translation": AUTO, "speech": "speech", "ranking": "text"}
 
 
 class TextDataSettings(SplitSettings):
@@ -50,9 +51,10 @@ class TextDataSettings(SplitSettings):
 
 
 class TextFeatureSettings(TemplateSettings):
-    """Templates of texts: the sets are dense, dptm, translation, text and speech."""
+    """Templates of texts: the sets are dense, dptm, translation, text and speech; auto is dptm for lists with
+    segmentations, text for others."""
 
-    set: str | None = "dptm"
+    set: str | None = AUTO
 
 
 class MertStage(Section):

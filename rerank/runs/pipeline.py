@@ -14,6 +14,7 @@ from rerank.data.shards import Lists
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.content import content_of, metric_of
 from rerank.extraction.content.base import make_reader
+from rerank.extraction.content.sets import with_set
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table
 from rerank.kernels.sources import TRAINING, code_digest, user_digest
@@ -67,6 +68,7 @@ RESULTS = (
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
+    recipe = with_set(recipe)
     with Inputs() as inputs:
         check(recipe, inputs)
         data = Data.load(recipe, directory, recipe.splits[1:], engine, inputs)
@@ -90,7 +92,7 @@ def run(
     ------
     RerankError: see its subclasses.
     """
-    both = "train" in stages and "test" in stages
+    both, recipe = "train" in stages and "test" in stages, with_set(recipe)
     with Inputs() as inputs:
         check(recipe, inputs)
         if "train" not in stages and not (directory / RUNS).exists():

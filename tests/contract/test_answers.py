@@ -31,6 +31,7 @@ CASES = {
     "run": "run {data}/mine.yaml --output {work}/answers",
     "train": "train {data}/mine.yaml --output {work}/answers",
     "test": "test {data}/mine.yaml --output {work}/answers",
+    "tune": "tune {data}/several.yaml --output {work}/answers-tune",
     "list": "list",
     "list recipes": "list recipes",
     "folds split": "folds split {data}/gold.txt --folds 4 --output {new}/folds",
@@ -58,6 +59,8 @@ def places(
     (data / "weights.txt").write_text("base 0.5\n")
     split([str(data / "gold.txt")], 2, data / "folds")
     (data / "mine.yaml").write_text(json.dumps(small.settings(small_data, training={"epochs": 1, "vote": False})))
+    several = small.settings(small_data, training={"epochs": 1}, grid={"training.epochs": [1, 2]}, seeds=[1])
+    (data / "several.yaml").write_text(json.dumps(several))
     return {"data": data, "run": small_run, "work": workspace}
 
 

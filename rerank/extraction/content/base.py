@@ -23,6 +23,7 @@ from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside
 from rerank.recipes.sections import SplitSettings, TemplateSettings
+from rerank.recipes.text_recipe import AUTO, UNDERIVED
 
 T = TypeVar("T")
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
@@ -200,9 +201,10 @@ def make_templates(settings: TemplateSettings, content: str) -> tuple[list[Templ
     ------
     RecipeError: an unknown set, template or option, or no templates at all.
     """
-    if settings.set is not None and settings.set not in SETS:
-        raise RecipeError(f"unknown template set {settings.set!r}; {nearest(settings.set, SETS)}", key="features.set")
-    specs: Sequence[Any] = [*(SETS[settings.set] if settings.set else []), *settings.templates]
+    name = UNDERIVED if settings.set == AUTO else settings.set  # where no list has been seen: see ``with_set``
+    if name is not None and name not in SETS:
+        raise RecipeError(f"unknown template set {name!r}; {nearest(name, [*SETS, AUTO])}", key="features.set")
+    specs: Sequence[Any] = [*(SETS[name] if name else []), *settings.templates]
     if not specs and not settings.user and settings.set is None:
         raise RecipeError(
             "no template is named; name a set or templates (set: base is the base score alone)", key="features"
