@@ -37,10 +37,11 @@ def decode(
         ),
     ] = None,
     by: Annotated[
-        Literal["best", "mbr", "fuse"] | None,
+        Literal["best", "mbr", "fuse", "learned"] | None,
         typer.Option(
             help="The best candidate, the one with the greatest expected gain, or a tree of the brackets that are "
-            "probable enough; by default what the model was tuned to or, without one, fuse for trees and else mbr.",
+            "probable enough, by the scores or as a model has learned it; by default what the model was tuned to or, "
+            "without one, fuse for trees and else mbr.",
             show_default=False,
         ),
     ] = None,
@@ -53,7 +54,8 @@ def decode(
         typer.Option(help=f"The deviation of scores; that of the first {AHEAD:,} lists if nothing was tuned."),
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="The least probability of a bracket, from 0.5; 0.5 if nothing was tuned.")
+        float | None,
+        typer.Option(help="The least probability of a bracket, for fuse from 0.5; 0.5 if nothing was tuned."),
     ] = None,
     most: Annotated[
         int | None, typer.Option(help="So many candidates are compared with each other at most (mbr).")

@@ -90,6 +90,6 @@ def import_weights(
     found = read_weights(file, model.table)
     weights = dict.fromkeys(("last", "average"), found.weights)
     about = imported(model.about, stream_name(file), found.sha256)
-    replace(model, about=about, weights=weights, state={}, votes={}).save(output)
+    replace(model, about=about, weights=weights, state={}, votes={}, brackets={}).save(output)
     log.info("%s weights, the others are 0", f"{found.features:,}")
     show(model=output, weights=found.features)

@@ -229,7 +229,7 @@ def compare(
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
     ],
     predictor: Annotated[
-        Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "logistic"],
+        Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "learned", "logistic"],
         typer.Option(help="Which selection of either run to compare."),
     ] = "average",
     test_: Annotated[

@@ -2,7 +2,8 @@
 
 Scores give every candidate a probability, p(y) ∝ exp(a · s(y)/σ). *mbr* (minimum Bayes risk; Kumar & Byrne 2004) takes
 the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where every candidate r is the reference in turn.
-*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``.
+*fuse* makes a tree of the brackets that are probable enough: see ``rerank.metrics.decoding.fusion``; *learned* too, but
+how probable they are is what a ``BracketModel`` says.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry
 from rerank.extraction.content.base import Content
+from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.decoding.fusion import Fusion, VotedBracket
 from rerank.metrics.decoding.overlap_kernel import add_expected
 from rerank.models.provenance import Decoding
 from rerank.readers.nbest import NBestList
-from rerank.readers.trees.trees import Trees, brackets
+from rerank.readers.trees.trees import Trees
+from rerank.readers.trees.trees import brackets as bracketed
 
 TIES = 1e-12  # of an expected gain: of candidates as near as this to the best, the one with the best score is taken
 Gains = Callable[[Sequence[Any]], Any] | Sequence[Sequence[float]] | np.ndarray
@@ -108,9 +111,16 @@ class Evidence:
         """The trees, for fusion."""
         return Fusion(self._opened.trees, self._opened.symbols)
 
-    def fused(self, scores: np.ndarray, sharpness: np.ndarray, thresholds: np.ndarray, deviation: float) -> Trees:
-        """A · H trees, for A values of a and H thresholds."""
-        return self.fusion.trees(probabilities(scores, sharpness, deviation), thresholds)
+    def fused(
+        self, scores: np.ndarray, sharpness: np.ndarray, thresholds: np.ndarray, deviation: float,
+        brackets: BracketModel | None = None,
+    ) -> Trees:  # fmt: skip
+        """A · H trees, for A values of a and H thresholds; of what ``brackets`` judge, if that is given."""
+        judged = None
+        if brackets is not None:
+            base = self._nbest.base
+            judged = np.stack([brackets.judged(self.fusion, scores / deviation, base, float(a)) for a in sharpness])
+        return self.fusion.trees(probabilities(scores, sharpness, deviation), thresholds, judged)
 
 
 def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -122,13 +132,16 @@ def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def decode(
-    how: Decoding, content: Content[Any], nbest: NBestList, opened: Any, scores: np.ndarray, gains: Gains | None = None
-) -> Decoded:
-    """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names.
+    how: Decoding, content: Content[Any], nbest: NBestList, opened: Any, scores: np.ndarray, gains: Gains | None = None,
+    brackets: BracketModel | None = None,
+) -> Decoded:  # fmt: skip
+    """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
+    ``brackets`` judge where it is learned.
 
     Raises
     ------
-    DataError: the list has no candidates. RecipeError: fusion of texts, or gains that cannot be used.
+    DataError: the list has no candidates. RecipeError: fusion of texts, gains that cannot be used, or nothing was
+        learned.
     """
     if not len(nbest):
         raise DataError("the list has no candidates", path=nbest.path, list_id=nbest.id)
@@ -147,8 +160,13 @@ def decode(
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
         return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out)
-    tree = brackets(fusion.trees(p, np.array([how.threshold])), 0, opened.symbols)
-    return Decoded(tree, None, fusion.normalised(p)[0], votes=fusion.votes(p[0]), left_out=fusion.left_out)
+    judged = None
+    if how.kind == "learned":
+        judged = require_learned(brackets).judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
+    tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
+    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
+    text = bracketed(tree, 0, opened.symbols)
+    return Decoded(text, None, fusion.normalised(p)[0], votes=votes, left_out=fusion.left_out)
 
 
 def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Decoded:
@@ -161,6 +179,19 @@ def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Deco
 
 def _text(nbest: NBestList, y: int) -> str:
     return decoded(nbest.texts[y].strip())
+
+
+def require_learned(brackets: BracketModel | None) -> BracketModel:
+    """What was learned of brackets.
+
+    Raises
+    ------
+    RecipeError: nothing was.
+    """
+    if brackets is None:
+        message = "nothing was learned of brackets; train a model with decode.kinds: [mbr, fuse, learned]"
+        raise RecipeError(message, key="decode")
+    return brackets
 
 
 def require_trees(trees: bool) -> None:

@@ -61,7 +61,8 @@ class Model:
     settings: the resolved recipe it was trained by; about: provenance (see ``provenance``);
     table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
     they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
-    and of its logged updates, empty where they were not kept.
+    and of its logged updates, empty where they were not kept; brackets: those of a ``BracketModel``, empty where none
+    was learned.
     """
 
     settings: dict[str, Any]
@@ -70,6 +71,7 @@ class Model:
     weights: dict[str, Weights]
     state: dict[str, np.ndarray] = field(default_factory=dict)
     votes: dict[str, np.ndarray] = field(default_factory=dict)
+    brackets: dict[str, np.ndarray] = field(default_factory=dict)
 
     def weights_of(self, predictor: str) -> Weights:
         """The weights of a predictor.
@@ -97,6 +99,7 @@ class Model:
         arrays = {name: weights.w for name, weights in self.weights.items()}
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"votes_{name}": array for name, array in self.votes.items()}
+        arrays |= {f"brackets_{name}": array for name, array in self.brackets.items()}
         for name, array in arrays.items():
             np.save(directory / f"{name}.npy", array, allow_pickle=False)
         header = {
@@ -146,11 +149,11 @@ def _load(source: Path) -> Model:
     header = _read_header(source)
     _check_files(source, header["files"])
     table = load_table(source)
-    kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "weights": {}}
+    kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "brackets": {}, "weights": {}}
     for name in header["files"]:
         kind, _, rest = name.removesuffix(".npy").partition("_")
         if name.endswith(".npy") and kind != "table":
-            part, key = (kind, rest) if kind in ("state", "votes") else ("weights", name.removesuffix(".npy"))
+            part, key = (kind, rest) if kind in kinds else ("weights", name.removesuffix(".npy"))
             kinds[part][key] = read_array(source / name)
     bases = header["base"]
     if not {"last", "average"} <= set(bases) or set(bases) != set(kinds["weights"]):
@@ -169,7 +172,14 @@ def _load(source: Path) -> Model:
         if set(kinds["votes"]) != set(Votes._fields):
             raise ValueError(f"its votes are {', '.join(sorted(kinds['votes']))}; expected {', '.join(Votes._fields)}")
         Votes.from_arrays(kinds["votes"]).check(table.width)
-    model = Model(header["settings"], header["about"], table, weights, kinds["state"], kinds["votes"])
+    if kinds["brackets"]:
+        from rerank.metrics.decoding.bracket_model import BracketModel
+
+        BracketModel.of(kinds["brackets"])
+    if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
+        raise ValueError("it decodes by what was learned of brackets, but has not learned it; or the other way round")
+    parts = kinds["state"], kinds["votes"], kinds["brackets"]
+    model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)
     return model
 

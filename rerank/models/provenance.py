@@ -8,10 +8,12 @@ from datetime import datetime
 from importlib.metadata import version
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationInfo, field_validator
 
 from rerank import __version__
 
+Kind = Literal["mbr", "fuse", "learned"]
+LEAST = 0.5  # the smallest threshold of fused trees
 LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
 
 
@@ -37,20 +39,28 @@ class Imported(BaseModel):
 class Decoding(BaseModel):
     """How one answer is made of a whole list: see ``rerank.models.decoding``.
 
-    kind: by expected gain (mbr), or of all trees (fuse). A candidate with score s has the probability
-    exp(sharpness · s/deviation) over the sum of these; deviation: that of the scores from their lists' means on dev.
-    threshold: how probable a bracket has to be (fuse). most: how many candidates are compared with each other (mbr).
+    kind: by expected gain (mbr), of all trees (fuse), or of brackets that a ``BracketModel`` judges (learned).
+    sharpness, deviation: a candidate with score s has the probability exp(sharpness · s/deviation) over the sum of
+    these; the deviation is that of the scores from their lists' means on dev. threshold: how probable a bracket has to
+    be (fuse: at least 0.5; learned). most: how many candidates are compared with each other (mbr).
     gains: a user's function, which is asked for gains (mbr).
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    kind: Literal["mbr", "fuse"]
+    kind: Kind
     sharpness: FiniteFloat = Field(gt=0)
     deviation: FiniteFloat = Field(default=1.0, gt=0)
-    threshold: float = Field(default=0.5, ge=0.5, lt=1)
+    threshold: float = Field(default=0.5, ge=0, lt=1)
     most: int = Field(default=200, ge=2)
     gains: str | None = None
+
+    @field_validator("threshold")
+    @classmethod
+    def _always_a_tree(cls, threshold: float, info: ValidationInfo) -> float:
+        if threshold < LEAST and info.data.get("kind") != "learned":
+            raise ValueError(f"Input should be greater than or equal to {LEAST}")
+        return threshold
 
 
 class Provenance(BaseModel):
@@ -74,8 +84,8 @@ class Provenance(BaseModel):
     training_data: str = ""
     training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
-    decodings: dict[Literal["mbr", "fuse"], Decoding] = {}
-    decode: Literal["", "mbr", "fuse"] = ""
+    decodings: dict[Kind, Decoding] = {}
+    decode: Literal["", "mbr", "fuse", "learned"] = ""
     version: str = ""
     python: str = ""
     platform: str = ""

@@ -129,7 +129,7 @@ class Reranker:
         Parameters
         ----------
         candidates, source: as for ``rank``.
-        how: "mbr", "fuse" (parses) or "best", whatever was better on dev.
+        how: "mbr", "fuse" or "learned" (parses) or "best", whatever was better on dev.
         gains: for mbr, what every candidate gains (rows) if another is the reference (columns), or a function that
             gives this for candidates; by default the metric's.
 

@@ -31,6 +31,7 @@ from rerank.recipes.sections import SplitSettings
 from rerank.storage.strict_json import as_json
 
 if TYPE_CHECKING:
+    from rerank.metrics.decoding.bracket_model import BracketModel
     from rerank.models.decoding import Decoded, Gains
 
 VOTE_BATCH = 64
@@ -264,7 +265,14 @@ class Scorer:
         assert isinstance(ranked, Ranked)
         if how is None:
             return best_answer(opened.nbest, ranked.order, ranked.scores)
-        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains)
+        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets)
+
+    @cached_property
+    def _brackets(self) -> BracketModel | None:
+        """What the model has learned of brackets."""
+        from rerank.metrics.decoding.bracket_model import BracketModel
+
+        return BracketModel.of(self.model.brackets) if self.model.brackets else None
 
     def corpus(self, lists: Sequence[Opened]) -> Corpus:
         """Lists without references as a corpus of the model's columns."""

@@ -291,18 +291,20 @@ class DecodeSettings(Section):
     """One answer from a whole list, as a predictor beside the best candidate: docs/decoding.md.
 
     kinds: which are tuned on dev and evaluated: ``mbr`` takes the candidate with the greatest expected gain, ``fuse``
-    makes a tree of the brackets that are probable enough. null: both for parses, mbr for translation and speech (not if
-    TER is measured, which takes long), none for rankings.
+    makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
+    each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech (not if TER is measured,
+    which takes long), none for rankings.
     use: what the model does: ``auto`` is the best on dev, which may be the best candidate; ``best`` is that always.
-    sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev.
+    sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
+    is learned what they mean.
     threshold: the least probability of a bracket; null: the best on dev.
     most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are.
     gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
     ``module:function``, in place of the metric.
     """
 
-    kinds: Annotated[tuple[Literal["mbr", "fuse"], ...] | None, one_or_many(str)] = None
-    use: Literal["auto", "best", "mbr", "fuse"] = "auto"
+    kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
+    use: Literal["auto", "best", "mbr", "fuse", "learned"] = "auto"
     sharpness: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     threshold: float | None = Field(default=None, ge=0.5, lt=1)
     most: int = Field(default=200, ge=2)

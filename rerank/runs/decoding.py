@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.base.progress import track
-from rerank.data.shards import Lists, list_sizes, parts, reference_rows
-from rerank.extraction.content import content_of
-from rerank.extraction.content.base import Pair
+from rerank.data.shards import Lists, reference_rows
+from rerank.engines.settings import Engine
 from rerank.extraction.content.trees import Parses
-from rerank.extraction.extraction import Extracted
-from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
+from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
-from rerank.models.decoding import Evidence, best_expected, gain_functions, require_trees
+from rerank.models.decoding import best_expected, gain_functions, require_trees
 from rerank.models.predictions import corpus_score
-from rerank.models.provenance import Decoding
-from rerank.readers.base import BadList, SkipCount
-from rerank.readers.score_columns import ScoreColumns
+from rerank.models.provenance import Decoding, Kind
 from rerank.readers.trees.trees import brackets
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.ensembles import spread
+from rerank.runs.learned_fusion import check_learning, learn_brackets
+from rerank.runs.lists_again import ListAgain, Reading, run_scores, see_again
 from rerank.runs.run import Run
 
 log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
-
-
-class ListAgain(NamedTuple):
-    """A list of a corpus, read again: its number, which candidates of the corpus it has, and what these are."""
-
-    number: int
-    own: slice
-    pair: Pair
-    evidence: Evidence
+LEARNED = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # thresholds of what is learned: half of F is about the best
+MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
 class Points(NamedTuple):
@@ -52,14 +42,11 @@ class Points(NamedTuple):
     thresholds: np.ndarray  # float64 [H]
 
 
-class Sweep(Protocol):
+class Sweep(Reading, Protocol):
     """One way to decode, tried at all points on one list after the other."""
 
     points: Points
-    texts: list[bytes]  # the answers at the first point
-
-    def see(self, again: ListAgain) -> None:
-        """Decode a list."""
+    texts: list[bytes]  # the answers at the first point, empty to lists that cannot be decoded
 
     def sums(self, corpus: Lists) -> np.ndarray:
         """float64 [points, K]: the statistics of all answers, by sharpness, then by threshold."""
@@ -76,11 +63,15 @@ class GainSweep:
         self.chosen = np.full((points.sharpness.size, corpus.list_count), -1, np.int64)
 
     def see(self, again: ListAgain) -> None:
-        """See ``Sweep``."""
+        """See ``Reading``."""
         own = self.points.scores[again.own]
         places = best_expected(again.evidence.expected(own, self.points.sharpness, self.points.deviation), own)
         self.chosen[:, again.number] = again.own.start + places
         self.texts.append(again.pair.nbest.texts[int(places[0])])
+
+    def skip(self) -> None:
+        """See ``Reading``."""
+        self.texts.append(b"")
 
     def sums(self, corpus: Lists) -> np.ndarray:
         """See ``Sweep``."""
@@ -92,20 +83,23 @@ class GainSweep:
 
 
 class FusionSweep:
-    """Fused trees. A list of failed parses alone is decoded by its best candidate."""
+    """Fused trees, of brackets that ``brackets`` judge if that is given.
 
-    def __init__(self, points: Points, corpus: Lists, metric: Parseval) -> None:
-        self.points, self.texts, self._metric = points, list[bytes](), metric
+    A list of failed parses alone is decoded by its best candidate.
+    """
+
+    def __init__(self, points: Points, corpus: Lists, metric: Parseval, brackets: BracketModel | None = None) -> None:
+        self.points, self.texts, self._metric, self._brackets = points, list[bytes](), metric, brackets
         K = len(metric.columns)
         self._rows = np.zeros((corpus.list_count, K))
         self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
 
     def see(self, again: ListAgain) -> None:
-        """See ``Sweep``."""
+        """See ``Reading``."""
         own, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
-            trees = again.evidence.fused(own, *self.points[2:], self.points.deviation)
+            trees = again.evidence.fused(own, *self.points[2:], self.points.deviation, self._brackets)
             _, rows = self._metric.stats(again.pair.gold, trees, parses.symbols)
             self.texts.append(brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"))
         else:
@@ -114,6 +108,10 @@ class FusionSweep:
             self.texts.append(again.pair.nbest.texts[best])
         self._sums += rows
         self._rows[again.number] = rows[0]
+
+    def skip(self) -> None:
+        """See ``Reading``."""
+        self.texts.append(b"")
 
     def sums(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
         """See ``Sweep``."""
@@ -132,8 +130,10 @@ def check_decoding(recipe: ListRecipe) -> None:
     RecipeError: names the setting, and what is expected.
     """
     settings, kinds = recipe.decode, recipe.decoders
-    if "fuse" in (*kinds, settings.use):
+    if {"fuse", "learned"} & {*kinds, settings.use}:
         require_trees(recipe.task == "parse")
+    if "learned" in kinds:
+        check_learning(recipe)
     if settings.gains is not None:
         gain_functions.get(settings.gains)
     if settings.use not in ("auto", "best", *kinds):
@@ -143,7 +143,9 @@ def check_decoding(recipe: ListRecipe) -> None:
         raise RecipeError(message, key="decode.use")
 
 
-def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric) -> None:
+def tune_decoding(
+    recipe: ListRecipe, data: Data, runs: list[Run], metric: Metric, engine: Engine | None = None
+) -> None:
     """Find out on dev how every run decodes best, and whether that is better than its best candidates.
 
     What is found goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
@@ -155,19 +157,35 @@ def tune_decoding(recipe: ListRecipe, data: Data, runs: list[Run], metric: Metri
         return
     split = recipe.data.training if dev is None else dev
     extracted = data.others[dev] if dev is not None else data.training
-    sharpness = SHARPNESS if settings.sharpness is None else np.array([settings.sharpness])
-    thresholds = THRESHOLDS if settings.threshold is None else np.array([settings.threshold])
     tried: list[dict[str, Sweep]] = []
     for run in runs:
-        own = run_scores(run, extracted.corpus)
-        points = Points(own, spread(extracted.corpus, run.weights[recipe.predictor]), sharpness, thresholds)
-        tried.append({kind: make_sweep(kind, points, extracted.corpus, metric) for kind in kinds})
-    if sharpness.size * thresholds.size > 1:
-        see_again(recipe, data, split, extracted, [sweep for found in tried for sweep in found.values()])
+        if "learned" in kinds:
+            sharpness = settings.sharpness or MEANT
+            run.brackets = learn_brackets(recipe, data, run, metric, sharpness, engine)
+        own, deviation = run_scores(run, extracted.corpus), spread(extracted.corpus, run.weights[recipe.predictor])
+        sweeps = dict[str, Sweep]()
+        for kind in kinds:
+            points = Points(own, deviation, *_grid(recipe, kind))
+            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
+        tried.append(sweeps)
+    every = [sweep for found in tried for sweep in found.values()]
+    if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
+        _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every), every)
     for run, found in zip(runs, tried, strict=True):
         best = corpus_score(extracted.corpus, run.weights[recipe.predictor], metric)
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in found.items()}
         run.training["decode"] = {"use": _used(recipe, tuned, best, metric), "best": best, **tuned}
+
+
+def _grid(recipe: ListRecipe, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """The sharpnesses and thresholds (float64) that are tried."""
+    settings, learned = recipe.decode, kind == "learned"
+    sharpness = np.array([MEANT]) if learned else SHARPNESS
+    thresholds = LEARNED if learned else THRESHOLDS
+    return (
+        sharpness if settings.sharpness is None else np.array([settings.sharpness]),
+        thresholds if settings.threshold is None else np.array([settings.threshold]),
+    )
 
 
 def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metric: Metric) -> dict[str, Any]:
@@ -177,9 +195,9 @@ def _best_point(recipe: ListRecipe, kind: str, sweep: Sweep, corpus: Lists, metr
         sign, total = -1.0 if metric.lower_is_better else 1.0, reference_rows(corpus).sum(axis=0)
         found = metric.scores(sums := sweep.sums(corpus), np.broadcast_to(total, (sums.shape[0], total.size)))
         at = int(np.argmax(sign * found))
-        score, (a, h) = float(found[at]), divmod(at, points.thresholds.size if kind == "fuse" else 1)
+        score, (a, h) = float(found[at]), divmod(at, points.thresholds.size if kind != "mbr" else 1)
     settings = {"kind": kind, "sharpness": float(points.sharpness[a]), "deviation": points.deviation}
-    settings |= {"threshold": float(points.thresholds[h])} if kind == "fuse" else {}
+    settings |= {"threshold": float(points.thresholds[h])} if kind != "mbr" else {}
     settings |= {"most": recipe.decode.most, "gains": recipe.decode.gains}
     return Decoding.model_validate(settings).model_dump() | {"dev": score}
 
@@ -197,7 +215,7 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
 def decodings(run: Run) -> dict[str, Decoding]:
     """How a tuned run decodes, by kind."""
     found = run.training.get("decode", {})
-    own = {kind: found[kind] for kind in ("mbr", "fuse") if kind in found}
+    own = {kind: found[kind] for kind in get_args(Kind) if kind in found}
     return {kind: Decoding(**{key: each[key] for key in Decoding.model_fields}) for kind, each in own.items()}
 
 
@@ -212,12 +230,12 @@ def evaluate_decoding(
         own, sweeps = run_scores(run, extracted.corpus), dict[str, Sweep]()
         for kind, how in decodings(run).items():
             points = Points(own, how.deviation, np.array([how.sharpness]), np.array([how.threshold]))
-            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric)
+            sweeps[kind] = make_sweep(kind, points, extracted.corpus, metric, run.brackets)
         tried.append(sweeps)
     every = [sweep for found in tried for sweep in found.values()]
     if not every:
         return None
-    see_again(recipe, data, split, extracted, every)
+    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every), every)
     answers = None
     for run, found in zip(runs, tried, strict=True):
         for kind, sweep in found.items():
@@ -228,39 +246,16 @@ def evaluate_decoding(
     return answers
 
 
-def see_again(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, sweeps: list[Sweep]) -> None:
-    """Read all lists of a split again and decode them; the answers to those that cannot be decoded are empty."""
-    content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
-    gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
-    sizes, long = list_sizes(extracted.corpus), 0
-    ends = np.cumsum(sizes)
-    lists = content.read_again(recipe.data, split, extracted.ids, sizes)
-    for number, raw in track(lists, f"decode {split}", total=sizes.size):
-        usable = number >= 0 and not isinstance(raw.nbest, BadList) and sizes[number] > 0
-        pair = content.pair(raw, SkipCount("skip")) if usable else None
-        if pair is None:
-            for sweep in sweeps:
-                sweep.texts.append(b"")
-            continue
-        evidence = Evidence(content, pair.nbest, pair.content, recipe.decode.most, gains)
-        long += len(pair.nbest) > recipe.decode.most
-        again = ListAgain(number, slice(int(ends[number] - sizes[number]), int(ends[number])), pair, evidence)
-        for sweep in sweeps:
-            sweep.see(again)
+def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]) -> None:
+    """Say that not all candidates were compared with each other."""
     if long and any(isinstance(sweep, GainSweep) for sweep in sweeps):
         message = "%s: of %d lists only the %d candidates with the best scores were compared with each other"
         log.warning(f"{message} (decode.most)", split, long, recipe.decode.most)
 
 
-def make_sweep(kind: str, points: Points, corpus: Lists, metric: Metric) -> Sweep:
+def make_sweep(kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None) -> Sweep:
     """One way to decode."""
     if kind == "mbr":
         return GainSweep(points, corpus)
     assert isinstance(metric, Parseval)
-    return FusionSweep(points, corpus, metric)
-
-
-def run_scores(run: Run, corpus: Lists) -> np.ndarray:
-    """float64 [N]: the scores of all candidates by the run's predictor."""
-    weights = run.weights[run.recipe.predictor]
-    return np.concatenate([scores(part, weights) for _, part in parts(corpus)])
+    return FusionSweep(points, corpus, metric, brackets if kind == "learned" else None)

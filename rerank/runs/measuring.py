@@ -123,8 +123,8 @@ def evaluate(
     model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
     lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
-    decode: measure the answers of ``Reranker.decode``, as the model was tuned or "mbr" or "fuse", in place of the best
-        candidates.
+    decode: measure the answers of ``Reranker.decode``, as the model was tuned or "mbr", "fuse" or "learned", not the
+        best candidates.
     test, samples, seed: of significance, as in recipes.
     columns: of a data frame, as in ``read``; by default those of the data frame that the model was trained on.
 

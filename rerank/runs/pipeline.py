@@ -137,7 +137,7 @@ def _stages(
     if len(runs) > 1 and recipe.data.dev:
         log.info("best on dev: %s, seed %d", chosen.name, chosen.recipe.seed)
     with work.stage("decode", kinds=len(recipe.decoders)):
-        tune_decoding(recipe, data, runs, metric)
+        tune_decoding(recipe, data, runs, metric, engine)
     with work.stage("model"):
         model = _model(recipe, chosen, data, metric, inputs)
         model.save(directory / "model")
@@ -325,4 +325,5 @@ def _model(recipe: ListRecipe, chosen: Run, data: Data, metric: Metric, inputs: 
     settings = chosen.recipe.model_dump(mode="json")
     votes = chosen.votes(data.training.corpus)
     weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
-    return Model(settings, about, data.table, weights, chosen.state, votes.arrays() if votes else {})
+    brackets = chosen.brackets.arrays._asdict() if chosen.brackets else {}
+    return Model(settings, about, data.table, weights, chosen.state, votes.arrays() if votes else {}, brackets)

@@ -27,6 +27,7 @@ from rerank.learn.voting.gathering import gather
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import block_count, vote
 from rerank.metrics.base import Metric
+from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, oracles, statistics_of
 from rerank.models.predictions import choices as choices_of
 from rerank.recipes.recipe import ListRecipe
@@ -58,6 +59,7 @@ class Run:
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    brackets: BracketModel | None = None  # where it was learned how to fuse
     _votes: Votes | None = None
 
     @property

@@ -8,34 +8,14 @@ import nltk
 import numpy as np
 import pytest
 import reference_decoding as reference
+from fusable import parsed, tree_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.fusion import Fusion
-from rerank.readers.trees.trees import Trees, brackets, parse_brackets
-
-WORDS = 5
-
-
-@st.composite
-def tree_texts(draw: st.DrawFn, words: int = WORDS) -> str:
-    """A tree over the words 0, 1, ..., with unary chains, some of them with one label twice, and traces."""
-
-    def node(start: int, end: int, depth: int) -> str:
-        label = draw(st.sampled_from(["A", "B", "C-F"]))
-        if depth < 3 and draw(st.integers(0, 3)) == 0:
-            return f"({label} {node(start, end, depth + 1)})"
-        if end - start == 1:
-            leaf = f"({draw(st.sampled_from(['X', 'Y']))} {start})"
-            return leaf if draw(st.booleans()) else f"({label} {leaf})"
-        cut = draw(st.integers(start + 1, end - 1))
-        trace = draw(st.sampled_from(["", "", "(-NONE- *)", "(A (-NONE- *))"]))
-        return f"({label} {node(start, cut, 0)} {trace} {node(cut, end, 0)})"
-
-    root = draw(st.sampled_from(["S1", "S1", ""]))
-    return f"({root} {node(0, words, 0)})"
+from rerank.readers.trees.trees import brackets, parse_brackets
 
 
 @st.composite
@@ -44,14 +24,6 @@ def weighted_trees(draw: st.DrawFn) -> tuple[list[str], np.ndarray]:
     texts = draw(st.lists(tree_texts(), min_size=1, max_size=6))
     weight = draw(st.lists(st.integers(1, 4), min_size=len(texts), max_size=len(texts)))
     return texts, np.array(weight) / sum(weight)
-
-
-def parsed(texts: list[str]) -> tuple[SymbolTable, Trees, list[nltk.Tree]]:
-    symbols = SymbolTable()
-    trees = parse_brackets([text.encode() for text in texts], symbols)
-    plain = [reference.without_traces(nltk.Tree.fromstring(text)) for text in texts]
-    assert None not in plain
-    return symbols, trees, plain  # type: ignore[return-value]
 
 
 def fused(texts: list[str], p: np.ndarray, *thresholds: float) -> list[nltk.Tree]:

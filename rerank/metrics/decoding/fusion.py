@@ -15,6 +15,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.bracket_kernel import Brackets, add_weights, fuse_trees, number_brackets, read_leaves
+from rerank.metrics.decoding.column_kernel import drop_crossing
 from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, Sentence, workspace
 from rerank.metrics.parseval_labels import EMPTY_TAG
 from rerank.readers.nbest import ROOTS
@@ -43,23 +44,24 @@ class Fusion:
     """The trees of a list (T candidates) for fusion.
 
     Traces are left out. A candidate with other words than the first that has any, such as a failed parse, does not take
-    part: ``left_out`` says how many do not, ``used`` (bool [T]) which do.
+    part: ``left_out`` says how many do not, ``used`` (bool [T]) which do. Of W words (``words``, int32 [W]), ``tags``
+    (int32 [W, T]) has the symbols of their tags.
     """
 
     def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
-        self._trees, self._symbols = trees, symbols
+        self._trees, self.symbols = trees, symbols
         self._table = _plain_table(symbols)
         self._space: Sentence = workspace(trees, trees).test
         T, found = trees.first.size - 1, read_words_of(trees, self._table)
         full = np.flatnonzero(found.counts)
         self.used = np.zeros(T, np.bool_)
-        self._words, self._tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
+        self.words, self.tags = np.zeros(0, np.int32), np.zeros((0, T), np.int32)
         if full.size:
             W = int(found.counts[full[0]])
             leaves = found.leaves[:, :W]
-            self._words = trees.word[leaves[full[0]]]
-            self.used = (found.counts == W) & (trees.word[leaves] == self._words).all(axis=1)
-            self._tags = np.ascontiguousarray(trees.label[leaves].T)
+            self.words = trees.word[leaves[full[0]]]
+            self.used = (found.counts == W) & (trees.word[leaves] == self.words).all(axis=1)
+            self.tags = np.ascontiguousarray(trees.label[leaves].T)
         top = trees.label[trees.first[:-1]]
         is_root = (self._table.flags[top] & DELETED_BRACKET != 0) & (trees.word[trees.first[:-1]] < 0)
         self._roots = np.where(is_root, top, -1).astype(np.int32)
@@ -70,7 +72,7 @@ class Fusion:
         return int(self.used.size - np.count_nonzero(self.used))
 
     @cached_property
-    def _brackets(self) -> Brackets:
+    def brackets(self) -> Brackets:
         """Their B brackets, over words that are no traces."""
         room = int(np.count_nonzero(self._trees.word < 0))
         found = bracket_room(self.used.size, room)
@@ -80,7 +82,7 @@ class Fusion:
 
     def weights(self, weights: np.ndarray) -> np.ndarray:
         """float64 [A, B]: the weight of every bracket under weights (float64 [A, T]) of the candidates."""
-        found = self._brackets
+        found = self.brackets
         total = np.zeros((weights.shape[0], found.label.size))
         add_weights(found.first, found.bracket, weights, total)
         return total
@@ -90,38 +92,53 @@ class Fusion:
         own = np.where(self.used, weights, 0.0)
         return np.asarray(own / own.sum(axis=1, keepdims=True))
 
-    def trees(self, weights: np.ndarray, thresholds: np.ndarray) -> Trees:
+    def trees(self, weights: np.ndarray, thresholds: np.ndarray, judged: np.ndarray | None = None) -> Trees:
         """The A · H trees of A weightings (float64 [A, T], any positive sum) and H thresholds, in this order.
+
+        judged: the probabilities of all brackets (float64 [A, B]), in place of the weight of the trees that have them.
+        As two that cross can both be probable, the more probable stays, whatever the threshold.
 
         Raises
         ------
-        DataError: a threshold below one half, or no candidate with words.
+        DataError: a threshold below one half (0 for ``judged``), or no candidate with words.
         """
-        if not (thresholds >= LEAST).all() or not (thresholds < 1).all():
-            raise DataError(f"found the threshold {thresholds.min():g}; expected one from {LEAST} to below 1")
+        least = LEAST if judged is None else 0.0
+        if not (thresholds >= least).all() or not (thresholds < 1).all():
+            raise DataError(f"found the threshold {thresholds.min():g}; expected one from {least} to below 1")
         if not self.used.any():
             raise DataError("no candidate has words")
-        weights, found = self.normalised(weights), self._brackets
-        total = self.weights(weights)
-        W, B, number = self._words.size, found.label.size, weights.shape[0] * thresholds.size
+        weights, found = self.normalised(weights), self.brackets
+        total = self.weights(weights) if judged is None else np.stack([self.without_crossing(row) for row in judged])
+        W, B, number = self.words.size, found.label.size, weights.shape[0] * thresholds.size
         longest = int(np.diff(found.first).max(initial=0))
-        room = number * (W + 1 + min(B, 2 * longest))  # of kept brackets, twice the mean of a tree at most
+        most = min(B, 2 * longest) if judged is None else B  # of kept brackets, twice the mean of a tree at most
+        room = number * (W + 1 + most)
         out = Trees(np.zeros(number + 1, np.int64), *(np.empty(room, np.int32) for _ in range(6)))
         order = np.lexsort((-found.end, found.start))
         scratch = np.empty(self.used.size), np.empty(W, np.int32), np.empty(B, np.int32)
         fuse_trees(
-            found, order, self.used, self._roots, self._tags, self._words, weights, total, thresholds, *scratch, out
+            found, order, self.used, self._roots, self.tags, self.words, weights, total, thresholds, *scratch, out
         )
         return Trees(out.first, *(array[: out.first[-1]] for array in out[1:]))
 
-    def votes(self, weights: np.ndarray) -> list[VotedBracket]:
-        """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T]."""
-        found, own = self._brackets, self.normalised(weights[None])
+    def without_crossing(self, judged: np.ndarray) -> np.ndarray:
+        """Probabilities of brackets (float64 [B]), 0 for those that cross a more probable one that stays."""
+        total, B = np.array(judged), judged.size
+        drop_crossing(self.brackets, np.argsort(-total, kind="stable"), total, np.empty(B, np.int32))
+        return total
+
+    def votes(self, weights: np.ndarray, judged: np.ndarray | None = None) -> list[VotedBracket]:
+        """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T].
+
+        judged: probabilities of the brackets (float64 [B]) in place of weights.
+        """
+        found, own = self.brackets, self.normalised(weights[None])
         owner = np.repeat(np.arange(self.used.size), np.diff(found.first))
         order, total = np.argsort(found.bracket[: owner.size], kind="stable"), self.weights(own)[0]
+        total = total if judged is None else judged
         groups = np.split(owner[order], np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))[:-1])
         votes = [
-            VotedBracket(self._symbols.text(int(label)), int(start), int(end), float(weight), members.tolist())
+            VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist())
             for label, start, end, weight, members in zip(
                 found.label, found.start, found.end, total, groups, strict=True
             )

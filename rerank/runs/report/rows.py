@@ -15,7 +15,7 @@ from rerank.runs.report.spread import Spread
 from rerank.runs.report.verdict import LEVEL, TESTS_OF_MEASURE, verdict
 from rerank.storage.strict_json import as_json
 
-PREDICTORS = ("average", "voted", "mert", "mbr", "fuse")
+PREDICTORS = ("average", "voted", "mert", "mbr", "fuse", "learned")
 # What runs are compared with: its name, and the predictor.
 BESIDE = {"base": ("base", ""), "oracle": ("oracle", ""), "logistic": ("dense columns alone", "logistic")}
 

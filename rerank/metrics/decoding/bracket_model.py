@@ -1,0 +1,208 @@
+"""Boosted trees that tell how probable a bracket of a list's union is: fitted by scikit-learn, kept as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rerank.base.encoding import decoded, encoded
+from rerank.base.errors import RecipeError
+from rerank.data.symbols import SymbolTable
+from rerank.metrics.decoding.column_kernel import add_leaves
+from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, Columns, bracket_columns
+from rerank.metrics.decoding.fusion import Fusion
+
+# 4,650 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
+TREES, LEAVES, RATE = 150, 16, 0.15
+FEWEST, SHRINKAGE = 40, 1.0  # brackets at a leaf; the penalty of a leaf's value
+OTHER, UNKNOWN = 40, 63  # codes: of a symbol that is not among the 40 most frequent of its column, of one never seen
+EXTRA = "pip install 'rerank-nbest[estimators]'"
+DTYPES = {
+    "baseline": "<f8", "first": "<i8", "feature": "<i4", "threshold": "<f8", "members": "<u8", "child": "<i4",
+    "value": "<f8", "names": "|u1", "codes": "<i4", "deviation": "<f8",
+}  # fmt: skip
+
+
+class Arrays(NamedTuple):
+    """K trees with the nodes of each after those of the last, its root first. Columns are codes of SYMBOLS, then
+    NUMBERS.
+
+    baseline: float64 [1], what a row has before any tree. first: int64 [K + 1]. feature: int32 [nodes], the column that
+    is asked for, -1 at a leaf. threshold: float64 [nodes], members: uint64 [nodes], child: int32 [nodes, 2]: of a
+    number, those up to the threshold go to the first child; of a code, those whose bit is set. value: float64 [nodes],
+    of leaves. names: uint8, S symbols as UTF-8 with a line break after each; codes: int32 [S, SYMBOLS]. deviation:
+    float64 [1], that of base scores.
+    """
+
+    baseline: np.ndarray
+    first: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    members: np.ndarray
+    child: np.ndarray
+    value: np.ndarray
+    names: np.ndarray
+    codes: np.ndarray
+    deviation: np.ndarray
+
+
+@dataclass(frozen=True)
+class BracketModel:
+    """How probable the brackets of a list are to be right."""
+
+    arrays: Arrays
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """Symbols, by their place in ``codes``."""
+        return {name: place for place, name in enumerate(decoded(self.arrays.names.tobytes()).split("\n")[:-1])}
+
+    def judged(self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> np.ndarray:
+        """float64 [B]: the probabilities of a list's brackets, from scores in units of their deviation and base scores
+        as they are (float64 [T])."""
+        columns = bracket_columns(fusion, scores, base / self.arrays.deviation[0], sharpness)
+        return self.probabilities(columns, fusion.symbols)
+
+    def probabilities(self, columns: Columns, symbols: SymbolTable) -> np.ndarray:
+        """float64 [B]: the probabilities of brackets with these columns."""
+        return np.asarray(1.0 / (1.0 + np.exp(-self.log_odds(self.rows(columns, symbols)))))
+
+    def log_odds(self, rows: np.ndarray) -> np.ndarray:
+        """float64 [n]: their log-odds, from rows of codes and numbers (float64 [n, SYMBOLS + NUMBERS])."""
+        own, total = self.arrays, np.full(rows.shape[0], self.arrays.baseline[0])
+        add_leaves(own.first, own.feature, own.threshold, own.members, own.child, own.value, len(SYMBOLS), rows, total)
+        return total
+
+    def rows(self, columns: Columns, symbols: SymbolTable) -> np.ndarray:
+        """Columns as rows of codes and numbers."""
+        different, place = np.unique(columns.symbols, return_inverse=True)
+        known = [self._places.get("" if one < 0 else symbols.text(one), -1) for one in different.tolist()]
+        codes = np.vstack([self.arrays.codes, np.full(len(SYMBOLS), UNKNOWN)])  # the last for -1
+        own = codes[np.array(known, np.int64)[place.reshape(columns.symbols.shape)], np.arange(len(SYMBOLS))]
+        return np.ascontiguousarray(np.hstack([own.astype(np.float64), columns.numbers]))
+
+    @staticmethod
+    def of(arrays: Mapping[str, np.ndarray]) -> BracketModel:
+        """The model in these arrays.
+
+        Raises
+        ------
+        ValueError: they are no such model; says which is wrong.
+        """
+        if set(arrays) != set(Arrays._fields):
+            raise ValueError(f"its brackets have {', '.join(sorted(arrays))}; expected {', '.join(Arrays._fields)}")
+        for name, array in arrays.items():
+            if array.dtype != np.dtype(DTYPES[name]) or (array.dtype.kind == "f" and not np.isfinite(array).all()):
+                raise ValueError(f"brackets_{name}.npy: expected finite numbers of type {np.dtype(DTYPES[name])}")
+        own = Arrays(
+            **{name: np.array(array) for name, array in arrays.items()}
+        )  # read-only ones compile kernels again
+        nodes = own.feature.size
+        wanted = dict.fromkeys(("feature", "threshold", "members", "value"), (nodes,)) | {"child": (nodes, 2)}
+        wanted |= {"baseline": (1,), "deviation": (1,), "first": (own.first.size,), "names": (own.names.size,)}
+        wanted |= {"codes": (own.names.tobytes().count(b"\n"), len(SYMBOLS))}
+        for name, shape in wanted.items():
+            if arrays[name].shape != shape:
+                raise ValueError(f"brackets_{name}.npy: its shape is {arrays[name].shape}; expected {shape}")
+        _check_nodes(own)
+        if not (own.deviation > 0).all() or not ((own.codes >= 0) & (own.codes <= UNKNOWN)).all():
+            raise ValueError("its brackets have a deviation that is not positive, or codes out of range")
+        return BracketModel(own)
+
+
+def _check_nodes(own: Arrays) -> None:
+    """Check that every path ends at a leaf: children come after their node, in its tree."""
+    sizes = np.diff(own.first)
+    if own.first.size < 1 or own.first[0] != 0 or own.first[-1] != own.feature.size or (sizes < 1).any():
+        raise ValueError("brackets_first.npy does not divide the nodes into trees")
+    inner = own.feature >= 0
+    end, after = np.repeat(own.first[1:], sizes)[:, None], np.arange(own.feature.size)[:, None]
+    apart = (own.child > after) & (own.child < end)
+    if not apart[inner].all() or not (own.feature < len(SYMBOLS) + len(NUMBERS)).all():
+        raise ValueError("brackets_child.npy or brackets_feature.npy lead out of a tree")
+
+
+def fit(columns: Columns, right: np.ndarray, symbols: SymbolTable, deviation: float) -> BracketModel:
+    """A model of which brackets are ``right`` (bool [n]), of many lists; ``deviation`` is that of base scores.
+
+    The trees ascend in what speaks for a bracket (``ASCENDING``). The same brackets give the same model.
+
+    Raises
+    ------
+    RecipeError: scikit-learn is missing, or the brackets are all right or all wrong.
+    """
+    classifier = require_classifier()
+    if np.unique(right).size < 2:
+        message = f"found {right.size} brackets to learn from, all of them right or none; expected both"
+        raise RecipeError(message, key="decode.kinds")
+    names, codes = _codes(columns.symbols, symbols)
+    nothing = dict.fromkeys(("baseline", "first", "feature", "threshold", "members", "child", "value"), np.zeros(0))
+    coded = {"names": names, "codes": codes, "deviation": np.array([deviation])}
+    rows = BracketModel(Arrays(**nothing, **coded)).rows(columns, symbols)
+    own = classifier(
+        max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=FEWEST, l2_regularization=SHRINKAGE,
+        categorical_features=list(range(len(SYMBOLS))), early_stopping=False, random_state=0,
+        monotonic_cst=[0] * len(SYMBOLS) + [int(name in ASCENDING) for name in NUMBERS],
+    ).fit(rows, right)  # fmt: skip
+    known = np.where(codes == UNKNOWN, -1, codes).max(axis=0) + 1
+    return BracketModel(Arrays(**_exported(own, known.tolist()), **coded))
+
+
+def require_classifier() -> Any:
+    """The class that boosts trees.
+
+    Raises
+    ------
+    RecipeError: scikit-learn is missing.
+    """
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+    except ImportError:
+        message = f"learned fusion is trained by scikit-learn, which is not installed: {EXTRA}"
+        raise RecipeError(message, key="decode.kinds") from None
+    return HistGradientBoostingClassifier
+
+
+def _codes(found: np.ndarray, symbols: SymbolTable) -> tuple[np.ndarray, np.ndarray]:
+    """The names and codes of ``Arrays``: of each column (int32 [n]), symbols by falling frequency."""
+    texts = {one: "" if one < 0 else symbols.text(one) for one in np.unique(found).tolist()}
+    names = sorted(texts.values())
+    place, codes = {name: at for at, name in enumerate(names)}, np.full((len(names), len(SYMBOLS)), UNKNOWN, np.int32)
+    for column in range(len(SYMBOLS)):
+        different, times = np.unique(found[:, column], return_counts=True)
+        ranked = sorted(zip((-times).tolist(), (texts[one] for one in different.tolist()), strict=True))
+        for rank, (_, name) in enumerate(ranked):
+            codes[place[name], column] = min(rank, OTHER)
+    joined = encoded("".join(f"{name}\n" for name in names))
+    return np.frombuffer(joined, np.uint8).copy(), codes
+
+
+def _exported(own: Any, known: list[int]) -> dict[str, np.ndarray]:
+    """The trees of a fitted classifier, which has seen the codes 0, 1, ..., ``known`` - 1 of every column of symbols;
+    others go where it sends what is missing."""
+    predictors = [one for (one,) in own._predictors]
+    first = np.cumsum([0, *(one.nodes.size for one in predictors)], dtype=np.int64)
+    nodes = np.concatenate([one.nodes for one in predictors])
+    offset = np.repeat(first[:-1], np.diff(first))
+    members = np.zeros(nodes.size, np.uint64)
+    for k, one in enumerate(predictors):
+        for i in np.flatnonzero(one.nodes["is_categorical"]).tolist():
+            node = one.nodes[i]
+            low, high = one.raw_left_cat_bitsets[node["bitset_idx"], :2].tolist()
+            unseen = (1 << 64) - (1 << known[node["feature_idx"]]) if node["missing_go_to_left"] else 0
+            members[first[k] + i] = low | high << 32 | unseen
+    leaf = nodes["is_leaf"].astype(bool)
+    children = np.stack([nodes["left"], nodes["right"]], axis=1).astype(np.int64) + offset[:, None]
+    return {
+        "baseline": np.array(own._baseline_prediction, np.float64).reshape(1),
+        "first": first,
+        "feature": np.where(leaf, -1, nodes["feature_idx"]).astype(np.int32),
+        "threshold": np.where(leaf | (nodes["is_categorical"] > 0), 0.0, nodes["num_threshold"]),
+        "members": members,
+        "child": np.where(leaf[:, None], 0, children).astype(np.int32),
+        "value": np.where(leaf, nodes["value"], 0.0),
+    }

@@ -1,0 +1,134 @@
+"""What a list's candidates say of each bracket of their union, and which of probable brackets are a tree's."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.kernels.compile import kernel
+from rerank.metrics.decoding.bracket_kernel import Brackets
+
+FAR = 20.0  # of margins, in deviations: none is larger
+HAS, CROSSES, RELABELS = 1, 2, 3  # what a tree does to a bracket
+
+
+class Votes(NamedTuple):
+    """For each of B brackets, what T candidates have in its place."""
+
+    times: np.ndarray  # float64 [B]: how many have it; as all others, zeros at first
+    best: np.ndarray  # float64 [B]: the best score of those
+    margin: np.ndarray  # float64 [B]: by how much that is better than the best of the others
+    crossed: np.ndarray  # float64 [2, B]: the weight of those with a bracket that crosses it, by two weightings
+    relabelled: np.ndarray  # float64 [2, B]: of those that have another over its words, and not it
+    most_crossed: np.ndarray  # float64 [B]: the weight of the heaviest bracket that crosses it
+    most_relabelled: np.ndarray  # float64 [B]: and of another over its words
+    parent: np.ndarray  # int32 [B]: the label around it in the best candidate that has it; -1 for none
+
+
+@kernel
+def crossing(found: Brackets, a: int, b: int) -> bool:
+    """Do two brackets share words, though neither holds the other?"""
+    if found.start[a] < found.start[b]:
+        return bool(found.start[b] < found.end[a] < found.end[b])
+    return bool(found.start[a] < found.end[b] < found.end[a] and found.start[b] < found.start[a])
+
+
+@kernel
+def _done_to(found: Brackets, t: int, b: int) -> int:
+    """What tree t does to bracket b: HAS, CROSSES or RELABELS it; 0 for none of these."""
+    relabels = 0
+    for i in range(found.first[t], found.first[t + 1]):
+        other = found.bracket[i]
+        if other == b:
+            return HAS
+        if crossing(found, b, other):
+            return CROSSES
+        if found.start[b] == found.start[other] and found.end[b] == found.end[other]:
+            relabels = RELABELS
+    return relabels
+
+
+@kernel
+def count_votes(
+    found: Brackets, order: np.ndarray, scores: np.ndarray, weights: np.ndarray, total: np.ndarray,
+    stack: np.ndarray, lead: np.ndarray, out: Votes,
+) -> None:  # fmt: skip
+    """Fill ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
+
+    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them; stack (int32 [B]) and
+    lead (int64 [B], zeros) are scratch.
+    """
+    B = total.shape[0]
+    for rank in range(order.shape[0]):
+        t, depth = order[rank], 0
+        for i in range(found.first[t], found.first[t + 1]):
+            b = found.bracket[i]
+            while depth > 0 and found.end[stack[depth - 1]] <= found.start[b]:
+                depth -= 1
+            if out.times[b] == 0:
+                out.best[b] = scores[t]
+                out.parent[b] = found.label[stack[depth - 1]] if depth else -1
+            stack[depth] = b
+            depth += 1
+            out.times[b] += 1
+            lead[b] += lead[b] == rank
+        for b in range(B):
+            done = _done_to(found, t, b)
+            for k in range(weights.shape[0]):
+                if done == CROSSES:
+                    out.crossed[k, b] += weights[k, t]
+                elif done == RELABELS:
+                    out.relabelled[k, b] += weights[k, t]
+    for b in range(B):
+        out.margin[b] = FAR
+        if lead[b] < order.shape[0]:
+            out.margin[b] = max(-FAR, min(FAR, out.best[b] - scores[order[lead[b]]]))
+        for other in range(B):
+            if crossing(found, b, other):
+                out.most_crossed[b] = max(out.most_crossed[b], total[other])
+            elif other != b and found.start[b] == found.start[other] and found.end[b] == found.end[other]:
+                out.most_relabelled[b] = max(out.most_relabelled[b], total[other])
+
+
+@kernel
+def drop_crossing(found: Brackets, order: np.ndarray, total: np.ndarray, kept: np.ndarray) -> None:
+    """Set total (float64 [B]) to 0 where a bracket crosses one that comes before it in ``order`` (int64 [B]) and stays.
+
+    kept (int32 [B]) is scratch.
+    """
+    count = 0
+    for i in range(order.shape[0]):
+        b, free = order[i], True
+        for j in range(count):
+            if crossing(found, b, kept[j]):
+                free = False
+                break
+        if free:
+            kept[count] = b
+            count += 1
+        else:
+            total[b] = 0.0
+
+
+@kernel
+def add_leaves(
+    first: np.ndarray, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray,
+    value: np.ndarray, sets: int, rows: np.ndarray, total: np.ndarray,
+) -> None:  # fmt: skip
+    """Add to total (float64 [n]) the value of the leaf of every tree that a row (float64 [n, C]) comes to.
+
+    first: int64 [K + 1], the nodes of tree k; feature: int32, -1 at a leaf; child: int32 [nodes, 2], the first for rows
+    whose feature is at most ``threshold`` or, of the first ``sets`` features, is a bit of ``members`` (uint64).
+    """
+    for k in range(first.shape[0] - 1):
+        for i in range(rows.shape[0]):
+            node = first[k]
+            while feature[node] >= 0:
+                x = rows[i, feature[node]]
+                if feature[node] < sets:
+                    left = (members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
+                else:
+                    left = x <= threshold[node]
+                node = child[node, 0] if left else child[node, 1]
+            total[i] += value[node]

@@ -1,0 +1,72 @@
+"""What is known of every bracket of a list's union before it is judged: numbers, and symbols around it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rerank.metrics.decoding.column_kernel import Votes, count_votes
+from rerank.metrics.decoding.fusion import Fusion
+
+SYMBOLS = ("label", "parent", "first tag", "last tag", "tag before", "tag after")
+ASCENDING = ("log-odds, flat", "log-odds", "log-odds, sharp", "base log-odds", "share log-odds", "margin")
+NUMBERS = (
+    *ASCENDING, "crossed", "crossed by base", "relabelled", "relabelled by base", "most crossed", "most relabelled",
+    "size", "words", "start", "candidates", "entropy",
+)  # fmt: skip
+SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
+LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
+
+
+class Columns(NamedTuple):
+    """The brackets of a list in the order of ``Fusion.brackets``: what candidates have in their place."""
+
+    numbers: np.ndarray  # float64 [B, NUMBERS]
+    symbols: np.ndarray  # int32 [B, SYMBOLS]: symbol ids, -1 for none
+
+
+def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> Columns:
+    """The columns of a list's brackets, from scores and base scores (float64 [T]) in units of their deviations.
+
+    At least one candidate takes part in fusion.
+    """
+    found, used, W = fusion.brackets, fusion.used, fusion.words.size
+    B, n = found.label.size, int(np.count_nonzero(used))
+    weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
+    total = fusion.weights(weights)
+    order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
+    one, two = np.zeros((5, B)), np.zeros((2, 2, B))
+    votes = Votes(one[0], one[1], one[2], two[0], two[1], one[3], one[4], np.full(B, -1, np.int32))
+    count_votes(found, order, scores, weights[[1, 3]], total[1], np.empty(B, np.int32), np.zeros(B, np.int64), votes)
+    own, places = weights[1], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
+    entropy = -float(own @ np.log(np.where(own > 0, own, 1.0)))
+    share = _log_odds(votes.times / n, 0.5 / n)
+    masses = *votes.crossed, *votes.relabelled, votes.most_crossed, votes.most_relabelled
+    numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, np.full(B, entropy))
+    tags = np.concatenate([[-1], fusion.tags[:, order[0]], [-1]]).astype(np.int32)
+    around = tags[found.start + 1], tags[found.end], tags[found.start], tags[found.end + 1]
+    return Columns(np.stack(numbers, axis=1).astype(np.float64), np.stack((found.label, votes.parent, *around), axis=1))
+
+
+def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
+    """bool [B]: which brackets the gold tree has."""
+    golds = set(_keys(gold))
+    return np.array([key in golds for key in _keys(fusion)], np.bool_)
+
+
+def _keys(fusion: Fusion) -> list[tuple[int, ...]]:
+    found = fusion.brackets
+    return list(zip(*(array.tolist() for array in (found.label, found.start, found.end, found.copy)), strict=True))
+
+
+def _softmax(scores: np.ndarray, used: np.ndarray, sharpness: np.ndarray) -> np.ndarray:
+    """float64 [A, T]: probabilities of the candidates that are used, 0 for the others."""
+    own = np.where(used, scores, -np.inf)
+    raised = np.exp(sharpness[:, None] * (own - own.max()))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def _log_odds(p: np.ndarray, least: float) -> np.ndarray:
+    p = np.clip(p, least, 1 - least)
+    return np.asarray(np.log(p / (1 - p)))

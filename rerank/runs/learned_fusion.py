@@ -1,0 +1,113 @@
+"""Learning how probable brackets are: from lists of training, scored by models that were not trained on them."""
+
+from __future__ import annotations
+
+import logging
+from itertools import pairwise
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.data.shards import section
+from rerank.data.symbols import SymbolTable
+from rerank.engines.settings import Engine
+from rerank.extraction.content.trees import Parses
+from rerank.learn.base import Weights
+from rerank.metrics.base import Metric
+from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
+from rerank.metrics.decoding.columns import Columns, bracket_columns, right_brackets
+from rerank.metrics.decoding.fusion import Fusion
+from rerank.recipes.recipe import ListRecipe
+from rerank.runs.corpora import Data
+from rerank.runs.ensembles import members, spread
+from rerank.runs.lists_again import ListAgain, run_scores, see_again
+from rerank.runs.run import Run
+from rerank.runs.training import train_run
+
+log = logging.getLogger("rerank")
+FOLDS = 5
+
+
+class BracketReading:
+    """The columns of all lists' brackets, and which are right.
+
+    scores, base: float64 [N], of all candidates; scores in units of their deviation, as ``base_deviation`` has that of
+    the base scores.
+    """
+
+    def __init__(self, scores: np.ndarray, base_deviation: float, sharpness: float) -> None:
+        self._scores, self._deviation, self._sharpness = scores, base_deviation, sharpness
+        self._columns, self._right = list[Columns](), list[np.ndarray]()
+        self._symbols = SymbolTable()
+
+    def see(self, again: ListAgain) -> None:
+        """See ``Reading``. A list of failed parses alone has no brackets to learn from."""
+        parses, fusion = again.pair.content, again.evidence.fusion
+        assert isinstance(parses, Parses)
+        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)  # one table, for all lists
+        if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
+            return
+        scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
+        self._columns.append(bracket_columns(fusion, scores, base, self._sharpness))
+        self._right.append(right_brackets(fusion, gold))
+
+    def skip(self) -> None:
+        """See ``Reading``."""
+
+    def fit(self) -> BracketModel:
+        """What is learned of them.
+
+        Raises
+        ------
+        RecipeError: there is nothing to learn from, or scikit-learn is missing.
+        """
+        every = Columns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
+        if every is None:
+            raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
+        log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(self._right):,}")
+        return fit(every, np.concatenate(self._right), self._symbols, self._deviation)
+
+
+def check_learning(recipe: ListRecipe) -> None:
+    """Refuse to learn where models that have not seen a list cannot be had, or scikit-learn.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    require_classifier()
+    if recipe.training.warm_start is not None:
+        message = "brackets are learned from lists that a model has not seen: leave it out, or decode by mbr and fuse"
+        raise RecipeError(message, key="training.warm_start")
+
+
+def learn_brackets(
+    recipe: ListRecipe, data: Data, run: Run, metric: Metric, sharpness: float, engine: Engine | None = None
+) -> BracketModel:
+    """What a run learns of brackets: each fifth of the training lists, in their order, is scored by a training on the
+    others (of an ensemble, that of its first member).
+
+    Raises
+    ------
+    RecipeError: see ``fit``.
+    """
+    corpus = data.training.corpus
+    single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
+    single = single.changed({"training.vote": False})
+    dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
+    if corpus.list_count < FOLDS:
+        message = (
+            f"found {corpus.list_count} lists of training; expected {FOLDS} at least, to learn from in as many parts"
+        )
+        raise RecipeError(message, key="decode.kinds")
+    edges = np.linspace(0, corpus.list_count, FOLDS + 1).astype(int).tolist()
+    scored: list[np.ndarray] = []
+    for fold, (first, last) in enumerate(pairwise(edges)):
+        log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
+        rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
+        own, held = train_run(run.name, single, rest, dev, metric, engine=engine), section(corpus, first, last)
+        scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))
+    base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
+    found = BracketReading(np.concatenate(scored), base, sharpness)
+    see_again(recipe, data, recipe.data.training, data.training, [found])
+    return found.fit()

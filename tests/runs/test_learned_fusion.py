@@ -1,0 +1,93 @@
+"""Learned fusion in a run: trained on lists that models had not seen, tuned on dev, saved, used, refused."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small
+from commands import Command
+
+from rerank import evaluate, load, read
+from rerank.base.errors import ModelError, RecipeError
+from rerank.models.model import Model
+from rerank.readers.inputs import Inputs
+from rerank.runs import pipeline
+from rerank.runs.decoding import LEARNED
+
+pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
+DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
+
+
+@pytest.fixture(scope="module")
+def learned_run(small_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose model decodes by what it has learned of brackets."""
+    place = tmp_path_factory.mktemp("learned") / "run"
+    pipeline.run(small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE), place)
+    return place
+
+
+def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Path, rerank: Command) -> None:
+    metrics, tests = small.results(learned_run), small_data / "test.nbest.gz"
+    tuned = metrics["training"]["decode"]
+    assert metrics["predictor"] == tuned["use"] == "learned"
+    assert tuned["learned"]["threshold"] in LEARNED
+    model = load(learned_run / "model")
+    for split, score in (("dev", tuned["learned"]["dev"]), ("test", metrics["splits"]["test"]["learned"]["f1"])):
+        files = small_data / f"{split}.nbest.gz", small_data / f"{split}.gold.gz"
+        lists = read(files[0], format="charniak", references=files[1])
+        assert evaluate(model, lists, decode="learned").score == pytest.approx(score, abs=1e-12)
+    found = rerank("decode", tests, "--model", learned_run / "model")
+    answers = small.lines_of(learned_run / "predictions" / "test.decoded.gz")
+    assert found.out.splitlines() == answers
+
+
+def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data: Path) -> None:
+    model = load(learned_run / "model")
+    lists = read(small_data / "test.nbest.gz", "charniak", references=small_data / "test.gold.gz")
+    nbest = next(each for each in lists if len(each) > 1)
+    learned, fused = model.decode(nbest), model.decode(nbest, how="fuse")
+    assert learned.place is None
+    assert all(0 <= vote.weight < 1 for vote in learned.votes)
+    one, other = (
+        {(vote.label, vote.start, vote.end, tuple(vote.candidates)): vote.weight for vote in answer.votes}
+        for answer in (learned, fused)
+    )
+    assert set(one) == set(other)
+    assert one != other
+
+
+def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, workspace: Path) -> None:
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE, engine={"workers": 2})
+    pipeline.run(recipe, workspace / "again")
+    one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "again" / "model").brackets
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+
+
+def test_a_model_with_half_of_it_is_refused(learned_run: Path, workspace: Path) -> None:
+    model = Model.load(learned_run / "model")
+    model.brackets.clear()
+    model.save(workspace / "half")
+    with pytest.raises(ModelError, match="has not learned it"):
+        Model.load(workspace / "half")
+
+
+def test_a_model_that_has_not_learned_it_says_so(small_run: Path, small_data: Path, rerank: Command) -> None:
+    found = rerank("decode", small_data / "test.nbest.gz", "--model", small_run / "model", "--by", "learned")
+    assert found.code == 2
+    assert "not tuned to decode by 'learned'" in found.err
+
+
+def test_without_scikit_learn_it_says_what_to_install(small_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    with Inputs() as inputs, pytest.raises(RecipeError, match="pip install 'rerank-nbest"):
+        pipeline.check(small.recipe(small_data, decode=DECODE), inputs)
+
+
+def test_a_model_to_continue_from_has_seen_the_lists(small_data: Path) -> None:
+    recipe = small.recipe(small_data, decode=DECODE, training={"warm_start": "somewhere"})
+    with Inputs() as inputs, pytest.raises(RecipeError, match="has not seen"):
+        pipeline.check(recipe, inputs)
