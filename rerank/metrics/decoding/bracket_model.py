@@ -136,6 +136,8 @@ def fit(columns: Columns, right: np.ndarray, symbols: SymbolTable, deviation: fl
     RecipeError: scikit-learn is missing, or the brackets are all right or all wrong.
     """
     classifier = require_classifier()
+    from threadpoolctl import threadpool_limits  # of scikit-learn
+
     if np.unique(right).size < 2:
         message = f"found {right.size} brackets to learn from, all of them right or none; expected both"
         raise RecipeError(message, key="decode.kinds")
@@ -147,7 +149,9 @@ def fit(columns: Columns, right: np.ndarray, symbols: SymbolTable, deviation: fl
         max_iter=TREES, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=FEWEST, l2_regularization=SHRINKAGE,
         categorical_features=list(range(len(SYMBOLS))), early_stopping=False, random_state=0,
         monotonic_cst=[0] * len(SYMBOLS) + [int(name in ASCENDING) for name in NUMBERS],
-    ).fit(rows, right)  # fmt: skip
+    )  # fmt: skip
+    with threadpool_limits(1, "openmp"):  # no sum depends on the number of threads; on a busy machine they only wait
+        own.fit(rows, right)
     known = np.where(codes == UNKNOWN, -1, codes).max(axis=0) + 1
     return BracketModel(Arrays(**_exported(own, known.tolist()), **coded))
 
