@@ -15,7 +15,7 @@ from rerank.extraction.content.trees import Parses
 from rerank.learn.base import Weights
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_classifier
-from rerank.metrics.decoding.columns import Columns, bracket_columns, right_brackets
+from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
@@ -37,7 +37,7 @@ class BracketReading:
 
     def __init__(self, scores: np.ndarray, base_deviation: float, sharpness: float) -> None:
         self._scores, self._deviation, self._sharpness = scores, base_deviation, sharpness
-        self._columns, self._right = list[Columns](), list[np.ndarray]()
+        self._columns, self._right = list[BracketColumns](), list[np.ndarray]()
         self._symbols = SymbolTable()
 
     def see(self, again: ListAgain) -> None:
@@ -61,7 +61,7 @@ class BracketReading:
         ------
         RecipeError: there is nothing to learn from, or scikit-learn is missing.
         """
-        every = Columns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
+        every = BracketColumns(*map(np.concatenate, zip(*self._columns, strict=True))) if self._columns else None
         if every is None:
             raise RecipeError("no list of training has brackets to learn from", key="decode.kinds")
         log.info("learned fusion: %s brackets of %s lists", f"{every.numbers.shape[0]:,}", f"{len(self._right):,}")

@@ -16,7 +16,7 @@ from reference_decoding import Span, spans
 
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.bracket_model import OTHER, Arrays, BracketModel, fit
-from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, Columns, bracket_columns, right_brackets
+from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
 from rerank.readers.trees.trees import brackets, parse_brackets
 
@@ -87,7 +87,7 @@ def test_judged_brackets_make_the_tree_of_the_more_probable(
     assert Counter(span[:3] for span in spans(answer)) == wanted
 
 
-def examples(n: int = 400, seed: int = 0) -> tuple[Columns, np.ndarray, SymbolTable]:
+def examples(n: int = 400, seed: int = 0) -> tuple[BracketColumns, np.ndarray, SymbolTable]:
     """Brackets with random columns, whose first symbol and log-odds say which are right."""
     random, symbols = np.random.default_rng(seed), SymbolTable()
     ids = np.array([symbols.intern(f"L{k}") for k in range(60)], np.int32)
@@ -95,11 +95,11 @@ def examples(n: int = 400, seed: int = 0) -> tuple[Columns, np.ndarray, SymbolTa
     own[random.random(own.shape) < 0.05] = -1
     numbers = random.normal(size=(n, len(NUMBERS)))
     right = random.random(n) < 1 / (1 + np.exp(-numbers[:, 1] - (own[:, 0] % 3 - 1)))
-    return Columns(numbers, own), right, symbols
+    return BracketColumns(numbers, own), right, symbols
 
 
 @cache
-def learned() -> tuple[BracketModel, Columns, np.ndarray, SymbolTable]:
+def learned() -> tuple[BracketModel, BracketColumns, np.ndarray, SymbolTable]:
     pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
     columns, right, symbols = examples()
     return fit(columns, right, symbols, 2.0), columns, right, symbols

@@ -13,7 +13,7 @@ from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.column_kernel import add_leaves
-from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, Columns, bracket_columns
+from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
 from rerank.metrics.decoding.fusion import Fusion
 
 # 4,650 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
@@ -67,7 +67,7 @@ class BracketModel:
         columns = bracket_columns(fusion, scores, base / self.arrays.deviation[0], sharpness)
         return self.probabilities(columns, fusion.symbols)
 
-    def probabilities(self, columns: Columns, symbols: SymbolTable) -> np.ndarray:
+    def probabilities(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """float64 [B]: the probabilities of brackets with these columns."""
         return np.asarray(1.0 / (1.0 + np.exp(-self.log_odds(self.rows(columns, symbols)))))
 
@@ -77,7 +77,7 @@ class BracketModel:
         add_leaves(own.first, own.feature, own.threshold, own.members, own.child, own.value, len(SYMBOLS), rows, total)
         return total
 
-    def rows(self, columns: Columns, symbols: SymbolTable) -> np.ndarray:
+    def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """Columns as rows of codes and numbers."""
         different, place = np.unique(columns.symbols, return_inverse=True)
         known = [self._places.get("" if one < 0 else symbols.text(one), -1) for one in different.tolist()]
@@ -126,7 +126,7 @@ def _check_nodes(own: Arrays) -> None:
         raise ValueError("brackets_child.npy or brackets_feature.npy lead out of a tree")
 
 
-def fit(columns: Columns, right: np.ndarray, symbols: SymbolTable, deviation: float) -> BracketModel:
+def fit(columns: BracketColumns, right: np.ndarray, symbols: SymbolTable, deviation: float) -> BracketModel:
     """A model of which brackets are ``right`` (bool [n]), of many lists; ``deviation`` is that of base scores.
 
     The trees ascend in what speaks for a bracket (``ASCENDING``). The same brackets give the same model.

@@ -13,7 +13,7 @@ FAR = 20.0  # of margins, in deviations: none is larger
 HAS, CROSSES, RELABELS = 1, 2, 3  # what a tree does to a bracket
 
 
-class Votes(NamedTuple):
+class BracketVotes(NamedTuple):
     """For each of B brackets, what T candidates have in its place."""
 
     times: np.ndarray  # float64 [B]: how many have it; as all others, zeros at first
@@ -52,7 +52,7 @@ def _done_to(found: Brackets, t: int, b: int) -> int:
 @kernel
 def count_votes(
     found: Brackets, order: np.ndarray, scores: np.ndarray, weights: np.ndarray, total: np.ndarray,
-    stack: np.ndarray, lead: np.ndarray, out: Votes,
+    stack: np.ndarray, lead: np.ndarray, out: BracketVotes,
 ) -> None:  # fmt: skip
     """Fill ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
 

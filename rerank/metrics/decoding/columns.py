@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.metrics.decoding.column_kernel import Votes, count_votes
+from rerank.metrics.decoding.column_kernel import BracketVotes, count_votes
 from rerank.metrics.decoding.fusion import Fusion
 
 SYMBOLS = ("label", "parent", "first tag", "last tag", "tag before", "tag after")
@@ -19,14 +19,14 @@ SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
 LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
 
 
-class Columns(NamedTuple):
+class BracketColumns(NamedTuple):
     """The brackets of a list in the order of ``Fusion.brackets``: what candidates have in their place."""
 
     numbers: np.ndarray  # float64 [B, NUMBERS]
     symbols: np.ndarray  # int32 [B, SYMBOLS]: symbol ids, -1 for none
 
 
-def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> Columns:
+def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float) -> BracketColumns:
     """The columns of a list's brackets, from scores and base scores (float64 [T]) in units of their deviations.
 
     At least one candidate takes part in fusion.
@@ -37,7 +37,7 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
     one, two = np.zeros((5, B)), np.zeros((2, 2, B))
-    votes = Votes(one[0], one[1], one[2], two[0], two[1], one[3], one[4], np.full(B, -1, np.int32))
+    votes = BracketVotes(one[0], one[1], one[2], two[0], two[1], one[3], one[4], np.full(B, -1, np.int32))
     count_votes(found, order, scores, weights[[1, 3]], total[1], np.empty(B, np.int32), np.zeros(B, np.int64), votes)
     own, places = weights[1], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
     entropy = -float(own @ np.log(np.where(own > 0, own, 1.0)))
@@ -46,7 +46,9 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, np.full(B, entropy))
     tags = np.concatenate([[-1], fusion.tags[:, order[0]], [-1]]).astype(np.int32)
     around = tags[found.start + 1], tags[found.end], tags[found.start], tags[found.end + 1]
-    return Columns(np.stack(numbers, axis=1).astype(np.float64), np.stack((found.label, votes.parent, *around), axis=1))
+    return BracketColumns(
+        np.stack(numbers, axis=1).astype(np.float64), np.stack((found.label, votes.parent, *around), axis=1)
+    )
 
 
 def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
