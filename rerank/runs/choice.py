@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.data.shards import Lists, reference_rows
+from rerank.learn.base_weight import AUTO
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare, score_interval
@@ -95,8 +96,10 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     data = recipe.data
     on: dict[str, list[str]] = {data.training: ["weights"]}
     if data.dev is not None:
-        on.setdefault(data.dev, []).extend(["epochs", "base weight", *(["decoding"] if recipe.decoders else [])])
-    if len(recipe.expand()) > 1:
+        weighed = any(single.learner.get("base") == AUTO for _, single in recipe.expand())
+        kinds = {"epochs": True, "base weight": weighed, "decoding": recipe.decoders, "seed": len(recipe.run_seeds) > 1}
+        on.setdefault(data.dev, []).extend(kind for kind, there in kinds.items() if there)
+    if len(recipe.points()) > 1:
         on.setdefault(HOLDOUT if choice else data.dev or data.training, []).append("settings")
     if (mert := getattr(recipe, "mert", None)) is not None:
         on.setdefault(mert.split, []).append("MERT")

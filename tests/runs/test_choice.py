@@ -165,6 +165,8 @@ def test_settings_are_compared_by_their_scores_on_lists_set_apart(
     (chosen,) = [point for point in points if point["name"] == found["choice"]["chosen"]]
     assert (chosen["nonzero_weights"], chosen["near"]) == (fewest, True)
     assert found["chosen"]["name"] == chosen["name"]
+    on_dev = ["epochs", "base weight", "decoding", "seed"]
+    assert found["blind"]["chosen_on"] == {"train": ["weights"], "dev": on_dev, "holdout": ["settings"]}
     own = [run for run in found["runs"] if run["name"] == chosen["name"]]
     assert found["chosen"]["seed"] == max(own, key=lambda run: run["dev"])["seed"]
     single = [each for name, each in settings.expand() if name == chosen["name"]]
