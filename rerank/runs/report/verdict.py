@@ -41,6 +41,11 @@ def unbeaten(metrics: Mapping[str, Any]) -> str:
         return ""
     measure = primary_of(metrics)
     found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
+    decoded = metrics["training"].get("decode") or {"use": ""}
+    if decoded["use"]:
+        reached = decoded[decoded["use"]]["dev"]
+        if reached < base["dev"] if measure.lower_is_better else reached > base["dev"]:
+            return f"{found} by its best candidates; with {decoded['use']} it reaches {measure.text(reached)} there."
     if base["kept"]:
         return f"{found}: the model is the base itself."
     return f"{found}: this model does harm there; `base: auto` finds the weight of the base score."
