@@ -68,9 +68,9 @@ RESULTS = (
 
 def extract(recipe: ListRecipe, directory: Path, engine: Engine | None = None) -> dict[str, Any]:
     """Build and cache all corpora of a recipe; returns their counts."""
-    recipe = with_set(recipe)
     with Inputs() as inputs:
         check(recipe, inputs)
+        recipe = with_set(recipe)
         data = Data.load(recipe, directory, recipe.splits[1:], engine, inputs)
         return data.counts(recipe, metric_of(recipe))
 
@@ -92,9 +92,10 @@ def run(
     ------
     RerankError: see its subclasses.
     """
-    both, recipe = "train" in stages and "test" in stages, with_set(recipe)
+    both = "train" in stages and "test" in stages
     with Inputs() as inputs:
         check(recipe, inputs)
+        recipe = with_set(recipe)
         if "train" not in stages and not (directory / RUNS).exists():
             message = (
                 "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"

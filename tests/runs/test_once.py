@@ -24,6 +24,7 @@ from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.streams import open_stream
 from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.text_recipe import AUTO
 from rerank.runs import pipeline
 
 OPENED: list[str] = []
@@ -49,10 +50,11 @@ def recipe_of(kind: str, small_data: Path, folder: Path) -> ListRecipe:
         return small.recipe(small_data, training={"epochs": 1}, examples=2)
     folder.mkdir()
     small_texts.write_task(folder)
-    return small_texts.recipe(folder, training={"epochs": 1}, examples=2)
+    features = {"features": {"set": AUTO, "min_lists": 1}} if kind == "texts, their set unknown" else {}
+    return small_texts.recipe(folder, training={"epochs": 1}, examples=2, **features)
 
 
-@pytest.mark.parametrize("kind", ["trees", "texts"])
+@pytest.mark.parametrize("kind", ["trees", "texts", "texts, their set unknown"])
 def test_a_run_opens_each_of_its_files_once(kind: str, small_data: Path, tmp_path: Path) -> None:
     recipe = recipe_of(kind, small_data, tmp_path / "data")
     paths = [path for split in recipe.splits for own in recipe.data.files(split).values() for path in own]
