@@ -146,6 +146,11 @@ BAD = [
         "found None as the feature 'x'",
     ),
     ("samples", [{"text": "a", "score": 1, "columns": {"reward": 1e39, "length": 1}}], "not finite or exceeds"),
+    (
+        "samples",
+        [{"text": "a", "score": 1.0, "columns": {"logprob": 2.0, "reward": 1, "length": 1}}],
+        "candidate 1 has the score 1.0, and another, 2.0, among its columns as 'logprob'; give one",
+    ),
 ]
 
 

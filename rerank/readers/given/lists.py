@@ -186,8 +186,13 @@ def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarra
     base, names = columns.base or SCORE, columns.names
     values = array("d")
     try:
-        for each in candidates:
+        for k, each in enumerate(candidates, start=1):
             own, score = each.columns, each.score
+            if base in own and score is not None and own[base] != score:
+                message = (
+                    f"candidate {k} has the score {score!r}, and another, {own[base]!r}, among its columns as {base!r}"
+                )
+                raise GivenError(f"{message}; give one", _place(k, "score"))
             for name in names:
                 values.append(score if score is not None and name == base else own[name])
     except (KeyError, TypeError, OverflowError):
