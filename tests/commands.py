@@ -7,27 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rerank.base.interrupts import Interrupted
-from rerank.cli import (
-    decoding,
-    evaluating,
-    exporting,
-    folds,
-    inspecting,
-    listing,
-    lists,
-    oracles,
-    running,
-    serving,
-    tuning,
-)
+from rerank.cli import every  # noqa: F401 - registers the commands
 from rerank.cli.application import app
+from rerank.cli.folds import group
 
-assert all(
-    (decoding, evaluating, exporting, folds, inspecting, listing, lists, oracles, running, serving, tuning)
-)  # they register the commands
 COMMANDS = {
     (command.name or command.callback.__name__): command for command in app.registered_commands if command.callback
-} | {f"folds {command.name}": command for command in folds.group.registered_commands}
+} | {f"folds {command.name}": command for command in group.registered_commands}
 
 
 class Result(NamedTuple):

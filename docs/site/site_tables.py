@@ -24,19 +24,7 @@ import rerank.features.text
 import rerank.readers  # noqa: F401 - this, and the two above, register parts
 from rerank import estimators
 from rerank.base.errors import RecipeError
-from rerank.cli import (  # noqa: F401 - commands
-    decoding,
-    evaluating,
-    exporting,
-    folds,
-    inspecting,
-    listing,
-    lists,
-    oracles,
-    running,
-    serving,
-    tuning,
-)  # fmt: skip
+from rerank.cli import every  # noqa: F401 - registers the commands
 from rerank.cli.application import app
 from rerank.estimators.base import SHARED, OnlineClassifier
 from rerank.features.parse.local import LocalTree

@@ -33,19 +33,7 @@ def main() -> None:
             if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe
                 sys.path.append(os.getcwd())
             # Importing the command modules registers them; an interrupt may come meanwhile.
-            from rerank.cli import (  # noqa: F401
-                decoding,
-                evaluating,
-                exporting,
-                folds,
-                inspecting,
-                listing,
-                lists,
-                oracles,
-                running,
-                serving,
-                tuning,
-            )  # fmt: skip
+            from rerank.cli import every  # noqa: F401
 
             try:
                 app(standalone_mode=True)
