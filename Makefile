@@ -15,6 +15,8 @@ BINARY_PAPERS = winnow-table1 winnow-figure1 arow-table1 arow-figure2 cw-table2 
 	cw-figures3-4 cw-figure5 cw-figure6 cw-figure7
 SHORT = $(filter-out 0,$(QUICK))
 
+unexport PYTHONDONTWRITEBYTECODE  # programs that tests start need not compile the package each time
+
 .PHONY: help install quickstart papers docs test test-quick test-random coverage fuzz check format bench clean
 
 help:  ## show the targets

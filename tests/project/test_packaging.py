@@ -11,9 +11,11 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from pages import PAGES, ROOT, text_of
 
 from rerank import __version__
@@ -72,29 +74,59 @@ def test_the_source_archive_holds_every_file_of_the_repository(built: Path) -> N
     assert set(done("git", "ls-files", cwd=ROOT).splitlines()) - found == set()
 
 
-def test_it_works_where_only_the_wheel_is(built: Path, tmp_path: Path) -> None:
-    """The package as installed, away from the checkout; numpy and the others are those of this environment."""
+IMPORTS = """
+import importlib, json, pkgutil, rerank
+missing = {}
+for module in pkgutil.walk_packages(rerank.__path__, "rerank."):
+    try:
+        importlib.import_module(module.name)
+    except ImportError as error:
+        missing[module.name] = str(error)
+print(json.dumps([rerank.__file__, rerank.__version__, missing]))
+"""
+
+
+def test_it_works_where_only_the_wheel_is_and_what_it_asks_for(built: Path, tmp_path: Path) -> None:
+    """The package as installed, away from the checkout; what it depends on is of this environment, nothing else."""
     with zipfile.ZipFile(wheel_of(built)) as wheel:
         wheel.extractall(tmp_path / "installed")
+    for path in required():
+        (tmp_path / "installed" / path.name).symlink_to(path)
     here = {"PYTHONPATH": str(tmp_path / "installed"), "NUMBA_DISABLE_JIT": "1"}
-    call = (sys.executable, "-m", "rerank")
-    where = "import rerank; print(rerank.__file__, rerank.__version__)"
-    found = done(sys.executable, "-c", where, cwd=tmp_path, **here).split()
-    assert found == [str(tmp_path / "installed" / "rerank" / "__init__.py"), __version__]
+    call = (sys.executable, "-S", "-m", "rerank")  # without the packages of this environment
+    file, version, missing = json.loads(done(sys.executable, "-S", "-c", IMPORTS, cwd=tmp_path, **here))
+    assert (file, version) == (str(tmp_path / "installed" / "rerank" / "__init__.py"), __version__)
+    assert {name for name in missing if not name.startswith(("rerank.estimators", "rerank.models.service."))} == set()
     assert "\nquickstart  " in done(*call, "list", "recipes", cwd=tmp_path, **here)
     found = done(*call, "extract", "llm", "--set", "data.train=dev", cwd=tmp_path, **here).splitlines()
     assert any(re.search(r"dev\W+150\W+1,200", line) for line in found)
+
+
+def required() -> set[Path]:
+    """What the dependencies of the package, and theirs, have installed: files and folders."""
+    waiting, names, found = [Requirement(each) for each in ABOUT["dependencies"]], set[str](), set[Path]()
+    while waiting:
+        asked = waiting.pop()
+        if asked.name in names or (asked.marker and not asked.marker.evaluate({"extra": ""})):
+            continue
+        names.add(asked.name)
+        installed = distribution(asked.name)
+        waiting += map(Requirement, installed.requires or [])
+        found |= {Path(str(installed.locate_file(file.parts[0]))) for file in installed.files or []}
+    return {path for path in found if path.name not in ("..", "__pycache__")}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("version", ["3.11", "3.13"])
 def test_the_quickstart_runs_in_a_fresh_environment(built: Path, tmp_path: Path, version: str) -> None:
-    python = _interpreter(version)
-    done(python, "-m", "venv", tmp_path / "fresh", cwd=tmp_path)
+    if version == ".".join(map(str, sys.version_info[:2])):
+        pytest.skip("all tests run by this Python, and the test above knows of no other package")
+    done(_interpreter(version), "-m", "venv", "--without-pip", tmp_path / "fresh", cwd=tmp_path)
     binaries = tmp_path / "fresh" / "bin"
+    pip = (sys.executable, "-m", "pip", "--python", binaries / "python")
     asked = subprocess.run(
-        [binaries / "python", "-m", "pip", "install", "--quiet", wheel_of(built)],
+        [*pip, "install", "--quiet", "--no-compile", wheel_of(built)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if asked.returncode and re.search("No matching distribution|Temporary failure|Failed to establish", asked.stderr):
