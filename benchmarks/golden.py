@@ -32,8 +32,8 @@ import yaml
 HERE = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("RERANK_SHARED") or HERE.parent / "shared") / "data"
 LEARNERS = (
-    "arda", "arow", "cw", "fobos", "ftrl", "lm-nwin", "lm-perc", "lm-uwin", "nherd", "nwin", "pa", "perceptron", "rda",
-    "scw", "sgd", "sop", "tg", "uwin", "vrda",
+    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm-nwin", "lm-perc", "lm-uwin", "nherd", "nwin", "pa", "perceptron",
+    "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
 )  # fmt: skip
 # What tells how long something took, on which machine, or by which state of the code.
 VARYING = {

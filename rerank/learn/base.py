@@ -226,7 +226,7 @@ class Learner(Checked, ABC):
 
 
 RULES = (
-    "arda", "arow", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "nherd", "nwin", "pa", "perceptron", "rda",
-    "scw", "sgd", "sop", "tg", "uwin", "vrda",
+    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "nherd", "nwin", "pa", "perceptron",
+    "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
 )  # fmt: skip
 learners: Registry[type[Learner]] = Registry("learner", Learner, [f"rerank.learn.rules.{rule}" for rule in RULES])

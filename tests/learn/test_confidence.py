@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.special import erfcx, log_ndtr
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.rules.arow import AROW
+from rerank.learn.rules.bopr import BayesianProbit
 from rerank.learn.rules.cw import CW, STDEV, VAR, exact_alpha
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
@@ -168,6 +171,23 @@ def test_arow_and_normal_herding_are_their_formulas(m: float, v: float, size: fl
     loss, found = judged(NormalHerd(C=size), m, v, weight)
     assert loss == hinge
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+@settings(max_examples=150)
+@given(st.one_of(MARGINS, st.floats(-1e9, 30.0)), VARIANCES, SIZES, st.sampled_from([0.5, 1.0, 3.0]))
+def test_bayesian_probit_regression_is_the_gaussian_nearest_the_posterior(
+    m: float, v: float, size: float, weight: float
+) -> None:
+    """What it moves m and v to are the mean and the variance of N(m, v)·Φ(x/β): derivatives of log Φ (m/s)."""
+    noise = size * size / weight
+    s = math.sqrt(noise + v)
+    t = m / s
+    V = math.sqrt(2.0 / math.pi) / erfcx(-t * math.sqrt(0.5))
+    W = V * (V + t) if t > -1e3 else 1.0 - 1.0 / t**2
+    expected = (V / s, W / s**2, W / (noise + v * (1.0 - W)))
+    loss, found = judged(BayesianProbit(beta=size), m, v, weight)
+    assert loss == pytest.approx(-log_ndtr(t), rel=1e-9)
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @given(FORMS, MARGINS, VARIANCES, PHIS, st.sampled_from([0.25, 2.0]))

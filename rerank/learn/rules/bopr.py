@@ -1,0 +1,59 @@
+"""Bayesian online probit regression (Graepel, Quiñonero Candela, Borchert & Herbrich 2010)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from rerank.kernels.by_type import body
+from rerank.kernels.compile import kernel
+from rerank.learn.base import learners
+from rerank.learn.settings import Positive
+from rerank.learn.skeletons.gaussian import Gaussian
+from rerank.learn.steps import rates_of
+
+FAR = -20.0  # where Φ is taken from its continued fraction, before it underflows
+
+
+@learners.add("bopr")
+@dataclass(frozen=True, kw_only=True)
+class BayesianProbit(Gaussian):
+    """Bayesian probit regression (adPredictor): the Gaussian nearest the posterior of "the oracle beats its rival".
+
+    Parameters
+    ----------
+    beta: > 0; the deviation of the noise in a margin. A list of weight ω has beta²/ω.
+    covariance: "kl" (the diagonal of the full update's inverse), "l2" (the paper's diagonal) or "full".
+    normalize: scale-free: a column's variance starts at 1/s², s the largest |z_j| of its updates.
+    top: how many rivals of a list to learn from, the best-scoring first.
+    base, base_rate: see Learner.
+    """
+
+    name: ClassVar[str] = "bopr"
+
+    beta: Positive = 1.0
+    covariance: Literal["kl", "l2", "full"] = "l2"
+    normalize: bool = False
+
+
+@kernel
+def probit(t: float) -> tuple[float, float, float]:
+    """log Φ(t), V = N(t)/Φ(t) and W = V·(V + t)."""
+    if t > FAR:
+        below, above = 0.5 * math.erfc(-t * math.sqrt(0.5)), 0.5 * math.erfc(t * math.sqrt(0.5))
+        V = math.exp(-0.5 * t * t) / math.sqrt(2.0 * math.pi) / below
+        return math.log1p(-above) if t > 0.0 else math.log(below), V, V * (V + t)
+    x = -t
+    excess = 1.0 / (x + 2.0 / (x + 3.0 / (x + 4.0 / (x + 5.0 / x))))
+    V = x + excess
+    return -0.5 * x * x - math.log(V * math.sqrt(2.0 * math.pi)), V, V * excess
+
+
+@body(rates_of, BayesianProbit)
+def bayes(m: float, v: float, weight: float, q: Any) -> tuple[float, float, float, float]:
+    """μ ← μ + Σz·V(t)/s, Σ ← Σ − ΣzzᵀΣ·W(t)/s², for s² = β² + v and t = m/s (Graepel et al. 2010, section 3)."""
+    noise = q.beta * q.beta / weight
+    s = math.sqrt(noise + v)
+    log_likelihood, V, W = probit(m / s)
+    return -log_likelihood, V / s, W / (s * s), W / (noise + v * (1.0 - W))
