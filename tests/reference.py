@@ -184,13 +184,19 @@ def trace_of(votes: Votes, width: int) -> Trace:
 
 def votes(trace: Trace, corpus: Corpus) -> np.ndarray:
     """Every predictor gives its c to the candidate of highest score, then highest base score, then lowest index."""
-    phi, counted = dense(corpus), np.zeros(corpus.candidate_count)
-    for predictor, c in zip(trace.predictors, trace.survived, strict=True):
-        f = predictor.scores(phi, corpus.base)
-        for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
-            if last > first:
-                counted[min(range(first, last), key=lambda y: (-f[y], -corpus.base[y], y))] += c
+    scores, counted = scores_of(trace, corpus), np.zeros(corpus.candidate_count)
+    for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
+        if last > first:
+            f = scores[:, first:last]
+            base = np.where(f == f.max(axis=1, keepdims=True), corpus.base[first:last], -np.inf)
+            np.add.at(counted, first + base.argmax(axis=1), trace.survived)
     return counted
+
+
+def scores_of(trace: Trace, corpus: Corpus) -> np.ndarray:
+    """The scores of all candidates under every predictor: [K, N]."""
+    phi = dense(corpus)
+    return np.array([predictor.scores(phi, corpus.base) for predictor in trace.predictors])
 
 
 def leads(trace: Trace, corpus: Corpus, largest: np.ndarray | None = None) -> np.ndarray:
@@ -199,16 +205,16 @@ def leads(trace: Trace, corpus: Corpus, largest: np.ndarray | None = None) -> np
 
     Relative to what the list's products come to under the predictor, or with the weights in ``largest``: [K, D + 1].
     """
-    phi, found = dense(corpus), np.full(len(trace.predictors), np.inf)
-    for k, predictor in enumerate(trace.predictors):
-        f, sizes = predictor.scores(phi, corpus.base), predictor.sizes if largest is None else largest[k]
-        rows = np.column_stack([phi, corpus.base]) * (predictor.sizes != 0)
-        for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
-            if last > first:
-                best = first + int(np.argmax(f[first:last]))
-                others = first + np.flatnonzero((rows[first:last] != rows[best]).any(axis=1))
-                size = size_of(sizes, phi[first:last], corpus.base[first:last])
-                found[k] = min(found[k], (f[best] - f[others]).min(initial=np.inf) / (size or 1.0))
+    scores, rows = scores_of(trace, corpus), np.column_stack([dense(corpus), corpus.base])
+    own, found = np.array([predictor.sizes for predictor in trace.predictors]), np.full(len(scores), np.inf)
+    for first, last in zip(corpus.lists[:-1], corpus.lists[1:], strict=True):
+        if last > first:
+            f, seen = scores[:, first:last], rows[first:last]
+            differ = (seen[:, None] != seen)[f.argmax(axis=1)]  # from the winner: [K, n, D + 1]
+            others = (differ & (own != 0)[:, None]).any(axis=2)
+            ahead = np.where(others, f.max(axis=1, keepdims=True) - f, np.inf).min(axis=1)
+            size = ((own if largest is None else largest) @ np.abs(seen.T)).max(axis=1)
+            found = np.minimum(found, ahead / np.where(size == 0, 1.0, size))
     return found
 
 

@@ -17,8 +17,16 @@ from rerank.learn.workspace import EpochStats
 from rerank.metrics.oracle import oracle
 
 WIDTH = 6
+# Made once, and of few choices: what draws and checks them takes longer than the tests do.
 QUARTERS = st.integers(-8, 8).map(lambda n: n / 4)
-ROWS = st.dictionaries(st.integers(0, WIDTH - 1), QUARTERS, max_size=4)
+ENTRY = st.integers(0, 17 * WIDTH - 1).map(lambda code: (code % WIDTH, code // WIDTH / 4 - 2))
+POOL = st.lists(st.lists(ENTRY, max_size=4).map(dict), min_size=2, max_size=6)
+NUMBERS = st.lists(QUARTERS, min_size=1, max_size=3)
+GAINS = (0.0, 0.25, 0.5, 0.5, 1.0)
+# A list: a code for every candidate, and one for the weight.
+LIST = st.sampled_from([0, 1, 2, 2, 3, 4, 9]).flatmap(
+    {n: st.tuples(*[st.integers(0, 7 * 5 * len(GAINS) - 1)] * n, st.integers(0, 3)) for n in range(10)}.__getitem__
+)
 
 Row = dict[int, float]
 Candidate = tuple[Row, float, float]  # features, base score, gain
@@ -52,20 +60,23 @@ def corpora(
     a row and every base score is scaled by a random number, and ties are left between the same candidates only.
     whole: the numbers of rows are whole. base: False for base scores of 0.
     """
-    pool = [*draw(st.lists(ROWS, min_size=2, max_size=6)), {}]
+    pool = [*draw(POOL), {}]
     if whole:
         pool = [{j: 4 * x for j, x in row.items()} for row in pool]
-    numbers = [0.0, 0.0, *draw(st.lists(QUARTERS, min_size=1, max_size=3))] if base else [0.0]
+    numbers = [0.0, 0.0, *draw(NUMBERS)] if base else [0.0]
     if not dyadic:
         noise = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         pool = [{j: float(np.float32(x * noise.uniform(0.5, 2))) for j, x in row.items()} for row in pool]
         numbers = [x * noise.uniform(0.5, 2) for x in numbers]
-    candidates = st.tuples(st.sampled_from(pool), st.sampled_from(numbers), st.sampled_from([0.0, 0.25, 0.5, 0.5, 1.0]))
-    sizes = st.sampled_from([0, 1, 2, 2, 3, 4, 9])
-    lists = draw(st.lists(sizes.flatmap(lambda n: st.lists(candidates, min_size=n, max_size=n)), max_size=max_lists))
-    importance = st.sampled_from([1.0, 1.0, 2.0] if whole else [1.0, 1.0, 0.5, 2.0])
-    weights = draw(st.lists(importance, min_size=len(lists), max_size=len(lists)))
-    return corpus_of(lists, weights)
+
+    def candidate(code: int) -> Candidate:
+        return pool[code % 7 % len(pool)], numbers[code // 7 % 5 % len(numbers)], GAINS[code // 35]
+
+    importance = [1.0, 1.0, 2.0 if whole else 0.5, 2.0]
+    drawn = draw(st.lists(LIST, max_size=max_lists))
+    return corpus_of(
+        [[candidate(code) for code in codes] for *codes, _ in drawn], [importance[own[-1]] for own in drawn]
+    )
 
 
 RDA_SETTINGS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(

@@ -72,19 +72,14 @@ def same(found: list[dict[str, float]], twin: list[dict[str, float]], *, real: b
         assert values == pytest.approx([values[0]] * len(values), rel=1e-5), name
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(lines=lists_of_texts())
-def test_templates_equal_their_twins(spec: str, lines: Lines) -> None:
-    same(extracted([spec], lines), expected(spec, lines), real=spec.startswith(REAL))
-
-
-@settings(max_examples=25, deadline=None)
-@given(lines=lists_of_texts())
-def test_templates_together_give_what_each_gives_alone(lines: Lines) -> None:
-    alone = [extracted([spec], lines) for spec in SPECS]
+def test_templates_equal_their_twins_alone_and_together(lines: Lines) -> None:
+    alone = {spec: extracted([spec], lines) for spec in SPECS}
+    for spec, found in alone.items():
+        same(found, expected(spec, lines), real=spec.startswith(REAL))
     for y, together in enumerate(extracted(SPECS, lines)):
-        assert together == {key: value for found in alone for key, value in found[y].items()}
+        assert together == {key: value for found in alone.values() for key, value in found[y].items()}
 
 
 FOURS = ["<s> the man photos", "the man photos is", "man photos is taking", "photos is taking </s>"]
