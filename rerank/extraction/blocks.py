@@ -21,6 +21,7 @@ from rerank.base.kept_warnings import Warnings, kept_warnings
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
+from rerank.extraction.lexical import kept_tables
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.readers.base import NBestList, SkipCount, usable
@@ -36,11 +37,13 @@ T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """A task: lists as they are read. ``number`` counts blocks from 0; ``key`` is a digest of what was read so far."""
+    """A task: lists as they are read. ``number`` counts blocks from 0; ``key`` is a digest of what was read so far;
+    ``part``: which of the job's lexical tables its lists get."""
 
     number: int
     key: str
     lists: list[Beside]
+    part: int = 0
 
 
 class Summary(NamedTuple):
@@ -127,44 +130,61 @@ class Spool:
 @dataclass(frozen=True)
 class BlockJob:
     """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
-    score columns that lists are held to."""
+    score columns that lists are held to; lexical: the digests of the tables in the spool that the template Lexical
+    gets, by part of the lists; empty without it."""
 
     recipe: ListRecipe
     spool: Spool
     imports: tuple[str, ...]
     columns: ScoreColumns | None = None
+    lexical: tuple[str, ...] = ()
 
     @staticmethod
     def of(recipe: ListRecipe, directory: Path) -> BlockJob:
         """The job of extracting a split; its blocks go to ``directory``."""
         return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 
-    def content(self) -> Content[Any]:
-        """What the candidates of the lists are; a new one, with no symbols."""
+    def content(self, part: int) -> Content[Any]:
+        """What the candidates of the lists of a part are; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
-        return content_of(self.recipe, columns=self.columns)
+        tables = kept_tables(Path(self.spool.directory), self.lexical[part]) if self.lexical else None
+        return content_of(self.recipe, columns=self.columns, lexical=tables)
+
+    def key(self, block: Block) -> str:
+        """The digest of all that the features of a block depend on, except for settings and code."""
+        return " ".join([block.key, *self.lexical[block.part : block.part + 1]])
 
 
-def cut(raws: Iterable[Beside], so_far: Callable[[], str], failure: list[RerankError]) -> Iterator[Block]:
-    """The lists in blocks; ``so_far`` gives a digest of what they were read from.
+def cut(
+    raws: Iterable[Beside],
+    so_far: Callable[[], str],
+    failure: list[RerankError],
+    part_of: Callable[[int], int] = lambda _: 0,
+) -> Iterator[Block]:
+    """The lists in blocks, each within a part: ``part_of`` gives that of the list at a place (from 0). ``so_far`` gives
+    a digest of what they were read from.
 
     A reading error ends them and is left in ``failure``: the lists before it may hold an earlier one.
     """
-    number, lists, size = 0, list[Beside](), 0
+    number, lists, size, part = 0, list[Beside](), 0, 0
     try:
-        for raw in raws:
+        for place, raw in enumerate(raws):
             nbest = raw.nbest
+            if lists and part != part_of(place):
+                yield Block(number, so_far(), lists, part)
+                number, lists, size = number + 1, [], 0
+            part = part_of(place)
             if isinstance(nbest, NBestList) and nbest.raw is not None:
                 raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
             lists.append(raw)
             size += sum(map(len, getattr(nbest, "texts", ())))
             if len(lists) == BLOCK_LISTS or size >= BLOCK_BYTES:
-                yield Block(number, so_far(), lists)
+                yield Block(number, so_far(), lists, part)
                 number, lists, size = number + 1, [], 0
     except RerankError as error:
         failure.append(error)
     if lists:
-        yield Block(number, so_far(), lists)
+        yield Block(number, so_far(), lists, part)
 
 
 def extract_block(job: BlockJob, block: Block) -> Summary:
@@ -175,7 +195,7 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
     DataError, RecipeError: see the readers, metrics and templates.
     RunError: they cannot be written.
     """
-    kept = job.spool.kept(block.number, block.key)
+    kept = job.spool.kept(block.number, job.key(block))
     if (known := kept.load(mmap=True)) is not None:
         return Summary.of_header(known[0])
     with kept_warnings() as warnings:
@@ -187,7 +207,7 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     """The summary of a block, and what is left in the spool: tuples of arrays."""
-    content, hashed = job.content(), bool(job.recipe.features.hash_bits)
+    content, hashed = job.content(block.part), bool(job.recipe.features.hash_bits)
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions = CollisionCount(0)

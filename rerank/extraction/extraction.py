@@ -34,7 +34,9 @@ from rerank.extraction.assembly import (
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.columns import columns_of
+from rerank.extraction.lexical import keep_tables
 from rerank.features.counting import Pruning, make_table
+from rerank.features.lexical.tables import LexicalTables
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
@@ -70,6 +72,7 @@ class Extraction:
     spool: another directory, for the blocks, which may hold some from before.
     inputs: where the files of the split are open, or will be.
     columns: the score columns that its lists are held to; those of its first list where None.
+    lexical: what the template Lexical has learned; where None, it learns from these lists.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
     how many there are.
@@ -84,6 +87,7 @@ class Extraction:
         engine: Engine,
         inputs: Inputs,
         columns: ScoreColumns | None = None,
+        lexical: LexicalTables | None = None,
     ) -> None:
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._directory, self._clock = directory, Clock()
@@ -92,6 +96,7 @@ class Extraction:
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
+        self._lexical = lexical
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool.
@@ -103,8 +108,9 @@ class Extraction:
         if self._job.spool.path(LONG - 1).exists():
             self._engine.expect_long()
         failure: list[RerankError] = []
-        paths = paths_of(self._recipe.data, self._split)
-        blocks = cut(self._content.read(self._recipe.data, self._split), partial(self._inputs.so_far, paths), failure)
+        paths, part_of = paths_of(self._recipe.data, self._split), self._learn()
+        raws = self._content.read(self._recipe.data, self._split)
+        blocks = cut(raws, partial(self._inputs.so_far, paths), failure, part_of)
         for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
             pass
         if failure:
@@ -115,6 +121,17 @@ class Extraction:
             if not lists:
                 raise self._count.nothing(self._recipe.data.files_of(source)["nbest"][0])
         self._content.check(self._count)
+
+    def _learn(self) -> Callable[[int], int]:
+        """Leave what the template Lexical has learned, or learns here, in the spool; gives the part of a list by its
+        place."""
+        learned = self._content.learn(self._recipe.data, self._split) if self._lexical is None else None
+        if learned is not None:
+            self._lexical = learned.whole
+        tables = learned.parts if learned is not None else [self._lexical] if self._lexical is not None else []
+        kept = tuple(keep_tables(Path(self._job.spool.directory), each) for each in tables)
+        self._job = replace(self._job, lexical=kept)
+        return learned.part if learned is not None else lambda _: 0
 
     def _sources(self) -> dict[str, int]:
         """How many lists the split has from each of its sources."""
@@ -152,7 +169,7 @@ class Extraction:
         names = tuple(content.names)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
         if features.hash_bits:
-            hashed = HashedTable(features.hash_bits, names, {})
+            hashed = HashedTable(features.hash_bits, names, {}, self._lexical)
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
             self._check_kept(hashed)
             return hashed
@@ -161,6 +178,7 @@ class Extraction:
         columns = list(self._map(partial(count_range, spool, pruning.limits), ranges))
         symbols = np.unique(np.concatenate([part.symbols for part in columns]))
         table = make_table(columns, pruning, texts_of(spool, len(self._features), symbols))
+        table = replace(table, lexical=self._lexical)
         table.about.update(scores)
         self._check_kept(table)
         log.info("features: %s seen, %s kept", f"{table.about['seen']:,}", f"{table.about['kept']:,}")
@@ -249,7 +267,8 @@ def write_extracted(
     """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
     Extraction."""
     columns = None if table is None else ScoreColumns.of_table(table.about)
-    extraction = Extraction(recipe, split, place, spool, engine, inputs, columns)
+    lexical = None if table is None else table.lexical
+    extraction = Extraction(recipe, split, place, spool, engine, inputs, columns, lexical)
     extraction.read()
     return extraction.shards(extraction.table() if table is None else table, scaled=table is not None)
 

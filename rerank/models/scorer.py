@@ -125,7 +125,8 @@ class Scorer:
         """
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
-        return content_of(self.recipe, centred=False, columns=columns, keeps_texts=False)
+        lexical = self.model.table.lexical
+        return content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=lexical)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

@@ -16,7 +16,7 @@ from rerank.engines.settings import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted
-from rerank.features.table import FeatureTable, HashedTable, Table
+from rerank.features.table import Table, same_columns
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import ListStatistics
 from rerank.models.model import Model, recipe_of
@@ -134,13 +134,6 @@ def sources_in(extracted: Extracted) -> dict[str, Any]:
     sizes = np.split(list_sizes(extracted.corpus), np.cumsum(lists)[:-1])
     counts = ({"lists": own.size, "candidates": int(own.sum())} for own in sizes)
     return {"sources": dict(zip(names, counts, strict=True))}
-
-
-def same_columns(a: Table, b: Table) -> bool:
-    """Do the columns of both tables mean the same features?"""
-    if isinstance(a, FeatureTable) and isinstance(b, FeatureTable):
-        return np.array_equal(a.hashes, b.hashes)
-    return isinstance(a, HashedTable) and isinstance(b, HashedTable) and a.bits == b.bits
 
 
 def dev_corpus(model: Model, directory: Path) -> tuple[Lists, Metric]:

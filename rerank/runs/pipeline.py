@@ -16,7 +16,7 @@ from rerank.extraction.content import content_of, metric_of
 from rerank.extraction.content.base import make_reader
 from rerank.extraction.content.sets import with_set
 from rerank.extraction.extraction import paths_of
-from rerank.features.table import Table
+from rerank.features.table import Table, same_columns
 from rerank.kernels.sources import TRAINING, code_digest, user_digest
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
@@ -29,7 +29,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.choice import blind, choose
-from rerank.runs.corpora import Data, same_columns
+from rerank.runs.corpora import Data
 from rerank.runs.course import carry_out
 from rerank.runs.decoding import check_decoding, decodings, tune_decoding
 from rerank.runs.ensembles import check_ensemble, train_ensemble

@@ -38,6 +38,7 @@ SPECS = [
     "LengthRatio",
     "Length",
     "Length(binned=False)",
+    "Lexical",
     "Copy",
     "Punctuation",
     "Punctuation(most=1)",
@@ -51,7 +52,7 @@ SPECS = [
     "ConsensusEdits(top=3, scale=2)",
     "EditOps",
 ]
-REAL = ("Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy")  # values beyond counts
+REAL = ("Dense", "BaseScore", "Given", "ConsensusNGram", "ConsensusEdits", "Copy", "Lexical")  # values beyond counts
 
 
 def test_every_template_of_texts_has_a_twin() -> None:
@@ -133,6 +134,8 @@ def test_sets_of_texts_hold_templates_of_texts(name: str) -> None:
         "CoOccurrence(words=0)",
         "CoOccurrence(band=-1)",
         "ConsensusNGram(n=0)",
+        "Lexical(iterations=0)",
+        "Lexical(folds=1)",
         "ConsensusEdits(top=0)",
         "ConsensusEdits(scale=-1)",
         "BaseGap(bin=0)",

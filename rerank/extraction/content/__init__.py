@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
+from rerank.features.lexical.tables import LexicalTables
 from rerank.metrics.base import Metric, metrics
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Recipe, TaskRecipe
@@ -16,11 +17,13 @@ def content_of(
     centred: bool | None = None,
     columns: ScoreColumns | None = None,
     keeps_texts: bool = True,
+    lexical: LexicalTables | None = None,
 ) -> Content:
     """What the candidates of a recipe's lists are.
 
     centred: store values relative to a list's most frequent one; as the recipe says where None. columns: the score
-    columns that lists are held to, where they are known. keeps_texts: see ``Content``.
+    columns that lists are held to, where they are known. keeps_texts: see ``Content``. lexical: what the template
+    Lexical has learned; without, a content with this template gives no features.
 
     Raises
     ------
@@ -29,7 +32,7 @@ def content_of(
     if isinstance(recipe, TextRecipe):
         from rerank.extraction.content.texts import TextContent  # the templates of one kind or the other
 
-        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts)
+        return TextContent(recipe, centred=centred, columns=columns, keeps_texts=keeps_texts, lexical=lexical)
     from rerank.extraction.content.trees import TreeContent
 
     assert isinstance(recipe, Recipe)

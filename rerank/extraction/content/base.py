@@ -12,6 +12,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.columns import unknown_columns
+from rerank.extraction.lexical import LearnedTables
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import UserTemplate
 from rerank.features.sets import SETS
@@ -105,6 +106,15 @@ class Content(ABC, Generic[T]):
                 raw = raw._replace(nbest=self.without_bad(nbest))
             yield number, raw
             number += 1
+
+    def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:  # noqa: ARG002
+        """What templates learn from training lists before any features are extracted; None if they learn nothing.
+
+        Raises
+        ------
+        RecipeError: there is nothing to learn from. DataError: see ``read``.
+        """
+        return None
 
     @abstractmethod
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:

@@ -15,8 +15,11 @@ from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
 from rerank.extraction.content.columns import hold
+from rerank.extraction.lexical import LearnedTables, learn
 from rerank.features.collecting import ListFeatures
+from rerank.features.lexical.tables import LexicalTables
 from rerank.features.text.extractor import TextExtractor
+from rerank.features.text.lexical import lexical_of
 from rerank.features.text.view import TextView, make_view
 from rerank.metrics.base import metrics
 from rerank.metrics.gain import Gain
@@ -25,7 +28,7 @@ from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
-from rerank.readers.texts.text_pairs import complete, settle, text_list, texts_beside
+from rerank.readers.texts.text_pairs import NO_SOURCE, complete, settle, text_list, texts_beside
 from rerank.recipes.sections import SplitSettings
 from rerank.recipes.settings import Settings
 from rerank.recipes.text_recipe import TextDataSettings, TextRecipe
@@ -45,11 +48,12 @@ class TextContent(Content[TextView]):
         centred: bool | None = None,
         columns: ScoreColumns | None = None,
         keeps_texts: bool = True,
+        lexical: LexicalTables | None = None,
     ) -> None:
         super().__init__(columns, keeps_texts=keeps_texts)
         settings = recipe.features
         templates, user = make_templates(settings, "texts")
-        self.user = bool(user)
+        self.user, self.lexical = bool(user), lexical_of(templates)
         self.metric = make_text_metric(recipe.metric)
         if columns is not None:  # the one that the metric measures is no feature: where a model works it is unknown
             self.columns = columns.without({getattr(self.metric, "column", "")})
@@ -60,6 +64,7 @@ class TextContent(Content[TextView]):
             user=user,
             centred=settings.centred if centred is None else centred,
             bits=settings.hash_bits or 64,
+            tables=lexical,
         )
         self.names, self.free = self.extractor.names, self.extractor.free
 
@@ -83,10 +88,15 @@ class TextContent(Content[TextView]):
                 raw = raw._replace(nbest=replace(raw.nbest, source=raw.found[0]))
             yield raw
 
+    def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:
+        """See ``Content.learn``."""
+        return None if self.lexical is None else learn(self.lexical, self.read(data, split))
+
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
         """See ``Content.pair``."""
         source, references = raw.found
-        nbest = complete(raw, needs_references=not isinstance(self.metric, Gain))
+        needs_references, needs_source = not isinstance(self.metric, Gain), self.lexical is not None
+        nbest = complete(raw, needs_references=needs_references, needs_source=needs_source)
         opened = nbest if isinstance(nbest, BadList) else self.open(replace(nbest, source=source or b""))
         if isinstance(opened, BadList):
             settle(raw, opened, count)
@@ -105,6 +115,8 @@ class TextContent(Content[TextView]):
         DataError: a list of trees.
         """
         texts = text_list(nbest)
+        if self.lexical is not None and texts.source is None:
+            return BadList.of(NO_SOURCE, texts.id, texts.path, texts.line)
         held = texts if self.columns is None else hold(self.columns, self._measured_aside(texts))
         if isinstance(held, BadList):
             return held

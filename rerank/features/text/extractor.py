@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import FeatureExtractor, UserTemplate
+from rerank.features.lexical.tables import LexicalTables
 from rerank.features.sink import Sink
 from rerank.features.template import Template
+from rerank.features.text.lexical import lexical_of, lexical_view
 from rerank.features.text.view import TextView
 
 log = logging.getLogger("rerank")
 
 
 class TextExtractor(FeatureExtractor):
-    """Runs templates over lists of texts; the parameters are those of FeatureExtractor.
+    """Runs templates over lists of texts; the parameters are those of FeatureExtractor, and ``tables``, which the
+    template Lexical needs.
 
     ``lacking`` holds what was missing ("source", "segmentation", "alignment") for templates that need it, which then
     gave nothing; the first such list is logged.
@@ -33,8 +37,13 @@ class TextExtractor(FeatureExtractor):
         user: Mapping[str, UserTemplate] | None = None,
         centred: bool = True,
         bits: int = 64,
+        tables: LexicalTables | None = None,
     ) -> None:
         super().__init__(templates, symbols, user=user, centred=centred, bits=bits)
+        lexical, self._tables = lexical_of(templates), tables
+        of_lexical = [templates[family.ids[0]] is lexical for family in self._families]
+        self._lexical = list(compress(self._families, of_lexical))
+        self._families = [family for family, own in zip(self._families, of_lexical, strict=True) if not own]
         self._needs: dict[str, list[str]] = {}
         for template in templates:
             if need := getattr(template, "needs", ""):
@@ -49,16 +58,21 @@ class TextExtractor(FeatureExtractor):
         Raises
         ------
         RecipeError: a user's template failed, or gave something that is not a finite number.
-        ValueError: (for users' templates) not one candidate per text.
+        ValueError: (for users' templates) not one candidate per text; (for Lexical) no tables.
         """
         total = view.first.size - 1
         if self.user and len(candidates) != total:
             raise ValueError(f"{total} texts with {len(candidates)} candidates")
         self._note_lacking(view, total)
+        if self._lexical and self._tables is None:
+            raise ValueError("the template Lexical has no tables")
+        scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else None
 
         def fire(sink: Sink) -> None:
             for family in self._families:
                 family.fire(view, sink, family.ids, family.seeds, family.options)
+            for family in self._lexical:
+                family.fire(scores, sink, family.ids, family.seeds, family.options)
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 

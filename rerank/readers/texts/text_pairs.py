@@ -15,6 +15,9 @@ from rerank.readers.texts.references import read_lines, read_references
 from rerank.readers.texts.text_list import TextList
 
 REFERENCES_KEY, SOURCES_KEY = "data.references", "data.sources"  # the settings that name the files
+NO_SOURCE = Fault(
+    "no source", f"no source: name the file with {SOURCES_KEY} (--sources), or use a format that holds it (jsonl)"
+)
 
 
 class TextPair(NamedTuple):
@@ -73,8 +76,7 @@ def complete(raw: Beside, *, needs_references: bool = True, needs_source: bool =
         message = f"no references: name their files with {REFERENCES_KEY}, or use a format that holds them (jsonl)"
         return BadList.of(Fault("no reference", message), nbest.id, nbest.path, nbest.line)
     if needs_source and source is None:
-        message = f"no source: name the file with {SOURCES_KEY}, or use a format that holds it (jsonl)"
-        return BadList.of(Fault("no source", message), nbest.id, nbest.path, nbest.line)
+        return BadList.of(NO_SOURCE, nbest.id, nbest.path, nbest.line)
     return nbest
 
 

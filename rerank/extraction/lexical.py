@@ -1,0 +1,105 @@
+"""What the template Lexical learns from training lists: tables of all of them, and of all but each part of them.
+
+Part k of K has the lists whose place i among the L of the split, bad ones included, has i·K // L = k: neighbours, which
+may be of one document, are in one part. Features of its lists come from the tables of all other parts, so that no list
+of train sees its own reference, as none of dev, test and later does; these get the tables of all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import RecipeError, RunError
+from rerank.data.tokens import tokenise
+from rerank.features.lexical.model1 import estimate, some_texts
+from rerank.features.lexical.tables import LexicalTables
+from rerank.readers.base import BadList
+from rerank.readers.sides import Beside
+from rerank.readers.texts.text_pairs import complete
+from rerank.storage.checkpoints import KeptResult
+
+if TYPE_CHECKING:
+    from rerank.features.text.lexical import Lexical
+
+log = logging.getLogger("rerank")
+
+
+class LearnedTables(NamedTuple):
+    """Tables of all training lists, and which of them leave out the lists of which part.
+
+    lists: how many there are, bad ones included; parts: the tables of the other parts, by part.
+    """
+
+    whole: LexicalTables
+    lists: int
+    parts: list[LexicalTables]
+
+    def part(self, place: int) -> int:
+        """The part of the list at a place (from 0)."""
+        return place * len(self.parts) // max(self.lists, 1)
+
+
+def learn(lexical: Lexical, lists: Iterable[Beside]) -> LearnedTables:
+    """The tables of training lists, every reference of which is a translation of its source; bad lists teach nothing.
+
+    Raises
+    ------
+    RecipeError: no list has references. DataError: unreadable files.
+    """
+    texts: tuple[list[bytes], list[bytes]] = [], []
+    places, total, usable = list[int](), 0, 0
+    for place, raw in enumerate(lists):
+        total = place + 1
+        if isinstance(complete(raw, needs_references=False, needs_source=True), BadList):
+            continue
+        usable += 1
+        source, references = raw.found
+        for reference in references:
+            texts[0].append(source)
+            texts[1].append(reference)
+            places.append(place)
+    if usable and not places:
+        message = "the template Lexical learns from references of training lists; found none: name their files with"
+        raise RecipeError(f"{message} data.references, or leave it out", key="features.templates")
+    sources, targets = map(tokenise, texts)
+    parts = np.array(places, np.int64) * lexical.folds // max(total, 1)
+
+    def of(chosen: np.ndarray) -> LexicalTables:
+        some = np.flatnonzero(chosen)
+        return estimate(some_texts(sources, some), some_texts(targets, some), lexical.iterations)
+
+    whole = of(parts >= 0)
+    log.info(
+        "lexical tables: %s pairs of texts, %s words of sources, %s of references",
+        *(f"{number:,}" for number in (parts.size, whole.source.size, whole.target.size)),
+    )
+    return LearnedTables(whole, total, [of(parts != part) for part in range(lexical.folds)])
+
+
+def keep_tables(directory: Path, tables: LexicalTables) -> str:
+    """Leave tables in a directory for ``kept_tables``, which finds them by their digest, the result."""
+    digest = tables.digest
+    _place(directory, digest).save({}, tables.arrays())
+    return digest
+
+
+def kept_tables(directory: Path, digest: str) -> LexicalTables:
+    """Tables of ``keep_tables``, memory-mapped.
+
+    Raises
+    ------
+    RunError: they are gone: the process that waits for this one has been stopped.
+    """
+    found = _place(directory, digest).load(mmap=True)
+    if found is None:
+        raise RunError(f"cannot read the lexical tables in {directory}: the extraction was stopped")
+    return LexicalTables.of(found[1])
+
+
+def _place(directory: Path, digest: str) -> KeptResult:
+    return KeptResult(directory / f"lexical-{digest[:16]}", digest, synced=False)
