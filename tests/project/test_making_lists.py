@@ -187,6 +187,27 @@ def test_samples_of_a_model_are_trained_on(follow: Any) -> None:
     assert "gain" in printed
 
 
+@transformers
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_scores_of_a_model_are_columns(follow: Any, kind: str) -> None:
+    python(TINY, kind, "MODEL")
+    texts = [["the house", "the house is small", "small"], [], ["is small"]]
+    made = [{"source": "das haus", "candidates": [{"text": text} for text in few]} for few in texts]
+    for split in ("train", "dev", "test"):
+        write(f"{split}.jsonl", *map(json.dumps, made))
+    follow("score_with_transformers.py")
+    first, _, last = lists("dev.jsonl,dev.scores", {"name": "joined", "of": "jsonl"})
+    column = "neural_lm" if kind == "causal" else "channel"
+    found = first.scores[:, first.names.index(column)]
+    assert (found < 0).all()
+    if kind == "causal":
+        assert found[0] > found[1]
+    write("alone.jsonl", json.dumps(made[0] | {"candidates": [{"text": "small"}]}))
+    (alone,) = python("score_with_transformers.py", "MODEL", "alone.jsonl", "jsonl").split()[2:]
+    assert float(alone) == pytest.approx(found[2], rel=1e-4)  # whatever else is in the list
+    assert len(last) == 1
+
+
 # Servers
 
 SAMPLES = {"What is 2 plus 2?": ["4", "it is 4 .", "5"], "What is 1 plus 1?": ["3", "2", "perhaps 2"]}
