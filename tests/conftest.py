@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from rerank.runs import pipeline
 for _number in interrupts.SIGNALS:
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
+
+os.fsync = lambda _: None  # tests need not wait for disks; one of tests/storage looks at when they are waited for
 
 # The same examples everywhere; `make test-random` draws others. Hypothesis would mix constants of the modules that
 # happen to be imported into its examples, which would make them depend on the selection of tests.

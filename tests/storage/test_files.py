@@ -52,6 +52,21 @@ def test_a_directory_appears_at_the_end(tmp_path):
     assert (tmp_path / "deep" / "target" / "a").read_text() == "1"
 
 
+def test_data_are_on_disk_before_they_get_their_names(tmp_path, monkeypatch):
+    synced = {}
+    monkeypatch.setattr(os, "fsync", lambda file: synced.setdefault(os.fstat(file).st_ino, names(tmp_path)))
+    with new_directory(tmp_path / "unsynced", synced=False) as new:
+        (new / "a").write_text("1")
+    assert not synced
+    write_text(tmp_path / "file", "2")
+    with new_directory(tmp_path / "target") as new:
+        (new / "a").write_text("3")
+        (new / "b").write_text("4")
+    for place in ("file", "target/a", "target/b", "target"):
+        assert place.partition("/")[0] not in synced[(tmp_path / place).stat().st_ino]
+    assert tmp_path.stat().st_ino in synced  # where the names are
+
+
 def test_a_directory_replaces_the_old_one_entirely(tmp_path):
     for name in ("a", "b"):
         with new_directory(tmp_path / "target") as new:
