@@ -18,8 +18,8 @@ from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.run import TRAINED, UNFINISHED, Run
-from rerank.runs.training import column_norms, largest, train_run, trained_on
+from rerank.runs.run import UNFINISHED, Run
+from rerank.runs.training import column_norms, largest, trained_on, trained_once
 
 log = logging.getLogger("rerank")
 APART = 1000  # seeds of members: runs with neighbouring seeds share none
@@ -74,12 +74,7 @@ def train_ensemble(
     for number, single in enumerate(every := members(recipe)):
         log.info("member %d of %d: %s, seed %d", number + 1, len(every), single.learner["name"], single.seed)
         own = None if place is None else place / UNFINISHED / f"member-{number}"
-        if own is not None and (own / TRAINED).exists():
-            runs.append(Run.load(own, name, single, data))
-            continue
-        runs.append(train_run(name, single, corpus, dev, metric, data, own, engine))
-        if own is not None:
-            runs[-1].save(own)
+        runs.append(trained_once(name, single, corpus, dev, metric, data, own, engine))
     settings = recipe.training.ensemble
     assert settings is not None
     weights = {kind: summed([run.weights[kind] for run in runs], dev) for kind in ("last", "average")}

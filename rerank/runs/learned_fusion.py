@@ -21,8 +21,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.ensembles import members, spread
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
-from rerank.runs.run import Run
-from rerank.runs.training import train_run
+from rerank.runs.run import UNFINISHED, Run
+from rerank.runs.training import trained_once
 
 log = logging.getLogger("rerank")
 FOLDS = 5
@@ -87,6 +87,8 @@ def learn_brackets(
     """What a run learns of brackets: each fifth of the training lists, in their order, is scored by a training on the
     others (of an ensemble, that of its first member).
 
+    Those that an interrupted call has finished are kept at the place of the run.
+
     Raises
     ------
     RecipeError: see ``fit``.
@@ -105,7 +107,10 @@ def learn_brackets(
     for fold, (first, last) in enumerate(pairwise(edges)):
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
-        own, held = train_run(run.name, single, rest, dev, metric, engine=engine), section(corpus, first, last)
+        lists = f"{run.data[0]} without {first} to {last}", *run.data[1:]
+        kept = None if run.place is None else run.place / UNFINISHED / f"fold-{fold}"
+        own = trained_once(run.name, single, rest, dev, metric, lists, kept, engine)
+        held = section(corpus, first, last)
         scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))
     base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
     found = BracketReading(np.concatenate(scored), base, sharpness)

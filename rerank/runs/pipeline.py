@@ -298,7 +298,7 @@ def _load_all(recipe: ListRecipe, directory: Path, data: Data, work: Stages) -> 
     """All runs of the recipe, from disk."""
     runs = []
     for number, (name, single) in enumerate(recipe.expand()):
-        stored = directory / RUNS / f"{number:04d}"
+        stored = directory.absolute() / RUNS / f"{number:04d}"
         if not (stored / TRAINED).exists():
             raise DataError("nothing is trained here; run `rerank train` first", path=str(directory))
         run_ = Run.load(stored, name, single, _digests(data, single))

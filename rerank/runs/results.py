@@ -104,10 +104,9 @@ def evaluate_runs(
     tests: tuple[str, ...],
 ) -> Metrics:
     """The content of metrics.json; evaluates every run on the test splits."""
-    for number, each in enumerate(runs):
-        place = directory.absolute() / RUNS / f"{number:04d}"
+    for each in runs:
         for split in tests:
-            each.evaluate(split, data.others[split], data.training.corpus, metric, place)
+            each.evaluate(split, data.others[split], data.training.corpus, metric)
         each.forget_votes()
     decoded = {split: evaluate_decoding(recipe, data, runs, chosen, split, metric) for split in tests}
     for split, answers in decoded.items():

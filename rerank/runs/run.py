@@ -60,6 +60,7 @@ class Run:
     selections: dict[str, Selections] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     brackets: BracketModel | None = None  # where it was learned how to fuse
+    place: Path | None = None  # where it was read from, and unfinished work on it is kept
     _votes: Votes | None = None
 
     @property
@@ -91,12 +92,10 @@ class Run:
         """Free the memory of the votes; the updates can be repeated."""
         self._votes = None
 
-    def evaluate(
-        self, split: str, extracted: Extracted, training: Lists, metric: Metric, place: Path | None = None
-    ) -> None:
+    def evaluate(self, split: str, extracted: Extracted, training: Lists, metric: Metric) -> None:
         """Score base, oracle and all predictors on a split, and test the predictors against the base.
 
-        ``place``: that of the run, where voting saves its progress and continues from, for splits from a cache.
+        Where the run has a place, voting saves its progress there and continues from it, for splits from a cache.
         """
         corpus = extracted.corpus
         choices = {
@@ -107,7 +106,7 @@ class Run:
         votes = self.votes(training)
         if votes is not None:
             start = time.perf_counter()
-            choices["voted"] = self._voted(split, extracted, votes, place)
+            choices["voted"] = self._voted(split, extracted, votes)
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
         selections = Selections.of(corpus, extracted.ids, metric, choices)
         settings = self.recipe.significance
@@ -137,7 +136,7 @@ class Run:
         if chosen is not None:
             self.choices[split][name] = chosen
 
-    def _voted(self, split: str, extracted: Extracted, votes: Votes, place: Path | None) -> np.ndarray:
+    def _voted(self, split: str, extracted: Extracted, votes: Votes) -> np.ndarray:
         """The candidates (int64 [L]) that win the vote."""
         numbers = count()  # parts come in order
         total = block_count(votes) * part_count(extracted.corpus)
@@ -145,7 +144,7 @@ class Run:
 
             def winners(part: Corpus) -> np.ndarray:
                 stage = f"{extracted.key}-{next(numbers)}"
-                kept = checkpoint_of(self.recipe, stage, self.data, place if extracted.key else None)
+                kept = checkpoint_of(self.recipe, stage, self.data, self.place if extracted.key else None)
                 return best(part, vote(votes, part, checkpoint=kept, on_block=shown.advance))
 
             return selected(extracted.corpus, winners)
@@ -211,7 +210,8 @@ class Run:
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
             training, history, points = (header[key] for key in ("training", "history", "points"))
-            return Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+            run = Run(name, recipe, weights, state, logged, arrays.get("columns"), training, history, points, data)
+            return replace(run, place=directory)
 
 
 def check_stored(directory: Path, data: tuple[str, ...]) -> None:

@@ -32,7 +32,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
-from rerank.runs.run import Run, checkpoint_of
+from rerank.runs.run import TRAINED, Run, checkpoint_of
 from rerank.storage.checkpoints import Checkpoint
 
 log = logging.getLogger("rerank")
@@ -81,6 +81,25 @@ def train_run(
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
+
+
+def trained_once(
+    name: str,
+    recipe: ListRecipe,
+    corpus: Lists,
+    dev: Lists | None,
+    metric: Metric,
+    data: tuple[str, ...],
+    place: Path | None,
+    engine: Engine | None = None,
+) -> Run:
+    """``train_run``, and keep the run at ``place``; if it is there already, it is not trained again."""
+    if place is not None and (place / TRAINED).exists():
+        return Run.load(place, name, recipe, data)
+    found = train_run(name, recipe, corpus, dev, metric, data, place, engine)
+    if place is not None:
+        found.save(place)
+    return found
 
 
 def trained_on(data: str, recipe: ListRecipe) -> str:

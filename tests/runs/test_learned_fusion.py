@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
-from rerank.runs import pipeline
+from rerank.runs import pipeline, training
 from rerank.runs.decoding import LEARNED
+from rerank.runs.run import Run
+from rerank.runs.training import train_run
 
 pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
 DECODE = {"kinds": ["fuse", "learned"], "use": "learned"}
@@ -63,6 +66,29 @@ def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, 
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE, engine={"workers": 2})
     pipeline.run(recipe, workspace / "again")
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "again" / "model").brackets
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, other[name])
+
+
+def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
+    learned_run: Path, small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode=DECODE)
+    trained = list[str]()
+
+    def interrupted(name: str, *arguments: Any) -> Run:
+        if len(trained) == 3:
+            trained.append("interrupted")
+            raise KeyboardInterrupt
+        trained.append(name)
+        return train_run(name, *arguments)
+
+    monkeypatch.setattr(training, "train_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.run(recipe, workspace / "resumed")
+    pipeline.run(recipe, workspace / "resumed", resume=True)
+    assert len(trained) == 3 + 1 + 2  # of five parts, beside the run itself
+    one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "resumed" / "model").brackets
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
 
