@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -87,14 +89,22 @@ def test_rounds_by_hand(learner: Any, every: Any) -> None:
     assert found.log is None
 
 
-@pytest.mark.parametrize("name", ["local", "processes", "dask"])
-def test_the_same_bits_on_every_engine(name: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Engine]:
+    """Two processes; one is killed in the last of their tests."""
+    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("name", ["local", "dask", "processes"])
+def test_the_same_bits_on_every_engine(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if name == "dask":
         pytest.importorskip("distributed", reason="rerank[dask] is not installed")
     plain = {learner.name: mixed(learner, Mixing(4, keep=8)) for learner in (RDA(l1=0.01), AROW())}
     shards = written(tmp_path / "corpus", (0, 9, 9, 20, 31))
     over_shards = mixed(AROW(), Mixing(4), shards)
-    with open_engine(EngineSettings(name=name, workers=None if name == "local" else 2)) as engine:  # type: ignore[arg-type]
+    own = EngineSettings(name=name, workers=None if name == "local" else 2)  # type: ignore[arg-type]
+    with nullcontext(request.getfixturevalue(name)) if name == "processes" else open_engine(own) as engine:
         for learner in (RDA(l1=0.01), AROW()):
             found = mixed(learner, Mixing(4, keep=8), engine=engine, workspace=tmp_path / "work")
             same(found, plain[learner.name])
@@ -132,10 +142,9 @@ def killed_once(task: tuple[SectionEpoch, Path]) -> Learned:
     return learn(section)
 
 
-def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
-    plain = mixed(RDA(l1=0.01), Mixing(3))
-    with open_engine(EngineSettings(name="processes", workers=2)) as engine:
-        found = mixed(RDA(l1=0.01), Mixing(3), engine=Killing(engine, tmp_path / "mark"), workspace=tmp_path / "work")
+def test_a_killed_worker_changes_nothing(processes: Engine, tmp_path: Path) -> None:
+    plain, killing = mixed(RDA(l1=0.01), Mixing(3)), Killing(processes, tmp_path / "mark")
+    found = mixed(RDA(l1=0.01), Mixing(3), engine=killing, workspace=tmp_path / "work")
     assert (tmp_path / "mark").exists()
     same(found, plain)
 
