@@ -8,18 +8,31 @@ import pytest
 from hypothesis import settings
 
 SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis and its pytest plugin keep those of a test
-EARLY = ("contract/test_learners.py",)
-LATE = ("contract/test_learner_twins", "contract/test_votes", "contract/test_extremes", "/learn/", "/estimators/")
+# What needs the same kernels, from first to last: all learners, while others need none of them; and who trains.
+TURNS = (
+    ("contract/test_learners.py",),
+    (
+        "tests/base/",
+        "tests/data/",
+        "tests/engines/",
+        "tests/features/",
+        "tests/metrics/",
+        "tests/readers/",
+        "/storage/",
+    ),
+    ("",),
+    ("contract/test_learner_twins", "contract/test_votes", "contract/test_extremes", "/learn/", "/estimators/"),
+)
 
 
 def in_turn(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """What compiles all learners first, and last what needs them too, so that no two processes do it at once.
+    """Tests in the order of ``TURNS``, so that no two processes compile the same at once.
 
     Processes take whole files in this order; what others have compiled they find in the cache.
     """
 
     def turn(item: pytest.Item) -> int:
-        return 1 + any(part in item.nodeid for part in LATE) - any(part in item.nodeid for part in EARLY)
+        return next(k for k in (0, 1, 3, 2) if any(part in item.nodeid for part in TURNS[k]))
 
     return sorted(items, key=turn)
 
