@@ -23,7 +23,7 @@ from rerank.storage.strict_json import as_json, read_object
 FORMAT_VERSION = 1
 LARGE = 1 << 16  # smaller arrays are never of stride 0, for which kernels would be compiled once more
 
-_DTYPES = {
+DTYPES = {
     "lists": np.int64,
     "rows": np.int64,
     "columns": np.int32,
@@ -73,7 +73,7 @@ class Corpus:
     trusted: InitVar[bool] = False  # made from a checked corpus: its nonzeros are not checked again
 
     def __post_init__(self, trusted: bool) -> None:
-        for name, dtype in _DTYPES.items():
+        for name, dtype in DTYPES.items():
             array = np.asarray(getattr(self, name), dtype=dtype)
             if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
                 array = np.broadcast_to(array.flat[0], array.shape)
@@ -193,11 +193,9 @@ class Corpus:
         RunError: the directory cannot be written.
         """
         with new_directory(directory) as new:
-            for name in _DTYPES:
+            for name in DTYPES:
                 np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
-            header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
-            (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
-            seal(new)
+            finish_directory(new, self.width, self.free, self.about)
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
@@ -214,7 +212,7 @@ class Corpus:
             header = read_object(source / "header.json")
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
-            arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in _DTYPES.items()}
+            arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in DTYPES.items()}
             width, free = int(header["width"]), int(header.get("free", 0))
             found = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
             if not trusted and not all(map(_finite, (found.values, found.base, found.gain, found.weight))):
@@ -224,6 +222,18 @@ class Corpus:
             raise DataError(error.message, path=str(source)) from None
         except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
+
+
+def finish_directory(directory: Path, width: int, free: int, about: dict[str, Any]) -> None:
+    """Write what belongs to the arrays of a corpus: its header and checksums.
+
+    Raises
+    ------
+    OSError: they cannot be written.
+    """
+    header = {"version": FORMAT_VERSION, "width": width, "free": free, "about": about}
+    (directory / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
+    seal(directory)
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:

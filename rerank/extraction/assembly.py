@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import RunError
 from rerank.data.corpus import Corpus
-from rerank.extraction.blocks import Shared, Spool, Texts
+from rerank.data.pieces import Extent, Piece, lay_corpus
+from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, KeptFeatures, add_counts, symbols_of
 from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus, origins
-from rerank.features.table import HashedTable, Table, columns_of, hashed_columns
-from rerank.storage.arrays import read_array
-from rerank.storage.checkpoints import KeptResult
+from rerank.features.table import HashedTable, hashed_columns
+from rerank.storage.files import reported
 
 RANGE = 1 << 20  # about how many counts are added up at once
-TABLE = "table"  # in the spool: the hashes of the table's features
 
 
 class HashRange(NamedTuple):
@@ -51,7 +49,7 @@ def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatur
         places.append(a)
     kept, seen = add_counts(blocks, limits)
     kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
-    arrays = ("symbol_first", "symbol_last", "symbols")
+    arrays = ("symbol_first", "symbol_count", "symbols")
     names = ([spool.array(block, name) for name in arrays] for block in range(task.blocks))
     return KeptFeatures(kept.hashes, kept.template, *symbols_of(kept, names), seen)
 
@@ -75,61 +73,47 @@ def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str,
     return collisions.about()
 
 
-@dataclass(frozen=True)
-class Numbering:
-    """Which columns the features of blocks have. table: a file with a FeatureTable's hashes, None for hashed columns;
-    width, free: how many columns there are, and how many of them are free."""
-
-    spool: Spool
-    table: str | None
-    width: int
-    free: int
-
-    @staticmethod
-    def of(table: Table, spool: Spool) -> Numbering:
-        """The columns of ``table``, which is left in the spool."""
-        if isinstance(table, HashedTable):
-            return Numbering(spool, None, table.width, 0)
-        place = Path(spool.directory) / TABLE
-        KeptResult(place, "", synced=False).save({}, {"hashes": table.hashes})
-        return Numbering(spool, str(place / "hashes.npy"), table.width, table.free)
-
-    def columns(self, block: int) -> np.ndarray:
-        """int32 [U]: the columns of a block's features."""
-        hashes = self.spool.array(block, "hashes")
-        if self.table is None:
-            return hashed_columns(hashes)
-        return columns_of(hashes, read_array(Path(self.table), np.uint64, 1, mmap=True), self.free)
-
-
 class Measured(NamedTuple):
     """A block once the columns are known."""
 
-    sizes: np.ndarray  # int64 [L]: bytes that each list will take
-    dense: Corpus | None  # the lists with their free columns alone, where there are any
+    candidates: np.ndarray  # int64 [L]: of every list
+    nonzeros: np.ndarray  # int64 [L]
+    origins: np.ndarray  # int64 [L]: how many columns something was subtracted from
+    wide: tuple[int, int]  # how many statistics candidates and references have
+    dense: Corpus | None  # the lists with their free columns alone, where these are to be scaled
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 [L]: bytes that each list will take."""
+        candidate, one = 8 * (3 + self.wide[0]), 8 * (2 + self.wide[1])  # offset, score, gain; offset, weight
+        return np.asarray(8 * self.nonzeros + candidate * self.candidates + one)
+
+    def extents(self, first: int, last: int) -> tuple[Extent, Extent]:
+        """What lists first..last - 1 have, and what their origins have."""
+        nonzeros, subtracted = (int(of[first:last].sum()) for of in (self.nonzeros, self.origins))
+        lists = last - first
+        return Extent(lists, int(self.candidates[first:last].sum()), nonzeros), Extent(lists, lists, subtracted)
 
 
 def measure_block(numbering: Numbering, block: int) -> Measured:
     """How large the lists of a block will be, and what their free columns hold, before they are scaled."""
-    rows, column = numbering.spool.load(block, ListRows), numbering.columns(block)
-    candidate = 8 * (3 + rows.stats.shape[1])  # row offset, base score, gain and statistics
-    lists = 8 * (2 + rows.reference.shape[1])  # offset, weight and reference
-    sizes = 8 * kept_entries(rows, column) + candidate * np.diff(rows.lists) + lists
-    free = numbering.free
-    if not free:
-        return Measured(sizes, None)
-    pieces = [RowsPart(rows, np.where(column < free, column, -1).astype(np.int32), 0, sizes.size)]
-    return Measured(sizes, make_corpus(pieces, free, {}, np.ones(free)))
+    rows, column = numbering.spool.load(block, ListRows), numbering.of_block(block)
+    found = np.diff(rows.lists), kept_entries(rows, column), kept_entries(origins(rows), column)
+    wide, free = (rows.stats.shape[1], rows.reference.shape[1]), numbering.free
+    if column is None or not free:
+        return Measured(*found, wide, None)
+    part = RowsPart(rows, np.where(column < free, column, -1).astype(np.int32), 0, rows.lists.size - 1)
+    return Measured(*found, wide, make_corpus(part, free, {}, np.ones(free)))
 
 
-def standard_scale(measured: Iterator[Measured], free: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """The sizes of all blocks, and the scale of the free columns (see dense.py)."""
-    spread, sizes = ColumnSpread(free), []
+def standard_scale(measured: Iterable[Measured], free: int) -> tuple[list[Measured], np.ndarray]:
+    """The blocks without their free columns, and the scale of these (see dense.py)."""
+    spread, found = ColumnSpread(free), []
     for block in measured:
-        sizes.append(block.sizes)
+        found.append(block._replace(dense=None))
         if block.dense is not None:
             spread.add(block.dense)
-    return sizes, spread.scale()
+    return found, spread.scale()
 
 
 class BlockPart(NamedTuple):
@@ -140,50 +124,52 @@ class BlockPart(NamedTuple):
     last: int
 
 
-class Shard(NamedTuple):
-    """What a shard is made of, where it goes, and where to what was subtracted from its values, if anywhere."""
+class PartTask(NamedTuple):
+    """Lists of a block, where they go, and where their origins go, if these are kept."""
 
-    sections: tuple[BlockPart, ...]
-    target: str
-    origins: str | None = None
-
-
-Sizes = tuple[int, int, int]  # lists, candidates, nonzeros
+    part: BlockPart
+    pieces: tuple[Piece, ...]
 
 
-class _Pieces:
-    """Sections of blocks, or their origins, mapped one at a time; can be iterated over repeatedly."""
-
-    def __init__(self, numbering: Numbering, sections: tuple[BlockPart, ...], *, origins: bool = False) -> None:
-        self._numbering, self._sections, self._origins = numbering, sections, origins
-
-    def __iter__(self) -> Iterator[RowsPart]:
-        numbering = self._numbering
-        for block, first, last in self._sections:
-            rows = numbering.spool.load(block, ListRows)
-            yield RowsPart(origins(rows) if self._origins else rows, numbering.columns(block), first, last)
-
-
-def write_shard(numbering: Numbering, about: dict[str, Any], scale: np.ndarray | None, shard: Shard) -> list[Sizes]:
-    """Write a shard, and its origins if they have a place; returns the sizes of both. scale: see ``make_corpus``.
+def lay_shard(
+    sections: Sequence[BlockPart], measured: Sequence[Measured], directories: Sequence[Path]
+) -> tuple[list[PartTask], list[Extent]]:  # fmt: skip
+    """Lay out a shard of some lists, and one of their origins if there are two ``directories``; returns what is to be
+    written to them, and how large they are.
 
     Raises
     ------
-    RunError: it cannot be written.
+    RunError: they cannot be made.
     """
-    target = Path(shard.target)
-    if not target.parent.is_dir():
-        raise RunError("the extraction was stopped")  # by the process waiting for this one
+    before, tasks = [Extent(0, 0, 0)] * len(directories), []
+    for part in sections:
+        places = zip(directories, before, strict=True)
+        tasks.append(PartTask(part, tuple(Piece(str(directory), own) for directory, own in places)))
+        more = measured[part.block].extents(part.first, part.last)
+        before = [own.and_those_of(each) for own, each in zip(before, more, strict=False)]
+    wide = measured[sections[0].block].wide
+    for directory, extent, (stats, reference) in zip(directories, before, (wide, (0, 0)), strict=False):
+        with reported(directory):
+            lay_corpus(directory, extent, stats, reference)
+    return tasks, before
 
-    def write(place: str, pieces: _Pieces) -> Sizes:
-        corpus = make_corpus(pieces, numbering.width, about, scale)
-        corpus.save(Path(place))
-        return corpus.list_count, corpus.candidate_count, corpus.nonzeros
 
-    found = [write(shard.target, _Pieces(numbering, shard.sections))]
-    if shard.origins is not None:
-        found.append(write(shard.origins, _Pieces(numbering, shard.sections, origins=True)))
-    return found
+def write_part(numbering: Numbering, scale: np.ndarray | None, task: PartTask) -> None:
+    """Write lists to where they go. scale: see ``make_corpus``.
+
+    Raises
+    ------
+    RunError: they cannot be written.
+    """
+    block, first, last = task.part
+    rows, column = numbering.spool.load(block, ListRows), numbering.of_block(block)
+    for number, piece in enumerate(task.pieces):
+        own = origins(rows) if number else rows
+        lists = make_corpus(RowsPart(own, column, first, last), numbering.width, {}, scale)
+        if not Path(piece.directory).is_dir():
+            raise RunError("the extraction was stopped")  # by the process waiting for this one
+        with reported(Path(piece.directory)):
+            piece.write(lists)
 
 
 def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:

@@ -1,7 +1,7 @@
 """Lists, block by block: cut by the process that reads them, parsed, measured and counted by the workers.
 
-A worker leaves what it finds in a directory of the spool, without columns: these are not known until all blocks are
-counted. Where one block ends and the next begins depends on the lists alone.
+A worker leaves what it finds in a directory of the spool. Training lists have no columns there: these are not known
+until all blocks are counted. Where one block ends and the next begins depends on the lists alone.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RerankError, RunError
+from rerank.base.errors import RerankError
 from rerank.base.kept_warnings import Warnings, kept_warnings
-from rerank.data.symbols import SymbolTable
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.extraction.lexical import kept_tables
+from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
 from rerank.readers.base import NBestList, SkipCount, usable
@@ -29,11 +29,8 @@ from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.score_count import ScoreCount
 from rerank.readers.sides import Beside
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import read_array
-from rerank.storage.checkpoints import KeptResult
 
 BLOCK_LISTS, BLOCK_BYTES = 1 << 9, 1 << 21  # at most so many lists, and bytes of texts, in a block
-T = TypeVar("T")
 
 
 class Block(NamedTuple):
@@ -51,7 +48,7 @@ class Summary(NamedTuple):
 
     ids: list[str]  # of the usable lists
     met: SkipCount
-    features: int  # how many different features vary
+    features: int  # how many different features vary; 0 where they have columns
     warnings: Warnings
 
     def as_header(self) -> dict[str, Any]:
@@ -66,78 +63,18 @@ class Summary(NamedTuple):
         return Summary(said["ids"], met, said["features"], warnings)
 
 
-class Texts(NamedTuple):
-    """The texts of a block's symbols."""
-
-    text_hashes: np.ndarray  # uint64 [n]
-    text_first: np.ndarray  # int64 [n + 1]: text i is text_bytes[text_first[i]:text_first[i + 1]]
-    text_bytes: np.ndarray  # uint8
-
-    @staticmethod
-    def of(symbols: SymbolTable) -> Texts:
-        """All texts of a table."""
-        texts = [symbols.text(i).encode("utf-8", "surrogateescape") for i in range(len(symbols))]
-        first = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum([len(text) for text in texts], out=first[1:])
-        return Texts(np.array(symbols.hashes), first, np.frombuffer(b"".join(texts), np.uint8))
-
-    def some(self, hashes: np.ndarray) -> dict[int, str]:
-        """The texts of those ``hashes`` (uint64) that are here, by hash."""
-        found = {}
-        for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
-            text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
-            found[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
-        return found
-
-
-class Shared(NamedTuple):
-    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
-
-    owner: np.ndarray  # uint64 [U]
-    shared: np.ndarray  # bool [U]
-
-
-@dataclass(frozen=True)
-class Spool:
-    """The directory where blocks are left, by number and name of array."""
-
-    directory: str
-
-    def path(self, number: int) -> Path:
-        """The directory of a block."""
-        return Path(self.directory) / f"{number:06d}"
-
-    def kept(self, number: int, key: str) -> KeptResult:
-        """The place of a block's result.
-
-        Raises
-        ------
-        RunError: the spool is gone: the process that waits for this one has been stopped.
-        """
-        if not Path(self.directory).is_dir():
-            raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
-        return KeptResult(self.path(number), key, synced=False)
-
-    def array(self, number: int, name: str) -> np.ndarray:
-        """An array of a block, memory-mapped."""
-        return np.asarray(read_array(self.path(number) / f"{name}.npy", mmap=True))
-
-    def load(self, number: int, kind: Callable[..., T]) -> T:
-        """Arrays of a block, memory-mapped; ``kind`` is one of the tuples of arrays here."""
-        return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
-
-
 @dataclass(frozen=True)
 class BlockJob:
     """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
     score columns that lists are held to; lexical: the digests of the tables in the spool that the template Lexical
-    gets, by part of the lists; empty without it."""
+    gets, by part of the lists; empty without it; numbering: the columns of features, where a table is known."""
 
     recipe: ListRecipe
     spool: Spool
     imports: tuple[str, ...]
     columns: ScoreColumns | None = None
     lexical: tuple[str, ...] = ()
+    numbering: Numbering | None = None
 
     @staticmethod
     def of(recipe: ListRecipe, directory: Path) -> BlockJob:
@@ -207,7 +144,8 @@ def extract_block(job: BlockJob, block: Block) -> Summary:
 
 def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     """The summary of a block, and what is left in the spool: tuples of arrays."""
-    content, hashed = job.content(block.part), bool(job.recipe.features.hash_bits)
+    content, known = job.content(block.part), job.numbering
+    hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
     collisions = CollisionCount(0)
@@ -217,11 +155,13 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         count.refuse(content.refused(pair, stats))
         gain = content.metric.gain(stats, np.broadcast_to(reference, (len(nbest), reference.size)))
         features = content.features(nbest, pair.content)
-        numbers = counter.add(features)
+        numbers = counter.add(features) if known is None else known.of_list(features.hashes)
         if hashed:
             collisions.add(numbers, features.full)
         rows.add(features, numbers, nbest.base, gain, stats, reference)
         ids.append(nbest.id)
+    if known is not None:
+        return Summary(ids, count, 0, []), [rows.rows()]
     counts, place = counter.finish()
     parts: list[Any] = [rows.rows(place), counts, Texts.of(content.symbols)]
     if hashed:

@@ -16,33 +16,34 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import track
-from rerank.data.corpus import Corpus, concatenate
+from rerank.data.corpus import Corpus, concatenate, finish_directory
 from rerank.data.shards import Lists, ShardWriter, part_directory, parts
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.assembly import (
-    Numbering,
-    Shard,
+    PartTask,
     count_collisions,
     count_range,
     divide,
     divide_hashes,
+    lay_shard,
     measure_block,
     standard_scale,
     texts_of,
-    write_shard,
+    write_part,
 )
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
 from rerank.extraction.content.columns import columns_of
 from rerank.extraction.lexical import keep_tables
+from rerank.extraction.spool import Numbering
 from rerank.features.counting import Pruning, make_table
-from rerank.features.lexical.tables import LexicalTables
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
+from rerank.storage.files import reported
 
 log = logging.getLogger("rerank")
 
@@ -71,8 +72,9 @@ class Extraction:
 
     spool: another directory, for the blocks, which may hold some from before.
     inputs: where the files of the split are open, or will be.
-    columns: the score columns that its lists are held to; those of its first list where None.
-    lexical: what the template Lexical has learned; where None, it learns from these lists.
+    known: the table of its columns, by which its lists are held to score columns, and what the template Lexical has
+    learned; without one, the score columns are those of its first list, Lexical learns from these lists, and ``table``
+    makes the table.
 
     The lists are read here; everything else is done by the workers of ``engine``. What they find does not depend on
     how many there are.
@@ -86,17 +88,19 @@ class Extraction:
         spool: Path,
         engine: Engine,
         inputs: Inputs,
-        columns: ScoreColumns | None = None,
-        lexical: LexicalTables | None = None,
+        known: Table | None = None,
     ) -> None:
+        columns = None if known is None else ScoreColumns.of_table(known.about)
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._directory, self._clock = directory, Clock()
         self._content = content_of(recipe, columns=columns)
-        self._job = replace(BlockJob.of(recipe, spool), columns=columns)
+        self._known, self._job = known, replace(BlockJob.of(recipe, spool), columns=columns)
+        if known is not None:
+            self._job = replace(self._job, numbering=Numbering.of(known, self._job.spool, known=True))
         self._count = SkipCount(recipe.data.on_bad_list)
         self._ids = list[str]()
         self._features = list[int]()  # of every block
-        self._lexical = lexical
+        self._lexical = None if known is None else known.lexical
 
     def read(self) -> None:
         """Read all lists, parse them, and leave what they hold in the spool.
@@ -206,17 +210,18 @@ class Extraction:
         message = f"no feature is left: {found}; {advice}, or set features.set: base for the base score alone"
         raise RecipeError(message, key="features")
 
-    def shards(self, table: Table, *, scaled: bool) -> tuple[Extracted, Table]:
-        """Write the shards; the table with the scale of its free columns, which it may already have (``scaled``).
+    def shards(self, table: Table) -> tuple[Extracted, Table]:
+        """Write the shards; the table with the scale of its free columns, which one that was known has already.
 
         Raises
         ------
         RunError: they cannot be written.
         """
-        numbering = Numbering.of(table, self._job.spool)
+        new = self._known is None
+        numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
         measured = self._map(partial(measure_block, numbering), range(len(self._features)))
-        sizes, scale = standard_scale(measured, 0 if scaled else table.free)
-        if isinstance(table, FeatureTable) and not scaled:
+        blocks, scale = standard_scale(measured, table.free if new else 0)
+        if isinstance(table, FeatureTable) and new:
             table = replace(table, scale=scale)
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
@@ -224,14 +229,18 @@ class Extraction:
         writers = [ShardWriter(self._made("corpus"))]
         if keeps_origins(self._recipe, self._split):
             writers.append(ShardWriter(self._made("origins")))
-        shards = [
-            Shard(sections, *(str(part_directory(writer.directory, number)) for writer in writers))
-            for number, sections in enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
-        ]
-        write = partial(write_shard, numbering, about, table.scale if isinstance(table, FeatureTable) else None)
-        for written in self._map(write, shards):
-            for writer, size in zip(writers, written, strict=True):
+        tasks, directories = list[PartTask](), list[Path]()
+        for number, sections in enumerate(divide([own.sizes for own in blocks], self._recipe.data.shard_size * 1e6)):
+            places = [part_directory(writer.directory, number) for writer in writers]
+            more, sizes = lay_shard(sections, blocks, places)
+            tasks, directories = tasks + more, directories + places
+            for writer, size in zip(writers, sizes, strict=True):
                 writer.add_saved(size, (table.width, table.free))
+        for _ in self._map(partial(write_part, numbering, table.scale if table.free else None), tasks):
+            pass
+        for place in directories:
+            with reported(place):
+                finish_directory(place, table.width, table.free, about)
         corpus, *origins = (writer.close(about) for writer in writers)
         found = {**self._count.as_dict(), "seconds": self._clock.seconds}
         return Extracted(corpus, self._ids, found, origins=origins[0] if origins else None), table
@@ -266,11 +275,9 @@ def write_extracted(
 ) -> tuple[Extracted, Table]:
     """``extract_split`` to shards in ``place``, an existing directory, or ``extract_training`` without a table; see
     Extraction."""
-    columns = None if table is None else ScoreColumns.of_table(table.about)
-    lexical = None if table is None else table.lexical
-    extraction = Extraction(recipe, split, place, spool, engine, inputs, columns, lexical)
+    extraction = Extraction(recipe, split, place, spool, engine, inputs, table)
     extraction.read()
-    return extraction.shards(extraction.table() if table is None else table, scaled=table is not None)
+    return extraction.shards(extraction.table() if table is None else table)
 
 
 def _in_memory(recipe: ListRecipe, split: str, table: Table | None, engine: Engine | None) -> tuple[Extracted, Table]:

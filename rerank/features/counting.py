@@ -55,13 +55,17 @@ def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.
 
 
 class FeatureCounts(NamedTuple):
-    """U features, sorted by hash, and the number of lists of a block in which each varies."""
+    """U features, sorted by hash, and the number of lists of a block in which each varies.
+
+    Whole numbers are unsigned, in the smallest type that holds them. The symbols of feature i are symbol_count[i] of
+    ``symbols``, from symbol_first[i] on.
+    """
 
     hashes: np.ndarray  # uint64 [U]
-    counts: np.ndarray  # int32 [U]
-    template: np.ndarray  # int32 [U]
-    symbol_first: np.ndarray  # int64 [U]: symbols of feature i are symbols[symbol_first[i]:symbol_last[i]]
-    symbol_last: np.ndarray  # int64 [U]
+    counts: np.ndarray  # [U]
+    template: np.ndarray  # [U]
+    symbol_first: np.ndarray  # [U]
+    symbol_count: np.ndarray  # [U]
     symbols: np.ndarray  # uint64 [S]
 
 
@@ -105,8 +109,14 @@ class FeatureCounter:
         place = np.empty(self.seen, np.int32)
         place[order] = np.arange(self.seen, dtype=np.int32)
         first = np.concatenate([[0], last[:-1]])[: self.seen]
-        counts, symbols = self._counts[: self.seen][order], self._symbols[: self._end]
-        return FeatureCounts(hashes[order], counts, template[order], first[order], last[order], symbols), place
+        counts, kinds, begins, sizes = map(narrow, (self._counts[: self.seen], template, first, last - first))
+        found = hashes[order], counts[order], kinds[order], begins[order], sizes[order]
+        return FeatureCounts(*found, self._symbols[: self._end]), place
+
+
+def narrow(numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers from 0 up in the smallest type that holds them."""
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
 _NOTHING = tuple(np.empty(0, kind) for kind in (np.uint64, np.int32, np.int64))
@@ -124,7 +134,7 @@ class Kept(NamedTuple):
 def add_counts(
     blocks: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], limits: np.ndarray
 ) -> tuple[Kept, np.ndarray]:
-    """Add up the counts of ``blocks``: each is its hashes (uint64, sorted), counts and template (int32).
+    """Add up the counts of ``blocks``: each is its hashes (uint64, sorted), counts and template (whole numbers).
 
     limits: int32 [T], the number of lists in which a feature of each template must vary to be kept.
     Returns the kept features, and how many features of every template were seen (int64 [T]).
@@ -148,16 +158,15 @@ def add_counts(
 
 
 def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: symbol_first, symbol_last and symbols."""
+    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: symbol_first, symbol_count and symbols."""
     lengths = np.zeros(kept.hashes.size, np.int64)
     found = []
-    for number, (first, last, symbols) in enumerate(blocks):
+    for number, (first, count, symbols) in enumerate(blocks):
         own = np.flatnonzero(kept.block == number)
         if own.size:
-            begin, end = first[kept.place[own]], last[kept.place[own]]
-            lengths[own] = end - begin
+            begin, lengths[own] = first[kept.place[own]].astype(np.int64), count[kept.place[own]]
             piece = np.empty(int(lengths[own].sum()), np.uint64)
-            copy_ranges(_frozen(symbols), begin, end, _starts(lengths[own]), piece)
+            copy_ranges(_frozen(symbols), begin, begin + lengths[own], _starts(lengths[own]), piece)
             found.append((own, piece))
     at = _starts(lengths)
     joined = np.empty(int(at[-1]), np.uint64)

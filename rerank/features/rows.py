@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from rerank.features.collecting import ListFeatures
 from rerank.kernels.compile import kernel
 
 LARGEST = np.finfo(np.float32).max
+LONG = np.int8(-128)  # in place of a value that is no whole number from -127 to 127
 
 
 class ListRows(NamedTuple):
@@ -23,10 +24,13 @@ class ListRows(NamedTuple):
     lists: np.ndarray  # int64 [L + 1]: candidates of list i are lists[i]..lists[i + 1]
     features: np.ndarray  # int64 [L + 1]: features of list i are features[i]..features[i + 1]
     ids: np.ndarray  # int32 [F]: numbers of the features
-    entries: np.ndarray  # int32 [F]: the number of entries of a feature
-    origin: np.ndarray  # int8 or float32 [F]: what was subtracted from its values
+    entries: np.ndarray  # uint8, uint16 or int32 [F]: the number of entries of a feature
+    origin: np.ndarray  # int8 [F]: what was subtracted from its values, LONG where that is in ``long_origin``
+    long_origin: np.ndarray  # float32, in the order of the features
     candidate: np.ndarray  # uint8, uint16 or int32 [E], counted in its list
-    value: np.ndarray  # int8 or float32 [E]
+    value: np.ndarray  # int8 [E], LONG where the value is in ``long_value``
+    long_value: np.ndarray  # float32, in the order of the entries
+    longs: np.ndarray  # int64 [L + 1]: those of list i are long_value[longs[i]:longs[i + 1]]
     base: np.ndarray  # float64 [N]
     gain: np.ndarray  # float64 [N]
     stats: np.ndarray  # float64 [N, K]
@@ -112,27 +116,30 @@ class RowBuilder:
         reference: np.ndarray,
     ) -> None:
         """Add one list: base and gain float64 [N], stats float64 [N, K], reference float64 [R]."""
-        candidate = features.candidate
+        candidate, entries = features.candidate, np.diff(features.first)
         if base.size <= 1 << 16:
             candidate = candidate.astype(np.uint8 if base.size <= 1 << 8 else np.uint16)
-        entries = np.diff(features.first).astype(np.int32)
-        values = _compact(features.origin), candidate, _compact(features.value)
+        if base.size < 1 << 16:
+            entries = entries.astype(np.uint8 if base.size < 1 << 8 else np.uint16)
+        values = *short(features.origin), candidate, *short(features.value)
         self._lists.append((ids, entries, *values, base, gain, stats, reference))
 
     def rows(self, number: np.ndarray | None = None) -> ListRows:
         """What was added; ``number`` (int32), if not None, maps ids to numbers of features."""
         if not self._lists:
             return ListRows(*map(_frozen, (_offsets([]), _offsets([]), *_NOTHING)))
-        ids, *flat, reference = zip(*self._lists, strict=True)
+        ids, *flat, longs, base, gain, stats, reference = zip(*self._lists, strict=True)
         numbers = np.concatenate(ids)
         return ListRows(
             *map(
                 _frozen,
                 (
-                    _offsets([base.size for *_, base, _, _, _ in self._lists]),
+                    _offsets([own.size for own in base]),
                     _offsets([part.size for part in ids]),
                     numbers if number is None else number[numbers],
-                    *map(np.concatenate, flat),
+                    *map(np.concatenate, (*flat, longs)),
+                    _offsets([part.size for part in longs]),
+                    *map(np.concatenate, (base, gain, stats)),
                     np.stack(reference),
                 ),
             )
@@ -142,108 +149,117 @@ class RowBuilder:
         self, column: np.ndarray | None, width: int, about: dict[str, Any], scale: np.ndarray | None = None
     ) -> Corpus:
         """The corpus; ``column`` (int32) maps ids to columns; None: ids are columns. See ``make_corpus``."""
-        return make_corpus([RowsPart(self.rows(), column, 0, len(self._lists))], width, about, scale)
+        return make_corpus(RowsPart(self.rows(), column, 0, len(self._lists)), width, about, scale)
 
 
 _NOTHING = (
-    *(np.empty(0, kind) for kind in (np.int32, np.int32, np.int8, np.uint8, np.int8, np.float64, np.float64)),
+    *(np.empty(0, kind) for kind in (np.int32, np.uint8, np.int8, np.float32, np.uint8, np.int8, np.float32)),
+    np.zeros(1, np.int64),
+    *np.empty((2, 0)),
     *np.empty((2, 0, 0)),
 )
 
 
-def _compact(values: np.ndarray) -> np.ndarray:
-    """Values (float32) in the smallest type that holds them."""
-    with np.errstate(invalid="ignore"):  # values beyond int8 are kept as they are
+def short(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values (float32) as int8, with LONG in place of those that are in the second array (float32)."""
+    with np.errstate(invalid="ignore"):  # those beyond int8
         small = values.astype(np.int8)
-    return small if np.array_equal(small, values) else values.copy()
+    long = np.flatnonzero((small != values) | (small == LONG))
+    small[long] = LONG
+    return small, values[long]
+
+
+def restored(small: np.ndarray, long: np.ndarray) -> np.ndarray:
+    """The inverse of ``short``."""
+    values = small.astype(np.float32)
+    if long.size:
+        values[small == LONG] = long
+    return values
 
 
 def origins(rows: ListRows) -> ListRows:
     """What was subtracted from the values of every list, as those of one candidate without scores or statistics."""
     kept, lists = np.flatnonzero(rows.origin), rows.lists.size - 1
     features = np.searchsorted(kept, rows.features).astype(np.int64)
-    own = rows.ids[kept], np.ones(kept.size, np.int32), np.zeros(kept.size, np.int8), np.zeros(kept.size, np.uint8)
+    own, nothing = rows.origin[kept], np.zeros(kept.size, np.uint8)
+    longs = _offsets(own == LONG)[features]
     flat, wide = np.zeros(lists), np.zeros((lists, 0))
-    return ListRows(*map(_frozen, (np.arange(lists + 1), features, *own, rows.origin[kept], flat, flat, wide, wide)))
+    entries = rows.ids[kept], np.ones(kept.size, np.uint8), nothing.view(np.int8), rows.long_origin[:0], nothing
+    values = own, rows.long_origin, longs
+    return ListRows(*map(_frozen, (np.arange(lists + 1), features, *entries, *values, flat, flat, wide, wide)))
 
 
-def make_corpus(
-    pieces: Iterable[RowsPart], width: int, about: dict[str, Any], scale: np.ndarray | None = None
-) -> Corpus:
-    """The lists of ``pieces``, one after the other, as a corpus; features with a negative column are dropped.
+def make_corpus(piece: RowsPart, width: int, about: dict[str, Any], scale: np.ndarray | None = None) -> Corpus:
+    """The lists of ``piece`` as a corpus; features with a negative column are dropped.
 
-    pieces: iterated over twice, so that pieces may be mapped one at a time. The table's ``scale`` (float64 [free])
-    multiplies the values of the first columns, which are the corpus's free ones; see dense.py.
+    The table's ``scale`` (float64 [free]) multiplies the values of the first columns, which are the corpus's free ones;
+    see dense.py.
     """
-    lengths, sizes, dense = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)], []
-    for piece in pieces:
-        sizes.append(np.diff(piece.rows.lists[piece.first : piece.last + 1]))
-        lengths.append(_row_lengths(piece))
-        dense.append(_dense_part(piece))
-    rows = np.cumsum(np.concatenate(lengths))
+    first, last, own = piece.first, piece.last, piece.rows
+    lists = own.lists[first : last + 1] - own.lists[first]
+    candidates = slice(int(own.lists[first]), int(own.lists[last]))
+    rows = np.zeros(int(lists[-1]) + 1, np.int64)
+    for part in _lists_of(piece):
+        count_rows(part.column, part.offsets, part.candidate, rows[1 + part.first : 1 + part.last])
+    np.cumsum(rows, out=rows)
     columns, values = np.empty(int(rows[-1]), np.int32), np.empty(int(rows[-1]), np.float32)
-    before = 0
-    for piece in pieces:
-        for first, last, column, offsets, candidate, value in _lists_of(piece):
-            at = rows[before + first : before + last].copy()
-            fill_rows(_by_column(column), column, offsets, candidate, value, at, columns, values)
-        before += int(piece.rows.lists[piece.last] - piece.rows.lists[piece.first])
+    for part in _lists_of(piece):
+        at, value = rows[part.first : part.last].copy(), restored(part.value, part.long_value)
+        fill_rows(_by_column(part.column), part.column, part.offsets, part.candidate, value, at, columns, values)
     if scale is not None and scale.size:
         scale_values(rows, columns, values, scale)
     limit_values(values)
-    base, gain, stats, reference = map(np.concatenate, zip(*dense, strict=True))
-    lists = _offsets(np.concatenate(sizes))
     return Corpus(
         lists=lists,
         rows=rows,
         columns=columns,
         values=values,
-        base=base,
-        gain=gain,
-        stats=stats,
-        reference=reference,
-        weight=np.ones(lists.size - 1),
+        base=np.array(own.base[candidates]),
+        gain=np.array(own.gain[candidates]),
+        stats=np.array(own.stats[candidates]),
+        reference=np.array(own.reference[first:last]),
+        weight=np.ones(last - first),
         width=width,
         about=about,
         free=0 if scale is None else scale.size,
     )
 
 
-def kept_entries(rows: ListRows, column: np.ndarray) -> np.ndarray:
-    """int64 [L]: how many nonzeros each list has once its features have columns (negative: dropped)."""
-    total = _offsets(np.where(column[rows.ids] >= 0, rows.entries, 0))
+def kept_entries(rows: ListRows, column: np.ndarray | None) -> np.ndarray:
+    """int64 [L]: how many nonzeros each list has once its features have columns (negative: dropped), as in RowsPart."""
+    columns = rows.ids if column is None else column[rows.ids]
+    total = _offsets(np.where(columns >= 0, rows.entries, 0))
     return np.asarray(np.diff(total[rows.features]))
 
 
-def _row_lengths(piece: RowsPart) -> np.ndarray:
-    """int64 [N]: how many nonzeros each candidate has."""
-    lists = piece.rows.lists
-    lengths = np.zeros(int(lists[piece.last] - lists[piece.first]), np.int64)
-    for first, last, column, offsets, candidate, _ in _lists_of(piece):
-        count_rows(column, offsets, candidate, lengths[first:last])
-    return lengths
+class _OneList(NamedTuple):
+    """A list of a piece."""
+
+    first: int  # of its candidates, counted in the piece
+    last: int  # + 1
+    column: np.ndarray  # int32: of its features
+    offsets: np.ndarray  # int64: where the entries of each begin, and where those of the last one end
+    candidate: np.ndarray  # of its entries, as are ``value`` and ``long_value``
+    value: np.ndarray
+    long_value: np.ndarray
 
 
-def _dense_part(piece: RowsPart) -> tuple[np.ndarray, ...]:
-    """base, gain, stats and reference of a piece."""
+def _lists_of(piece: RowsPart) -> Iterator[_OneList]:
+    """All lists of a piece."""
     rows = piece.rows
-    candidates = slice(int(rows.lists[piece.first]), int(rows.lists[piece.last]))
-    parts = rows.base[candidates], rows.gain[candidates], rows.stats[candidates]
-    return *map(np.array, parts), np.array(rows.reference[piece.first : piece.last])
-
-
-def _lists_of(piece: RowsPart) -> Iterator[tuple[int, int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """For every list: its candidates (first, last + 1, from 0), the columns of its features (int32), where their
-    entries begin (int64, and where those of the last one end), the entries' candidates and values."""
-    rows = piece.rows
-    columns = rows.ids if piece.column is None else piece.column[rows.ids]
-    starts = _offsets(rows.entries)
+    begin, end = int(rows.features[piece.first]), int(rows.features[piece.last])
+    ids = rows.ids[begin:end]
+    columns = _frozen(ids if piece.column is None else piece.column[ids])
+    before = int(np.sum(rows.entries[:begin], dtype=np.int64))
+    starts = _offsets(rows.entries[begin:end])
     origin = rows.lists[piece.first]
     for i in range(piece.first, piece.last):
-        a, b = int(rows.features[i]), int(rows.features[i + 1])
+        a, b = int(rows.features[i]) - begin, int(rows.features[i + 1]) - begin
         p, q = int(starts[a]), int(starts[b])
+        own, long = slice(before + p, before + q), rows.long_value[rows.longs[i] : rows.longs[i + 1]]
         first, last = int(rows.lists[i] - origin), int(rows.lists[i + 1] - origin)
-        yield first, last, columns[a:b], starts[a : b + 1] - p, rows.candidate[p:q], rows.value[p:q]
+        entries = starts[a : b + 1] - p, rows.candidate[own], rows.value[own], long
+        yield _OneList(first, last, columns[a:b], *entries)
 
 
 def _by_column(column: np.ndarray) -> np.ndarray:

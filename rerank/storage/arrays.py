@@ -104,6 +104,33 @@ def read_array(
         return array.reshape(header.shape, order=order)  # type: ignore[call-overload,no-any-return]
 
 
+def lay_array(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
+    """Make an .npy file of zeros, to be filled by ``write_rows``.
+
+    Raises
+    ------
+    OSError: it cannot be written.
+    """
+    kind = np.dtype(dtype)
+    with path.open("xb") as out:
+        np.lib.format.write_array_header_1_0(out, {"descr": kind.str, "fortran_order": False, "shape": shape})
+        out.truncate(out.tell() + math.prod(shape) * kind.itemsize)
+
+
+def write_rows(path: Path, first: int, rows: np.ndarray) -> None:
+    """Write the rows from ``first`` on of the array in an .npy file; others may be written at the same time.
+
+    Raises
+    ------
+    OSError: it cannot be written.
+    """
+    with path.open("r+b") as out:
+        header = read_header(out, path.name, os.fstat(out.fileno()).st_size)
+        size = math.prod(header.shape[1:]) * header.dtype.itemsize
+        out.seek(header.offset + first * size)
+        out.write(np.ascontiguousarray(rows, header.dtype).data if rows.size else b"")
+
+
 @contextmanager
 def open_plain(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for reading: devices and pipes, which may never end, are refused.

@@ -92,7 +92,7 @@ def scratch_directory(beside: Path | str) -> Iterator[Path]:
     RunError: it cannot be made, or something cannot be written in the block.
     """
     target = Path(beside)
-    with _reported(target):
+    with reported(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         path, lock = temporary_directory(target)
         try:
@@ -173,7 +173,7 @@ def new_file(target: Path | str) -> Iterator[Path]:
     RunError: the file cannot be written; what was written is removed.
     """
     path = Path(target)
-    with _reported(path):
+    with reported(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary, lock = temporary_file(path)
         try:
@@ -278,8 +278,13 @@ def _remove_leftover(path: Path) -> None:
 
 
 @contextmanager
-def _reported(path: Path) -> Iterator[None]:
-    """Turn an error of the system into one that names what was to be written."""
+def reported(path: Path) -> Iterator[None]:
+    """Turn an error of the system into one that names what was to be written.
+
+    Raises
+    ------
+    RunError: in place of an OSError in the block.
+    """
     check_local(path)
     if not path.name:
         raise RecipeError(f"cannot write {path}: expected the name of a file or folder")

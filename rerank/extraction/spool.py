@@ -1,0 +1,140 @@
+"""What the blocks of an extraction leave until the corpus is written, and which columns their features get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from rerank.base.errors import RunError
+from rerank.data.symbols import SymbolTable
+from rerank.features.table import (
+    HashedTable,
+    HashIndex,
+    Table,
+    columns_of,
+    fill_index,
+    hashed_columns,
+    look_up,
+    new_index,
+)
+from rerank.storage.arrays import read_array
+from rerank.storage.checkpoints import KeptResult
+
+TABLE = "table"  # in the spool: the hashes of the table's features
+T = TypeVar("T")
+
+
+class Texts(NamedTuple):
+    """The texts of a block's symbols."""
+
+    text_hashes: np.ndarray  # uint64 [n]
+    text_first: np.ndarray  # int64 [n + 1]: text i is text_bytes[text_first[i]:text_first[i + 1]]
+    text_bytes: np.ndarray  # uint8
+
+    @staticmethod
+    def of(symbols: SymbolTable) -> Texts:
+        """All texts of a table."""
+        texts = [symbols.text(i).encode("utf-8", "surrogateescape") for i in range(len(symbols))]
+        first = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text) for text in texts], out=first[1:])
+        return Texts(np.array(symbols.hashes), first, np.frombuffer(b"".join(texts), np.uint8))
+
+    def some(self, hashes: np.ndarray) -> dict[int, str]:
+        """The texts of those ``hashes`` (uint64) that are here, by hash."""
+        found = {}
+        for i in np.flatnonzero(np.isin(self.text_hashes, hashes)):
+            text = self.text_bytes[self.text_first[i] : self.text_first[i + 1]].tobytes()
+            found[int(self.text_hashes[i])] = text.decode("utf-8", "surrogateescape")
+        return found
+
+
+class Shared(NamedTuple):
+    """For hashed features: the whole hash of the first of every identity, and whether others share the identity."""
+
+    owner: np.ndarray  # uint64 [U]
+    shared: np.ndarray  # bool [U]
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The directory where blocks are left, by number and name of array."""
+
+    directory: str
+
+    def path(self, number: int) -> Path:
+        """The directory of a block."""
+        return Path(self.directory) / f"{number:06d}"
+
+    def kept(self, number: int, key: str) -> KeptResult:
+        """The place of a block's result.
+
+        Raises
+        ------
+        RunError: the spool is gone: the process that waits for this one has been stopped.
+        """
+        if not Path(self.directory).is_dir():
+            raise RunError(f"cannot write {self.path(number)}: the extraction was stopped")
+        return KeptResult(self.path(number), key, synced=False)
+
+    def array(self, number: int, name: str) -> np.ndarray:
+        """An array of a block, memory-mapped."""
+        return np.asarray(read_array(self.path(number) / f"{name}.npy", mmap=True))
+
+    def load(self, number: int, kind: Callable[..., T]) -> T:
+        """Arrays of a block, memory-mapped; ``kind`` is one of the tuples of arrays here."""
+        return kind(*(self.array(number, name) for name in kind._fields))  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Which columns the features of blocks have.
+
+    table: a file with a FeatureTable's hashes, None for hashed columns; width, free: how many columns there are, and
+    how many of them are free; known: the columns were known before the lists were read, and blocks have them already.
+    """
+
+    spool: Spool
+    table: str | None
+    width: int
+    free: int
+    known: bool
+
+    @staticmethod
+    def of(table: Table, spool: Spool, *, known: bool) -> Numbering:
+        """The columns of ``table``, which is left in the spool."""
+        if isinstance(table, HashedTable):
+            return Numbering(spool, None, table.width, 0, known)
+        place = Path(spool.directory) / TABLE
+        KeptResult(place, "", synced=False).save({}, {"hashes": table.hashes})
+        return Numbering(spool, str(place / "hashes.npy"), table.width, table.free, known)
+
+    def of_block(self, block: int) -> np.ndarray | None:
+        """int32 [U]: the columns of a block's features; None if it has columns."""
+        if self.known:
+            return None
+        hashes = self.spool.array(block, "hashes")
+        if self.table is None:
+            return hashed_columns(hashes)
+        return columns_of(hashes, read_array(Path(self.table), np.uint64, 1, mmap=True), self.free)
+
+    def of_list(self, hashes: np.ndarray) -> np.ndarray:
+        """int32 [F]: the columns of the features of a list, ABSENT for those that have none."""
+        if self.table is None:
+            return hashed_columns(hashes)
+        index = _index(self.table, Path(self.table).stat().st_ino)
+        found = np.empty(hashes.size, np.int32)
+        look_up(index, hashes, found)
+        return found
+
+
+@lru_cache(maxsize=1)
+def _index(table: str, inode: int) -> HashIndex:  # noqa: ARG001 - inode: another table may get the same name
+    hashes = read_array(Path(table), np.uint64, 1)
+    index = new_index(hashes.size)
+    fill_index(index, hashes)
+    return index
