@@ -49,7 +49,7 @@ def count_range(spool: Spool, limits: np.ndarray, task: HashRange) -> KeptFeatur
         places.append(a)
     kept, seen = add_counts(blocks, limits)
     kept = kept._replace(place=kept.place + np.array(places, np.int64)[kept.block])
-    arrays = ("symbol_first", "symbol_count", "symbols")
+    arrays = ("symbol_first", "symbol_count", "symbols", "names")
     names = ([spool.array(block, name) for name in arrays] for block in range(task.blocks))
     return KeptFeatures(kept.hashes, kept.template, *symbols_of(kept, names), seen)
 

@@ -49,6 +49,7 @@ log = logging.getLogger("rerank")
 
 
 LONG = 8  # if an interrupted extraction has left so many blocks, this one is known to take long
+LARGE = 1 << 22  # bytes of compressed lists that take long too
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,11 @@ class Extraction:
         ------
         DataError, RecipeError: see the readers, metrics and templates; that of the first list which has one.
         """
-        if self._job.spool.path(LONG - 1).exists():
-            self._engine.expect_long()
         failure: list[RerankError] = []
-        paths, part_of = paths_of(self._recipe.data, self._split), self._learn()
-        raws = self._content.read(self._recipe.data, self._split)
+        paths = paths_of(self._recipe.data, self._split)
+        if self._job.spool.path(LONG - 1).exists() or self._inputs.size(paths) >= LARGE:
+            self._engine.expect_long()
+        part_of, raws = self._learn(), self._content.read(self._recipe.data, self._split)
         blocks = cut(raws, partial(self._inputs.so_far, paths), failure, part_of)
         for _ in track(self._summaries(self._held(blocks)), f"extract {self._split}"):
             pass

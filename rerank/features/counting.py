@@ -54,11 +54,37 @@ def copy_ranges(source: np.ndarray, first: np.ndarray, last: np.ndarray, at: np.
             n += 1
 
 
+@kernel
+def number_ranges(
+    source: np.ndarray,
+    first: np.ndarray,
+    last: np.ndarray,
+    index: HashIndex,
+    known: int,
+    names: np.ndarray,
+    at: np.ndarray,
+    out: np.ndarray,
+) -> int:
+    """``copy_ranges`` of hashes, but by their numbers in ``index``; new ones are numbered ``known``, ``known`` + 1, ...
+    and entered in ``names``. Returns how many are then known."""
+    for i in range(first.shape[0]):
+        n = at[i]
+        for j in range(first[i], last[i]):
+            slot = find_slot(index.keys, source[j])
+            if index.keys[slot] != source[j]:
+                index.keys[slot], index.number[slot] = source[j], known
+                names[known] = source[j]
+                known += 1
+            out[n] = index.number[slot]
+            n += 1
+    return known
+
+
 class FeatureCounts(NamedTuple):
     """U features, sorted by hash, and the number of lists of a block in which each varies.
 
     Whole numbers are unsigned, in the smallest type that holds them. The symbols of feature i are symbol_count[i] of
-    ``symbols``, from symbol_first[i] on.
+    ``symbols``, from symbol_first[i] on, each by its place in ``names``.
     """
 
     hashes: np.ndarray  # uint64 [U]
@@ -66,7 +92,8 @@ class FeatureCounts(NamedTuple):
     template: np.ndarray  # [U]
     symbol_first: np.ndarray  # [U]
     symbol_count: np.ndarray  # [U]
-    symbols: np.ndarray  # uint64 [S]
+    symbols: np.ndarray  # [S]
+    names: np.ndarray  # uint64 [M]
 
 
 class FeatureCounter:
@@ -77,7 +104,8 @@ class FeatureCounter:
         self._index = new_index(1 << 16)
         self._counts = np.empty(1 << 16, np.int32)
         self._new: list[tuple[np.ndarray, ...]] = []
-        self._symbols, self._end = np.empty(1 << 22, np.uint64), 0  # most blocks fit; unused memory costs nothing
+        self._symbols, self._end = np.empty(1 << 22, np.uint32), 0  # most blocks fit; unused memory costs nothing
+        self._names, self._named, self._places = np.empty(1 << 12, np.uint64), 0, new_index(1 << 12)
 
     def add(self, features: ListFeatures) -> np.ndarray:
         """Count the features of one list; returns their ids (int32 [F]), numbered in order of first appearance."""
@@ -89,18 +117,17 @@ class FeatureCounter:
         first, last = features.symbol_first[new], features.symbol_last[new]
         at = _starts(last - first) + self._end
         self._symbols = _room(self._symbols, int(at[-1]))
+        self._names = _room(self._names, self._named + int(at[-1]) - self._end)
+        self._places = _with_room(self._places, self._named + int(at[-1]) - self._end)
+        symbols = _frozen(features.symbols)
+        self._named = number_ranges(symbols, first, last, self._places, self._named, self._names, at, self._symbols)
         self._end = int(at[-1])
-        copy_ranges(_frozen(features.symbols), first, last, at, self._symbols)
         self._new.append((features.hashes[new], features.template[new], at[1:]))
         return ids
 
     def _reserve(self, more: int) -> None:
         need = self.seen + more
-        self._counts = _room(self._counts, need)
-        if 2 * need > self._index.keys.size:
-            index = new_index(2 * need)
-            copy_index(self._index, index)
-            self._index = index
+        self._counts, self._index = _room(self._counts, need), _with_room(self._index, need)
 
     def finish(self) -> tuple[FeatureCounts, np.ndarray]:
         """The counts, and for every id its place among them (int32 [seen])."""
@@ -111,7 +138,7 @@ class FeatureCounter:
         first = np.concatenate([[0], last[:-1]])[: self.seen]
         counts, kinds, begins, sizes = map(narrow, (self._counts[: self.seen], template, first, last - first))
         found = hashes[order], counts[order], kinds[order], begins[order], sizes[order]
-        return FeatureCounts(*found, self._symbols[: self._end]), place
+        return FeatureCounts(*found, narrow(self._symbols[: self._end]), self._names[: self._named]), place
 
 
 def narrow(numbers: np.ndarray) -> np.ndarray:
@@ -158,16 +185,15 @@ def add_counts(
 
 
 def symbols_of(kept: Kept, blocks: Iterable[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: symbol_first, symbol_count and symbols."""
+    """(lengths int64 [K], symbols uint64) of the kept features; ``blocks``: what ``FeatureCounts`` has of symbols."""
     lengths = np.zeros(kept.hashes.size, np.int64)
     found = []
-    for number, (first, count, symbols) in enumerate(blocks):
+    for number, (first, count, symbols, names) in enumerate(blocks):
         own = np.flatnonzero(kept.block == number)
         if own.size:
             begin, lengths[own] = first[kept.place[own]].astype(np.int64), count[kept.place[own]]
-            piece = np.empty(int(lengths[own].sum()), np.uint64)
-            copy_ranges(_frozen(symbols), begin, begin + lengths[own], _starts(lengths[own]), piece)
-            found.append((own, piece))
+            starts = _starts(lengths[own])
+            found.append((own, names[symbols[np.repeat(begin - starts[:-1], lengths[own]) + np.arange(starts[-1])]]))
     at = _starts(lengths)
     joined = np.empty(int(at[-1]), np.uint64)
     for own, piece in found:
@@ -281,6 +307,15 @@ class CollisionCount:
         """Counts for provenance."""
         used = int(np.count_nonzero(self.owner))
         return {"kept": used, "shared": int(np.count_nonzero(self.shared)), "columns": int(self.owner.size)}
+
+
+def _with_room(index: HashIndex, need: int) -> HashIndex:
+    """``index`` with room for ``need`` entries."""
+    if 2 * need <= index.keys.size:
+        return index
+    larger = new_index(2 * need)
+    copy_index(index, larger)
+    return larger
 
 
 def _room(array: np.ndarray, size: int) -> np.ndarray:

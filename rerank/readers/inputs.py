@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection, Iterable
 from typing import Self
 
@@ -10,6 +11,7 @@ from rerank.base.errors import DataError
 from rerank.readers.streams import InputStream, held, open_file
 
 CHUNK = 1 << 20
+RATIO = 16  # of texts of n-best lists, which repeat themselves, to their compressed size
 MOST_OPEN = 100  # files at a time: a treebank has thousands, and a process may have only so many
 
 
@@ -69,6 +71,12 @@ class HeldStream(InputStream):
         assert self.whole is not None
         return self.whole
 
+    @property
+    def size(self) -> int:
+        """About how many bytes of compressed text there are; 0 if that is not known."""
+        size = 0 if self._raw.closed else os.fstat(self._raw.fileno()).st_size
+        return size if self.compression != "plain" else size // RATIO
+
     def so_far(self) -> str:
         """SHA-256 of what was read since ``again``, or of everything if nothing was."""
         return self.finish() if self._sum is None else self._sum.hexdigest()
@@ -97,6 +105,10 @@ class Inputs:
     def digest(self, path: str) -> str:
         """SHA-256 of a file's contents after decompression."""
         return self.open(path).finish()
+
+    def size(self, paths: Iterable[str]) -> int:
+        """About how many bytes of compressed text files hold."""
+        return sum(self.open(path).size for path in paths if path != "-")
 
     def so_far(self, paths: Iterable[str]) -> str:
         """A digest of the contents of files as far as they have been read; of all of them where nobody reads a file."""
