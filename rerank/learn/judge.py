@@ -223,6 +223,22 @@ def squared_norm(t: Scratch, count: int) -> float:
 
 
 @kernel
+def squared_norm_of_quotient(t: Scratch, count: int, size: float) -> float:
+    """‖g/size‖², in four sums too."""
+    one = two = three = four = 0.0
+    end = np.uint64(count)
+    quarters = end - end % np.uint64(4)
+    for r in range(np.uint64(0), quarters, np.uint64(4)):
+        one += (t.value[r] / size) ** 2
+        two += (t.value[r + ONE] / size) ** 2
+        three += (t.value[r + TWO] / size) ** 2
+        four += (t.value[r + THREE] / size) ** 2
+    for r in range(quarters, end):
+        one += (t.value[r] / size) ** 2
+    return float((one + two) + (three + four))
+
+
+@kernel
 def sum_of(x: np.ndarray, count: int) -> float:
     """Σ x of the first ``count`` numbers, in four sums that the processor computes at once."""
     one = two = three = four = 0.0
@@ -245,9 +261,6 @@ def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
     Their coefficient is divided out of every entry, since its square may be 0.
     """
     size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
-    if size in (1.0, -1.0):
-        return g_base * g_base + squared_norm(t, count)
-    total = (g_base / size) ** 2
-    for r in range(count):
-        total += (t.value[r] / size) ** 2
-    return float(total)
+    if size not in (1.0, -1.0):
+        return float((g_base / size) ** 2 + squared_norm_of_quotient(t, count, size))
+    return g_base * g_base + squared_norm(t, count)

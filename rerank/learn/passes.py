@@ -50,6 +50,7 @@ def gradient_pass(
     """Pass over ``order``: predict and, on a mistake (or always, on a loss), learn from the subgradient."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
+        look_up_weights(data, order, at, state, lazy, q)
         i = order[at]
         score(data, i, state, q, t.scores)
         n = judge(data, i, t, q.loss, q.always, q.any_ties, tally)
@@ -74,7 +75,7 @@ def pair_pass(
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
         i = order[at]
-        look_up_weights(data, order, at, state, q)
+        look_up_weights(data, order, at, state, lazy, q)
         two, mistake = duel(data, i, q.any_ties), False
         if two:
             star, rival = duellists(data, i)
@@ -124,6 +125,7 @@ def dual_pass(
     """Pass over ``order``: α of the rival ← clip(α + climb(1 − m)), and the weights follow by Δα·z."""
     for at in range(order.shape[0]):
         look_ahead(data, order, at)
+        look_up_weights(data, order, at, state, lazy, q)
         i = order[at]
         score(data, i, state, q, t.scores)
         missing, limit = shortfall(data, i, t, q.any_ties, tally), min(q.C, NO_LIMIT) * data.weight[i]

@@ -143,8 +143,8 @@ def cast(room: VoteRoom, k: int, state: Any, q: Any) -> None:
 
 
 @by_type
-def look_up_weights(data: ListArrays, order: np.ndarray, at: int, state: Any, q: Any) -> None:
-    """Prefetch what the next list is scored with; see ``look_up``."""
+def look_up_weights(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """Prefetch what the next list is scored with and learned into; see ``look_up``."""
 
 
 @by_type

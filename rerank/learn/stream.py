@@ -83,9 +83,12 @@ class Stream:
         If not, the weights need a look, of which there are as many as columns.
         """
         few = frozenset() if pairs_of(self.state) else columns_of(self.state)
+        open_sums = columns_of(self.lazy) if isinstance(self.lazy, tuple) else frozenset()
+        arrays = [(name in few, array) for name, array in self.state._asdict().items()]
+        arrays += [(True, getattr(self.lazy, name)) for name in open_sums]
         with np.errstate(all="ignore"):  # a sum may be infinite where the numbers are not
-            for name, array in self.state._asdict().items():
-                touched = name in few and array.size
+            for by_column, array in arrays:
+                touched = by_column and array.size
                 total = (
                     array.take(corpus.columns, axis=0).sum() + array[corpus.width :].sum() if touched else array.sum()
                 )

@@ -16,6 +16,7 @@ LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
+WIDE = 64  # columns whose numbers lie abreast, see ``Scratch.abreast``
 
 
 class EpochStats(NamedTuple):
@@ -72,6 +73,7 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
+    abreast: np.ndarray  # float64 [8 · WIDE]: a number of up to WIDE columns, then another, …
     low: np.ndarray  # float64 [T] or [0], as ``g``: the least and the largest value of a column among the candidates,
     high: np.ndarray  # float64
     owners: np.ndarray  # int64: and how many of them have it
@@ -123,6 +125,7 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
+        abreast=np.empty(8 * WIDE),
         low=np.empty(widest if D else 0),
         high=np.empty(widest if D else 0),
         owners=np.empty(widest if D else 0, np.int64),

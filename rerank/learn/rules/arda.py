@@ -22,21 +22,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.kernels.by_type import body, by_type
+from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn, TrainedApart, ratio, root
+from rerank.learn.apart import ByColumn, TrainedApart, cells_of, ratio, root
 from rerank.learn.base import learners
+from rerank.learn.judge import look_up
 from rerank.learn.losses import Loss
 from rerank.learn.rules.rda import count_active
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.lazy import FREE, SUM, Lazy, PredictorSums, first_penalised, shrink, summed, summed_column
-from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace
-from rerank.learn.steps import UPDATES, beta, coordinate, gather, scale_of, score, step, threshold_of
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
+from rerank.learn.steps import UPDATES, beta, coordinate, gather, look_up_weights, scale_of, score, step, threshold_of
+from rerank.learn.workspace import WIDE, ListArrays, Scratch
 
 # Indices of AdaptiveState.cells (a column's numbers lie together) and of .base.
 S, STEP, NORM, UNIT = range(4)
 BASE_S, BASE_NORM = 0, SUM + 1
+SUMS, NORMS, UNITS, STEPS, G = range(0, 5 * WIDE, WIDE)  # where these numbers lie abreast
 LARGEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
@@ -81,7 +83,7 @@ class AdaptiveRDA(Lazy):
     def init(self, columns: int, candidates: int = 0) -> AdaptiveState:  # noqa: ARG002
         """See ``Learner.init``."""
         counts = np.zeros(5, np.int64)
-        return AdaptiveState(np.zeros((columns, 4)), np.zeros(columns), np.zeros(2), counts, np.zeros(3))
+        return AdaptiveState(cells_of(columns, 4), np.zeros(columns), np.zeros(2), counts, np.zeros(3))
 
     def weights(self, state: AdaptiveState) -> np.ndarray:
         """See ``Learner.weights``."""
@@ -118,13 +120,15 @@ class AdaptiveRDA(Lazy):
         return AdaptiveState(cells, total, apart.summed(lambda end: end.norm), counts, base)
 
 
-@by_type
-def adagrad(cell: np.ndarray, g: float, q: Any) -> None:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update)."""
-    cell[S] += g
-    cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)
-    unit = cell[UNIT] if q.normalized else 1.0
-    cell[STEP] = min(q.eta / ((q.delta + cell[NORM]) * unit), LARGEST)
+@kernel
+def adagrad(x: np.ndarray, n: int, eta: float, delta: float) -> None:
+    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update) for n columns abreast."""
+    for r in range(np.uint64(n)):
+        unit = x[UNITS + r]
+        g = x[G + r] / unit
+        x[SUMS + r] += g
+        x[NORMS + r] = math.sqrt(x[NORMS + r] ** 2 + g * g)
+        x[STEPS + r] = min(eta / ((delta + x[NORMS + r]) * unit), LARGEST)
 
 
 body(gather, AdaptiveRDA)(gather_spread)
@@ -133,31 +137,69 @@ body(gather, AdaptiveRDA)(gather_spread)
 @body(step, AdaptiveRDA)
 def follow(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
     """Take in g, in units of c_j where it is normalised; k ← k + 1."""
-    top, squared = largest_coefficient(t, n), 0.0
+    top = largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
-    for r in range(count):
-        if t.value[r] == 0.0:
-            continue
-        cell, g = state.cells[t.column[r]], rate * t.value[r]
-        if q.normalized:
-            grow(cell, t.extra[r])
-            g /= cell[UNIT]
-            squared += (t.value[r] / (top * cell[UNIT])) ** 2
-        adagrad(cell, g, q)
-    count_size(state.norm, squared)
+    if q.normalized:
+        grow_all(state.cells, t, count)
+        count_size(state.norm, squared_size(t, count, top))
+    for first in range(0, count, WIDE):
+        some = min(WIDE, count - first)
+        load(state.cells, t, first, some, rate, q.normalized)
+        adagrad(t.abreast, some, q.eta, q.delta)
+        store(state.cells, t, first, some)
     state.base[BASE_S] += rate * g_base
     state.base[BASE_NORM] = math.sqrt(state.base[BASE_NORM] ** 2 + (rate * g_base) ** 2)
     state.counts[UPDATES] += 1
 
 
 @kernel
+def load(cells: np.ndarray, t: Scratch, first: int, n: int, rate: float, normalized: bool) -> None:
+    """What ``adagrad`` needs of the columns from place ``first`` of g."""
+    x = t.abreast
+    for r in range(np.uint64(n)):
+        cell = cells[t.column[first + r]]
+        x[SUMS + r], x[NORMS + r], x[UNITS + r] = cell[S], cell[NORM], cell[UNIT] if normalized else 1.0
+        x[G + r] = rate * t.value[first + r]
+
+
+@kernel
+def store(cells: np.ndarray, t: Scratch, first: int, n: int) -> None:
+    """What ``adagrad`` has made of them; where g is 0 nothing changes."""
+    x = t.abreast
+    for r in range(np.uint64(n)):
+        if t.value[first + r] != 0.0:
+            cell = cells[t.column[first + r]]
+            cell[S], cell[STEP], cell[NORM] = x[SUMS + r], x[STEPS + r], x[NORMS + r]
+
+
+@kernel
+def grow_all(cells: np.ndarray, t: Scratch, count: int) -> None:
+    """Let the c_j of the touched columns grow to the x_j in ``t.extra``, and leave them there."""
+    for r in range(np.uint64(count)):
+        if t.value[r] != 0.0:
+            cell = cells[t.column[r]]
+            if t.extra[r] > cell[UNIT]:
+                grow(cell, t.extra[r])
+            t.extra[r] = cell[UNIT]
+        else:
+            t.extra[r] = 1.0
+
+
+@kernel
 def grow(cell: np.ndarray, x: float) -> None:
-    """c_j ← max(c_j, x_j), with s_j and √(Σ g_j²) in the new unit."""
-    if x > cell[UNIT]:
-        cell[S] *= cell[UNIT] / x
-        cell[NORM] *= cell[UNIT] / x
-        cell[UNIT] = x
+    """c_j ← x_j, with s_j and √(Σ g_j²) in the new unit."""
+    cell[S] *= cell[UNIT] / x
+    cell[NORM] *= cell[UNIT] / x
+    cell[UNIT] = x
+
+
+@body(look_up_weights, AdaptiveRDA)
+def look_up_cells(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The cells, and the sums of predictors where every list is learned from."""
+    look_up(data, order, at, state.cells)
+    if q.always:
+        look_up(data, order, at, lazy.cells)
 
 
 @body(beta, AdaptiveRDA)
@@ -197,9 +239,10 @@ def threshold(state: Any, q: Any) -> float:
 
 
 @body(summed_column, AdaptiveRDA)
-def summed_adaptive(state: Any, j: int, first: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
+def summed_adaptive(state: Any, j: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
     """Weights have the sign of −s."""
-    return float(-state.cells[j, STEP] * summed(state.cells[j, S], 0.0 if j < free else q.l1, first, last, sums))
+    slope = 0.0 if j < free else q.l1
+    return float(-state.cells[j, STEP] * summed(state.cells[j, S], slope, sums.cells[j], last, sums))
 
 
 @body(coordinate, AdaptiveRDA)

@@ -24,17 +24,19 @@ import numpy as np
 
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn, TrainedApart, ratio, root
+from rerank.learn.apart import ByColumn, TrainedApart, cells_of, ratio, root
 from rerank.learn.base import learners
+from rerank.learn.judge import look_up
 from rerank.learn.losses import Loss
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.additive import SUM, WEIGHT, Additive, base_history, history
-from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace
-from rerank.learn.steps import SEEN, close, gather, step
-from rerank.learn.workspace import Scratch
+from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
+from rerank.learn.steps import SEEN, close, gather, look_up_weights, step
+from rerank.learn.workspace import WIDE, ListArrays, Scratch
 
 # Indices of a cell: z, √n, q and c of a column.
 Z, ROOT, Q, SCALE = range(4)
+WEIGHTS, ZS, ROOTS, QS, UNITS, G, BOUND = range(0, 7 * WIDE, WIDE)  # where these numbers lie abreast
 LARGEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
@@ -80,7 +82,7 @@ class FTRL(Additive):
 
     def init(self, columns: int, candidates: int = 0) -> FTRLState:  # noqa: ARG002
         """See ``Learner.init``."""
-        w, u, cells = np.zeros(columns), np.zeros(columns), np.zeros((columns + 1, 4))
+        w, u, cells = np.zeros(columns), np.zeros(columns), cells_of(columns + 1, 4)
         return FTRLState(w, u, cells, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
 
     def combined(self, apart: TrainedApart, rule: str) -> FTRLState:
@@ -120,21 +122,32 @@ class FTRL(Additive):
 body(gather, FTRL)(gather_spread)
 
 
-@kernel
-def follow(cell: np.ndarray, w: float, g: float, alpha: float, beta: float, l1: float, l2: float) -> float:
-    """Take in a subgradient's entry at weight w; returns the new weight (McMahan et al. 2013, Alg. 1)."""
-    cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + g * g)
-    q = min((beta + cell[ROOT]) / alpha, LARGEST)
-    cell[Z] += g - (q - cell[Q]) * w
-    cell[Q] = q
-    return leader(cell, l1, l2)
+@body(look_up_weights, FTRL)
+def look_up_all(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The weights, and what they follow from where every list is learned from."""
+    look_up(data, order, at, state.w)
+    if q.always:
+        look_up(data, order, at, state.cells)
+        if state.u.shape[0] > 0:
+            look_up(data, order, at, state.u)
 
 
 @kernel
-def leader(cell: np.ndarray, l1: float, l2: float) -> float:
+def follow(x: np.ndarray, n: int, alpha: float, beta: float, l1: float, l2: float) -> None:
+    """Take in the entries of a subgradient, n columns abreast (McMahan et al. 2013, Alg. 1)."""
+    for r in range(np.uint64(n)):
+        w, g, bound = x[WEIGHTS + r] * x[UNITS + r], x[G + r] / x[UNITS + r], x[BOUND + r]
+        x[ROOTS + r] = math.sqrt(x[ROOTS + r] ** 2 + g * g)
+        q = min((beta + x[ROOTS + r]) / alpha, LARGEST)
+        x[ZS + r] += g - (q - x[QS + r]) * w
+        x[QS + r] = q
+        x[WEIGHTS + r] = leader(x[ZS + r], q, bound * l1, bound * l2) / x[UNITS + r]
+
+
+@kernel
+def leader(z: float, q: float, l1: float, l2: float) -> float:
     """The weight that z and q stand for."""
-    z = cell[Z]
-    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(cell[Q] + l2, 1.0 / LARGEST))
+    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(q + l2, 1.0 / LARGEST))
 
 
 @by_type
@@ -146,11 +159,11 @@ def reweigh(state: Any, j: int, w: float) -> None:
 
 
 @by_type
-def rescale(state: Any, t: Scratch, count: int, top: float, free: int, q: Any) -> float:
-    """Let the c_j of the touched columns grow to x_j, and with them the unit; returns Σ_j (g_j/c_j)² / max a_y²."""
-    squared = 0.0
-    for r in range(count):
+def rescale(state: Any, t: Scratch, count: int, free: int, q: Any) -> None:
+    """Let the c_j of the touched columns grow to the x_j in ``t.extra``, and with them the unit; c_j is left there."""
+    for r in range(np.uint64(count)):
         if t.value[r] == 0.0:
+            t.extra[r] = 1.0
             continue
         j, x = t.column[r], t.extra[r]
         cell = state.cells[j]
@@ -161,31 +174,49 @@ def rescale(state: Any, t: Scratch, count: int, top: float, free: int, q: Any) -
             cell[Q] *= ratio
             cell[SCALE] = x
             l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
-            reweigh(state, j, leader(cell, l1, l2) / x)
-        squared += (t.value[r] / (top * cell[SCALE])) ** 2
-    return squared
+            reweigh(state, j, leader(cell[Z], cell[Q], l1, l2) / x)
+        t.extra[r] = cell[SCALE]
 
 
 @body(step, FTRL)
 def follow_all(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
     """Follow the leader in every column of g; a new predictor begins."""
-    alpha, top = q.alpha, largest_coefficient(t, n)
+    alpha, top, x = q.alpha, largest_coefficient(t, n), t.abreast
     if top <= NOISE:
         count, g_base = 0, 0.0
     if q.normalized:
-        count_size(state.norm, rescale(state, t, count, top, free, q))
+        rescale(state, t, count, free, q)
+        count_size(state.norm, squared_size(t, count, top))
         alpha *= pace(state.norm)
-    for r in range(count):
-        if t.value[r] == 0.0:
-            continue
-        j = t.column[r]
-        unit = state.cells[j, SCALE] if q.normalized else 1.0
-        g = rate * t.value[r] / unit
-        l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
-        reweigh(state, j, follow(state.cells[j], state.w[j] * unit, g, alpha, q.beta, l1, l2) / unit)
+    for first in range(0, count, WIDE):
+        some = min(WIDE, count - first)
+        for r in range(np.uint64(some)):
+            j = t.column[first + r]
+            load(x, r, state.cells[j], state.w[j], rate * t.value[first + r], q.normalized, j >= free)
+        follow(x, some, alpha, q.beta, q.l1, q.l2)
+        for r in range(np.uint64(some)):
+            if t.value[first + r] != 0.0:
+                j = t.column[first + r]
+                reweigh(state, j, store(x, r, state.cells[j]))
     if g_base != 0.0:
         own = state.cells[state.w.shape[0]]
-        w = follow(own, state.base[WEIGHT], rate * g_base, q.alpha, q.beta, 0.0, 0.0)
+        load(x, 0, own, state.base[WEIGHT], rate * g_base, False, False)
+        follow(x, 1, q.alpha, q.beta, 0.0, 0.0)
+        w = store(x, 0, own)
         state.base[SUM] += state.counts[SEEN] * (w - state.base[WEIGHT])
         state.base[WEIGHT] = w
     close(state.counts)
+
+
+@by_type
+def load(x: np.ndarray, r: int, cell: np.ndarray, w: float, g: float, normalized: bool, bound: bool) -> None:
+    """What ``follow`` needs of a column, to place r."""
+    x[WEIGHTS + r], x[ZS + r], x[ROOTS + r], x[QS + r] = w, cell[Z], cell[ROOT], cell[Q]
+    x[UNITS + r], x[G + r], x[BOUND + r] = cell[SCALE] if normalized else 1.0, g, 1.0 if bound else 0.0
+
+
+@by_type
+def store(x: np.ndarray, r: int, cell: np.ndarray) -> float:
+    """What ``follow`` has made of the column at place r; returns its weight."""
+    cell[Z], cell[ROOT], cell[Q] = x[ZS + r], x[ROOTS + r], x[QS + r]
+    return float(x[WEIGHTS + r])

@@ -15,13 +15,13 @@ import numpy as np
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.base import learners
-from rerank.learn.judge import difference, look_up, squared_norm
+from rerank.learn.judge import difference, squared_norm
 from rerank.learn.losses import COST
 from rerank.learn.passes import pair_pass
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count, Positive
 from rerank.learn.skeletons.additive import WEIGHT, Additive, add
-from rerank.learn.steps import IDLE, UPDATE, Lesson, learn_pair, look_up_weights
+from rerank.learn.steps import IDLE, UPDATE, Lesson, learn_pair
 from rerank.learn.workspace import ListArrays, Scratch
 
 HARD, PA_1, PA_2 = range(3)
@@ -89,9 +89,3 @@ def margin(w: np.ndarray, t: Scratch, count: int) -> float:
     for r in range(quarters, end):
         one += w[j[r]] * z[r]
     return float((one + two) + (three + four))
-
-
-@body(look_up_weights, PassiveAggressive)
-def look_up_w(data: ListArrays, order: np.ndarray, at: int, state: Any, q: Any) -> None:
-    """The weights."""
-    look_up(data, order, at, state.w)

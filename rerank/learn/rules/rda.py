@@ -21,12 +21,32 @@ from rerank.kernels.by_type import body
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import DualRule, learners
-from rerank.learn.judge import score_list
+from rerank.learn.judge import look_up, score_list
 from rerank.learn.losses import Loss
 from rerank.learn.scoring import dot
 from rerank.learn.settings import NotNegative, Positive, Update
-from rerank.learn.skeletons.lazy import FREE, Lazy, PredictorSums, first_penalised, free_scale, summed, summed_column
-from rerank.learn.steps import UPDATES, beta, coordinate, emit, put, scale_of, score, step, threshold_of
+from rerank.learn.skeletons.lazy import (
+    AT,
+    FREE,
+    Lazy,
+    PredictorSums,
+    first_penalised,
+    free_scale,
+    summed,
+    summed_column,
+)
+from rerank.learn.steps import (
+    UPDATES,
+    beta,
+    coordinate,
+    emit,
+    look_up_weights,
+    put,
+    scale_of,
+    score,
+    step,
+    threshold_of,
+)
 from rerank.learn.voting.votes import VoteRoom
 from rerank.learn.workspace import ListArrays, Scratch
 
@@ -139,6 +159,14 @@ def add_subgradient(
     state.counts[UPDATES] += 1
 
 
+@body(look_up_weights, RDA)
+def look_up_sums(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The sums of subgradients, and those of predictors where every list is learned from."""
+    look_up(data, order, at, state.s)
+    if q.always:
+        look_up(data, order, at, lazy.cells)
+
+
 @body(beta, RDA)
 def beta_rda(state: Any, q: Any) -> float:
     """The base score's coordinate has no regulariser."""
@@ -146,11 +174,11 @@ def beta_rda(state: Any, q: Any) -> float:
 
 
 @body(summed_column, RDA)
-def summed_rda(state: Any, j: int, first: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
+def summed_rda(state: Any, j: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
     """Weights have the sign of −s."""
     if j < free:
-        return float(-state.s[j] * (sums.F[last] - sums.F[first]))
-    return -summed(state.s[j], q.l1, first, last, sums)
+        return float(-state.s[j] * (sums.F[last] - sums.F[int(sums.cells[j, AT])]))
+    return -summed(state.s[j], q.l1, sums.cells[j], last, sums)
 
 
 @body(coordinate, RDA)

@@ -18,9 +18,9 @@ import numpy as np
 from rerank.kernels.by_type import body, by_type
 from rerank.learn.apart import ByColumn, State, TrainedApart
 from rerank.learn.base import Learner, Weights
-from rerank.learn.judge import score_list
+from rerank.learn.judge import look_up, score_list
 from rerank.learn.passes import gradient_pass, repeat_steps
-from rerank.learn.steps import ALIVE, SEEN, UPDATES, beta, close, coordinate, score, step
+from rerank.learn.steps import ALIVE, SEEN, UPDATES, beta, close, coordinate, look_up_weights, score, step
 from rerank.learn.workspace import ListArrays, Scratch
 
 # Indices of AdditiveState.base.
@@ -111,6 +111,12 @@ class Additive(Learner):
 def score_additive(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarray) -> None:
     """β·b(y) + w·φ(y)."""
     score_list(data, i, state.w, q.base + q.base_rate * state.base[WEIGHT], scores)
+
+
+@body(look_up_weights, Additive)
+def look_up_w(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The weights."""
+    look_up(data, order, at, state.w)
 
 
 @body(beta, Additive)

@@ -197,7 +197,7 @@ def mean_of(state: Any, j: int, free: int, q: Any) -> tuple[float, float]:
 
 
 @body(look_up_weights, GaussianState)
-def look_up_means(data: ListArrays, order: np.ndarray, at: int, state: Any, q: Any) -> None:
+def look_up_means(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
     """Means and variances."""
     look_up(data, order, at, state.g)
 

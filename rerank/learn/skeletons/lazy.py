@@ -20,7 +20,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel, kernel_of
-from rerank.learn.apart import TrainedApart
+from rerank.learn.apart import ByColumn, TrainedApart, cells_of
 from rerank.learn.base import Learner, Weights
 from rerank.learn.passes import gradient_pass, repeat_steps
 from rerank.learn.skeletons.additive import counted
@@ -28,6 +28,9 @@ from rerank.learn.steps import ALIVE, UPDATES, beta, outlive, scale_of, settle
 from rerank.learn.voting.moves import leaving
 from rerank.learn.workspace import ListArrays, Scratch
 
+# A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
+# entering a column costs one access to memory.
+TOTAL_SO_FAR, AT, P_AT, Q_AT = range(4)
 # Indices of a state's counts after UPDATES and ALIVE: lists not in the sums yet, Σ c_k, how many columns are free; and,
 # of its base, Σ c_k β_k.
 PENDING, TOTAL, FREE = range(2, 5)
@@ -41,7 +44,7 @@ class PredictorSums(NamedTuple):
     Q: np.ndarray  # float64 [updates + 2]
     F: np.ndarray  # float64 [updates + 2]
     level: np.ndarray  # float64 [updates + 2]: τ_k
-    since: np.ndarray  # int64 [D]: the first predictor that is not in total yet
+    cells: ByColumn  # float64 [D, 4]: see TOTAL_SO_FAR
     k0: int
 
 
@@ -58,21 +61,34 @@ def free_scale(state: Any, q: Any) -> float:
 
 
 @by_type
-def summed_column(state: Any, j: int, first: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
-    """Σ c_k w_kj over the predictors at first + 1..last of ``sums``, since which column j is as it is."""
+def summed_column(state: Any, j: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
+    """Σ c_k w_kj over the predictors up to ``last`` of ``sums``, from the one after that in the column's cell."""
     return 0.0
 
 
-@kernel
-def summed(a: float, slope: float, first: int, last: int, sums: PredictorSums) -> float:
+@by_type
+def summed(a: float, slope: float, cell: np.ndarray, last: int, sums: PredictorSums) -> float:
     """sign(a)·(|a|·(P_e − P_first) − v·(Q_e − Q_first))."""
     size, e = abs(a), last
     if not size > 0.0:
         return float(size)  # 0, or not a number: there is no last predictor to look up
     if not sums.level[e] * slope < size:
-        e = leaving(size, slope, sums.level, first + 1, last) - 1
-    total = size * (sums.P[e] - sums.P[first]) - slope * (sums.Q[e] - sums.Q[first])
+        e = last_active(size, slope, sums.level, int(cell[AT]), last)
+    total = size * (sums.P[e] - cell[P_AT]) - slope * (sums.Q[e] - cell[Q_AT])
     return float(total if a > 0 else -total)
+
+
+@kernel
+def last_active(size: float, slope: float, level: np.ndarray, first: int, last: int) -> int:
+    """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; ``first`` is not looked at.
+
+    Columns mostly leave soon: the search goes away from ``first`` in steps that double.
+    """
+    near, stride = first, 1
+    while near + stride < last and level[near + stride] * slope < size:
+        near += stride
+        stride *= 2
+    return leaving(size, slope, level, near + 1, min(near + stride, last)) - 1
 
 
 @kernel
@@ -105,11 +121,11 @@ def close_predictor(state: Any, sums: PredictorSums, q: Any) -> None:
 
 
 @by_type
-def settle_column(state: Any, j: int, sums: PredictorSums, free: int, q: Any) -> None:
-    """Enter what column j weighed, up to the current predictor, into its total."""
-    k = state.counts[UPDATES]
-    state.total[j] += summed_column(state, j, sums.since[j] - sums.k0, k - sums.k0 + 1, sums, free, q)
-    sums.since[j] = k + 1
+def settle_column(state: Any, j: int, last: int, sums: PredictorSums, free: int, q: Any) -> None:
+    """Enter what column j weighed, up to the current predictor, at ``last`` of ``sums``, into its total."""
+    cell = sums.cells[j]
+    cell[TOTAL_SO_FAR] += summed_column(state, j, last, sums, free, q)
+    cell[AT], cell[P_AT], cell[Q_AT] = last, sums.P[last], sums.Q[last]
 
 
 @kernel
@@ -117,7 +133,8 @@ def flush(state: Any, sums: PredictorSums, q: Any) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
     close_predictor(state, sums, q)
     for j in range(state.total.shape[0]):
-        settle_column(state, j, sums, state.counts[FREE], q)
+        settle_column(state, j, state.counts[UPDATES] - sums.k0 + 1, sums, state.counts[FREE], q)
+        state.total[j] = sums.cells[j, TOTAL_SO_FAR]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +164,9 @@ class Lazy(Learner):
         state.counts[FREE] = corpus.free
         k0, n = int(state.counts[UPDATES]), order.size + 2
         P, Q, F, level = np.zeros((4, n))
-        return PredictorSums(P, Q, F, level, np.full(corpus.width, k0, np.int64), k0)
+        cells = cells_of(corpus.width, 4)
+        cells[:, TOTAL_SO_FAR] = state.total
+        return PredictorSums(P, Q, F, level, cells, k0)
 
     def finish(self, state: Any, lazy: PredictorSums) -> None:
         """See ``Learner.finish``."""
@@ -175,8 +194,9 @@ class Lazy(Learner):
 def settle_touched(state: Any, lazy: Any, t: Scratch, count: int, free: int, q: Any) -> None:
     """The current predictor ends."""
     close_predictor(state, lazy, q)
-    for r in range(count):
-        settle_column(state, t.column[r], lazy, free, q)
+    last = state.counts[UPDATES] - lazy.k0 + 1
+    for r in range(np.uint64(count)):
+        settle_column(state, t.column[r], last, lazy, free, q)
     state.counts[ALIVE] = 0
 
 

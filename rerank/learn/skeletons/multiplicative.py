@@ -32,11 +32,11 @@ from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import Learner, Weights
-from rerank.learn.judge import score_list
+from rerank.learn.judge import look_up, score_list
 from rerank.learn.passes import gradient_pass, repeat_steps
 from rerank.learn.settings import Positive, settings_of
 from rerank.learn.skeletons.additive import counted
-from rerank.learn.steps import SEEN, beta, close, coordinate, outlive, scale_of, score, step, survive
+from rerank.learn.steps import SEEN, beta, close, coordinate, look_up_weights, outlive, scale_of, score, step, survive
 from rerank.learn.workspace import ListArrays, Scratch
 
 LIMIT = 300.0  # of |θ|
@@ -175,6 +175,12 @@ def score_scaled(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarra
     first, d, weight = data.lists[i], scale_of(state, q), beta(state, q)
     for y in range(first, data.lists[i + 1]):
         scores[y - first] = weight * data.base[y] + d * scores[y - first]
+
+
+@body(look_up_weights, Multiplicative)
+def look_up_scaled(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The weights."""
+    look_up(data, order, at, state.w)
 
 
 @body(coordinate, Multiplicative)

@@ -18,7 +18,7 @@ import numpy as np
 from rerank.data.corpus import Corpus
 from rerank.kernels.by_type import body, by_type
 from rerank.learn.apart import ByColumn, TrainedApart
-from rerank.learn.judge import score_list
+from rerank.learn.judge import look_up, score_list
 from rerank.learn.scoring import dot
 from rerank.learn.settings import NotNegative, Positive
 from rerank.learn.skeletons.lazy import (
@@ -32,7 +32,7 @@ from rerank.learn.skeletons.lazy import (
     summed,
     summed_column,
 )
-from rerank.learn.steps import UPDATES, beta, coordinate, rate_of, score, step, threshold_of
+from rerank.learn.steps import UPDATES, beta, coordinate, look_up_weights, rate_of, score, step, threshold_of
 from rerank.learn.workspace import ListArrays, Scratch
 
 WEIGHT = 0  # index of TruncatedState.base, before SUM
@@ -160,6 +160,14 @@ def score_truncated(data: ListArrays, i: int, state: Any, q: Any, scores: np.nda
         scores[y - first] = weight * data.base[y] + total
 
 
+@body(look_up_weights, Truncating)
+def look_up_truncated(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The weights, and their sums where every list is learned from."""
+    look_up(data, order, at, state.a)
+    if q.always:
+        look_up(data, order, at, lazy.cells)
+
+
 @body(beta, Truncating)
 def beta_truncated(state: Any, q: Any) -> float:
     """The base score's weight is not truncated."""
@@ -179,9 +187,9 @@ def threshold(state: Any, q: Any) -> float:
 
 
 @body(summed_column, Truncating)
-def summed_truncated(state: Any, j: int, first: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
+def summed_truncated(state: Any, j: int, last: int, sums: PredictorSums, free: int, q: Any) -> float:
     """Exempt columns have v_j = 0."""
-    return summed(state.a[j], 0.0 if is_exempt(state, j) else 1.0, first, last, sums)
+    return summed(state.a[j], 0.0 if is_exempt(state, j) else 1.0, sums.cells[j], last, sums)
 
 
 @body(coordinate, Truncating)
