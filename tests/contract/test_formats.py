@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +40,14 @@ def read(name: str, path: Path, data: bytes) -> list[tuple[str, list[bytes], lis
 
 
 @every_format
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("blank", [b"", b"\n", b"\n \t\n\n"])
-@pytest.mark.parametrize("last", [True, False])
-def test_line_ends_byte_order_marks_and_blank_lines_are_free(
-    tmp_path: Path, name: str, end: bytes, mark: bytes, blank: bytes, last: bool
-) -> None:
-    blank = blank if FORMATS[name].blank else b""
+def test_line_ends_byte_order_marks_and_blank_lines_are_free(tmp_path: Path, name: str) -> None:
     expected = read(name, tmp_path / "plain", lists_in(name))
     assert [len(texts) for _, texts, _ in expected] == [CANDIDATES] * LISTS
-    text = (mark + lists_in(name, blank)).replace(b"\n", end)
-    assert read(name, tmp_path / "other", text if last else text.rstrip()) == expected
+    blanks = [b"", b"\n", b"\n \t\n\n"] if FORMATS[name].blank else [b""]
+    for end, mark, blank in product([b"\n", b"\r\n"], [b"", b"\xef\xbb\xbf"], blanks):
+        text = (mark + lists_in(name, blank)).replace(b"\n", end)
+        for whole in (text, text.rstrip()):  # with the last line end, and without
+            assert read(name, tmp_path / "other", whole) == expected, (end, mark, blank)
 
 
 @every_format
