@@ -10,7 +10,8 @@ from rerank.features.sink import AFTER, FEATURES, FIRED, FIRST, LAST, Sink
 from rerank.kernels.compile import kernel
 
 ROOM = 1 << 22  # room for entries at first
-FEW = 8  # candidates are looked at one by one if a feature fires in less than one of so many
+SHORT = 128  # all candidates of so short a list are looked at, whatever fires in them; of longer ones,
+FEW = 8  # only those in which a feature fires, if these are less than one of so many
 
 
 class ListFeatures(NamedTuple):
@@ -38,10 +39,6 @@ class FeatureValues(NamedTuple):
     value: np.ndarray  # float32 [N]
     owner: np.ndarray  # int32 [N]: 1 + the last feature that fires in a candidate
     fired: np.ndarray  # int32 [N]: the candidates in which the feature fires
-    state: np.ndarray  # int64 [2]: how many these are, and whether they are in increasing order
-
-
-COUNT, RISING = 0, 1
 
 
 class Collected(NamedTuple):
@@ -59,58 +56,70 @@ NEXT, KEPT = 0, 1
 
 
 @kernel
-def add_up(sink: Sink, feature: int, row: FeatureValues) -> None:
-    """Fill ``row`` with the values of a feature, added up in the order in which it fired."""
-    count, rising = 0, 1
-    span = sink.ends[feature, FIRST]
+def add_up(span: int, spans: np.ndarray, candidate: np.ndarray, added: np.ndarray, value: np.ndarray) -> None:
+    """Fill ``value`` with the values of a feature, added up in the order in which it fired, from ``span`` on."""
     while span >= 0:
-        for e in range(sink.spans[span, FIRST], sink.spans[span, LAST]):
-            y = sink.candidate[e]
-            if row.owner[y] != feature + 1:
-                row.owner[y] = feature + 1
-                if count > 0 and row.fired[count - 1] > y:
-                    rising = 0
-                row.fired[count] = y
+        for e in range(spans[span, FIRST], spans[span, LAST]):
+            value[candidate[e]] += added[e]
+        span = spans[span, AFTER]
+
+
+@kernel
+def find_fired(
+    feature: int, span: int, spans: np.ndarray, candidate: np.ndarray, owner: np.ndarray, fired: np.ndarray
+) -> int:  # fmt: skip
+    """Fill ``fired`` with the candidates in which a feature fires, in increasing order; returns how many."""
+    count, rising = 0, True
+    while span >= 0:
+        for e in range(spans[span, FIRST], spans[span, LAST]):
+            y = candidate[e]
+            if owner[y] != feature + 1:
+                owner[y] = feature + 1
+                if count > 0 and fired[count - 1] > y:
+                    rising = False
+                fired[count] = y
                 count += 1
-            row.value[y] += sink.value[e]
-        span = sink.spans[span, AFTER]
-    row.state[COUNT], row.state[RISING] = count, rising
+        span = spans[span, AFTER]
+    if not rising:
+        sort(fired, count)
+    return count
 
 
 @kernel
-def count_equal(row: FeatureValues, value: np.float32) -> int:
-    """The number of candidates in which the feature has this value."""
-    candidates, fired, count = row.value.shape[0], row.state[COUNT], 0
-    if FEW * fired >= candidates:
+def count_equal(value: np.ndarray, fired: np.ndarray, count: int, equal: np.float32) -> int:
+    """The number of candidates in which the feature has this value; ``count``: how many of ``fired`` are looked at, all
+    candidates if negative."""
+    candidates, found = value.shape[0], 0
+    if count < 0:
         for y in range(candidates):
-            count += row.value[y] == value
-        return count
-    for i in range(fired):
-        count += row.value[row.fired[i]] == value
-    return count + (candidates - fired if value == 0 else 0)
+            found += value[y] == equal
+        return found
+    for i in range(count):
+        found += value[fired[i]] == equal
+    return found + (candidates - count if equal == 0 else 0)
 
 
 @kernel
-def find_origin(row: FeatureValues, centred: bool) -> tuple[int, np.float32]:
+def find_origin(value: np.ndarray, fired: np.ndarray, count: int, centred: bool) -> tuple[int, np.float32]:
     """(how many entries the feature needs, the value that is not stored); (0, _) if it does not vary.
 
     The value is the most frequent one (the smallest of several) among those of the first few candidates: lists hold
-    only a handful of distinct ones.
+    only a handful of distinct ones. count: see ``count_equal``.
     """
-    candidates = row.value.shape[0]
-    best = row.value[0]
-    most = count_equal(row, best)
+    candidates = value.shape[0]
+    best = value[0]
+    most = count_equal(value, fired, count, best)
     if most == candidates:
         return 0, best
     if not centred:
         best = np.float32(0)
-        return candidates - count_equal(row, best), best
+        return candidates - count_equal(value, fired, count, best), best
     trial = 1
     while 2 * most <= candidates and trial < min(candidates, 8):
-        value = row.value[trial]
-        count = count_equal(row, value)
-        if count > most or (count == most and value < best):
-            best, most = value, count
+        own = value[trial]
+        same = count_equal(value, fired, count, own)
+        if same > most or (same == most and own < best):
+            best, most = own, same
         trial += 1
     return candidates - most, best
 
@@ -137,44 +146,54 @@ def sort(numbers: np.ndarray, size: int) -> None:
 
 
 @kernel
-def write_row(row: FeatureValues, origin: np.float32, out: Collected, e: int) -> int:
+def write_row(
+    value: np.ndarray,
+    fired: np.ndarray,
+    count: int,
+    origin: np.float32,
+    candidate: np.ndarray,
+    stored: np.ndarray,
+    e: int,
+) -> int:
     """Write the values other than ``origin`` to the entries from e on, by candidate; returns the next entry.
 
-    There must be room for one more entry.
+    There must be room for one more entry. count: see ``count_equal``.
     """
-    candidates, fired = row.value.shape[0], row.state[COUNT]
-    if origin != 0 or (FEW * fired >= candidates and not row.state[RISING]):
-        for y in range(candidates):
-            out.candidate[e], out.value[e] = y, row.value[y] - origin
-            e += row.value[y] != origin
+    if origin != 0 or count < 0:
+        for y in range(value.shape[0]):
+            candidate[e], stored[e] = y, value[y] - origin
+            e += value[y] != origin
         return e
-    if not row.state[RISING]:
-        sort(row.fired, fired)
-    for i in range(fired):
-        y = row.fired[i]
-        out.candidate[e], out.value[e] = y, row.value[y]
-        e += row.value[y] != 0
+    for i in range(count):
+        candidate[e], stored[e] = fired[i], value[fired[i]]
+        e += value[fired[i]] != 0
     return e
 
 
 @kernel
 def collect(sink: Sink, centred: bool, row: FeatureValues, out: Collected) -> None:
     """Collect features until all are done, or room runs out; it can then be called again with more."""
-    features = sink.state[FEATURES]
+    features, candidates = sink.state[FEATURES], row.value.shape[0]
     feature, kept = out.state[NEXT], out.state[KEPT]
     while feature < features:
-        add_up(sink, feature, row)
-        stored, origin = find_origin(row, centred)
+        span, count = sink.ends[feature, FIRST], -1
+        add_up(span, sink.spans, sink.candidate, sink.value, row.value)
+        if candidates > SHORT:
+            count = find_fired(feature, span, sink.spans, sink.candidate, row.owner, row.fired)
+        looked_at = count if FEW * count < candidates else -1
+        stored, origin = find_origin(row.value, row.fired, looked_at, centred)
         e = out.first[kept]
         has_room = e + stored < out.value.shape[0]
         if stored > 0 and has_room:
             out.kept[kept], out.origin[kept] = feature, origin
             kept += 1
-            out.first[kept] = write_row(row, origin, out, e)
-        for i in range(row.state[COUNT]):
+            out.first[kept] = write_row(row.value, row.fired, count, origin, out.candidate, out.value, e)
+        for y in range(candidates if count < 0 else 0):
+            row.value[y] = 0
+        for i in range(count):
             row.value[row.fired[i]] = 0
         if not has_room:
-            for i in range(row.state[COUNT]):
+            for i in range(count):
                 row.owner[row.fired[i]] = 0
             break
         feature += 1
@@ -188,7 +207,7 @@ def collected(sink: Sink, candidates: int, centred: bool) -> ListFeatures:
     """
     features, room = int(sink.state[FEATURES]), min(int(sink.state[FIRED]), ROOM) + candidates + 1
     owner, fired = np.zeros((2, candidates), np.int32)
-    row = FeatureValues(np.zeros(candidates, np.float32), owner, fired, np.zeros(2, np.int64))
+    row = FeatureValues(np.zeros(candidates, np.float32), owner, fired)
     kept, first, state = np.empty(features, np.int32), np.zeros(features + 1, np.int64), np.zeros(2, np.int64)
     origin = np.empty(features, np.float32)
     out = Collected(kept, origin, first, np.empty(room, np.int32), np.empty(room, np.float32), state)

@@ -22,11 +22,12 @@ from rerank.data.corpus import Corpus, concatenate
 from rerank.data.shards import Lists, Shards, parts
 from rerank.engines.processes import ProcessEngine
 from rerank.engines.settings import Engine, LocalEngine
-from rerank.extraction import assembly, blocks
+from rerank.extraction import assembly, blocks, extraction
 from rerank.extraction.assembly import BlockPart, divide
-from rerank.extraction.blocks import Clock, Shared, Spool, Timed, timed
+from rerank.extraction.blocks import Clock, Timed, timed
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_split, extract_training
+from rerank.extraction.spool import Shared, Spool
 from rerank.features.counting import add_counts
 from rerank.features.table import HashedTable, Table
 from rerank.recipes.recipe import ListRecipe
@@ -154,6 +155,22 @@ def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):
     assert one == two
     one, two = (small.files_of(cache.directory / key / "table") for cache in caches)
     assert one == two
+
+
+def test_work_on_large_files_is_expected_to_take_long(data, monkeypatch):
+    class Told(LocalEngine):
+        times = 0
+
+        def expect_long(self) -> None:
+            self.times += 1
+
+    recipe = small.recipe(data)
+    size = sum((data / f"train.{kind}.gz").stat().st_size for kind in ("nbest", "gold"))
+    for least, times in ((size + 1, 0), (size, 1)):
+        monkeypatch.setattr(extraction, "LARGE", least)
+        engine = Told()
+        extract_training(recipe, engine)
+        assert engine.times == times
 
 
 def damage(data: Path, places: dict[int, str]) -> None:

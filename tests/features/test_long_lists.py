@@ -15,6 +15,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import Content
 from rerank.extraction.content.trees import TreeContent
 from rerank.features import extract, parse, sink
+from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
@@ -158,3 +159,24 @@ def test_what_nothing_can_hold_names_the_list(
         content.features(*opened)
     assert str(caught.value).startswith(f"lists.gz:7: list long: {said}")
     assert "keep fewer candidates per list, or name fewer templates" in str(caught.value)
+
+
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("N", [SHORT - 1, SHORT, SHORT + 1, 3 * SHORT])
+def test_values_are_the_same_whatever_the_length(N: int, centred: bool) -> None:
+    """Of features that fire in all candidates, in many and in few, against what the template gave."""
+    rng, symbols = np.random.default_rng(N), SymbolTable()
+    given = np.stack([rng.integers(-1, 2, N) * (rng.random(N) < share) for share in (1, 0.6, 0.1, 0.02)] * 3, axis=1)
+    user = {"own": lambda y: {f"f{k}": float(given[y, k]) for k in rng.permutation(given.shape[1]) if given[y, k]}}
+    trees = parse_brackets([b"(S1 (T w))"] * N, symbols)
+    found = Extractor([], symbols, user=user, centred=centred).features(trees, np.zeros(N), range(N))
+    names = [symbols.text_of_hash(int(found.symbols[first])) for first in found.symbol_first]
+    assert sorted(names) == sorted(f"f{k}" for k in range(given.shape[1]) if np.ptp(given[:, k]))
+    for i, name in enumerate(names):
+        entries, column = slice(found.first[i], found.first[i + 1]), given[:, int(name[1:])]
+        assert (np.diff(found.candidate[entries]) > 0).all()
+        values = np.full(N, found.origin[i])
+        values[found.candidate[entries]] += found.value[entries]
+        assert values.tolist() == column.tolist()
+        assert np.count_nonzero(found.value[entries]) == np.count_nonzero(column != found.origin[i])
+        assert centred or found.origin[i] == 0

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from rerank.storage.arrays import open_archive, read_array
+from rerank.storage.arrays import lay_array, open_archive, read_array, write_rows
 
 KINDS = ["<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "|u1", "|b1"]
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)
@@ -192,3 +192,15 @@ def test_every_changed_byte_is_an_error_or_changes_nothing(file: Path, at: int, 
 
     found = attempt(read)
     assert found.startswith("a.npz: ") if isinstance(found, str) else np.array_equal(found, x)
+
+
+def test_rows_are_written_to_their_places(tmp_path):
+    path, rows = tmp_path / "a.npy", np.arange(24, dtype=np.float64).reshape(8, 3)
+    lay_array(path, np.float32, (8, 3))
+    assert not read_array(path).any()
+    for first, last in ((5, 8), (0, 0), (0, 2), (2, 5), (2, 5)):
+        write_rows(path, first, rows[first:last])
+    np.save(tmp_path / "b.npy", rows.astype(np.float32))
+    assert path.read_bytes() == (tmp_path / "b.npy").read_bytes()
+    with pytest.raises(FileNotFoundError):
+        write_rows(tmp_path / "c.npy", 0, rows)
