@@ -297,7 +297,7 @@ class DecodeSettings(Section):
     use: what the model does: ``auto`` is the best on dev, which may be the best candidate; ``best`` is that always.
     sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
     is learned what they mean.
-    threshold: the least probability of a bracket; null: the best on dev.
+    threshold: the least probability of a bracket, of one half or more unless it is learned; null: the best on dev.
     most: so many candidates of a list at most, the best by score, are compared with each other (mbr): all pairs are.
     gains: a function from candidates to the gains of each (rows) if another is the reference (columns), by import path
     ``module:function``, in place of the metric.
@@ -306,7 +306,7 @@ class DecodeSettings(Section):
     kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
     use: Literal["auto", "best", "mbr", "fuse", "learned"] = "auto"
     sharpness: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    threshold: float | None = Field(default=None, ge=0.5, lt=1)
+    threshold: float | None = Field(default=None, ge=0, lt=1)
     most: int = Field(default=200, ge=2)
     gains: str | None = None
 

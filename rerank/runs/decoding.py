@@ -17,7 +17,7 @@ from rerank.metrics.oracle import statistics_of
 from rerank.metrics.parseval import Parseval
 from rerank.models.decoding import best_expected, gain_functions, require_trees
 from rerank.models.predictions import corpus_score
-from rerank.models.provenance import Decoding, Kind
+from rerank.models.provenance import LEAST, Decoding, Kind
 from rerank.readers.trees.trees import brackets
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
@@ -130,6 +130,9 @@ def check_decoding(recipe: ListRecipe) -> None:
     RecipeError: names the setting, and what is expected.
     """
     settings, kinds = recipe.decode, recipe.decoders
+    if "fuse" in kinds and settings.threshold is not None and settings.threshold < LEAST:
+        message = f"found {settings.threshold:g}; expected one from {LEAST} to below 1, or decode.kinds without fuse"
+        raise RecipeError(message, key="decode.threshold")
     if {"fuse", "learned"} & {*kinds, settings.use}:
         require_trees(recipe.task == "parse")
     if "learned" in kinds:

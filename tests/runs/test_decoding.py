@@ -68,11 +68,19 @@ def test_answers_are_written_for_every_list(small_data: Path, workspace: Path) -
         ({"use": "fuse", "kinds": ["mbr"]}, {}, "'fuse' is not among decode.kinds"),
         ({"use": "mbr"}, {"dev": None}, "without a dev split nothing is tuned"),
         ({"gains": "nowhere:gains"}, {}, "cannot import gain function"),
+        ({"threshold": 0.4}, {}, "decode.threshold: found 0.4; expected one from 0.5"),
+        ({"kinds": ["fuse", "learned"], "threshold": 0.4}, {}, "decode.kinds without fuse"),
     ],
 )
 def test_decoding_that_cannot_be(small_data: Path, decode: dict[str, Any], data: dict[str, Any], message: str) -> None:
     with Inputs() as inputs, pytest.raises(RecipeError, match=message):
         pipeline.check(small.recipe(small_data, decode=decode, data=data), inputs)
+
+
+def test_what_is_learned_may_be_kept_below_one_half(small_data: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn fits the trees")
+    with Inputs() as inputs:
+        pipeline.check(small.recipe(small_data, decode={"kinds": ["mbr", "learned"], "threshold": 0.4}), inputs)
 
 
 def test_without_dev_decoding_is_as_the_recipe_says(small_data: Path, workspace: Path) -> None:
