@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rerank.readers.base import Reader
 
 VOTERS = 12  # candidates that are shown of those who have a bracket
+REASONS = 3  # columns that are shown of those that made a bracket probable
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MANY = 10_000  # ids that are compared with an unknown one
 
@@ -188,17 +189,20 @@ def _show_answer(scorer: Scorer, found: Opened) -> None:
     use = scorer.model.about.get("decode", "")
     if not use or scorer.predictor != scorer.recipe.predictor:
         return
-    answer = scorer.answer(found, how := scorer.decoding())
+    answer = scorer.answer(found, how := scorer.decoding(), explained=True)
     of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
     show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
     if not answer.votes or how is None:
         return
-    table = Table("bracket", "words", "probability", "in the answer", "candidates", title="who has which open bracket")
+    by = ["mostly by"] if use == "learned" else []
+    head = ("bracket", "words", "probability", "in the answer", *by, "candidates")
+    table = Table(*head, title="who has which open bracket")
     for vote in (vote for vote in answer.votes if OPEN[0] <= vote.weight < OPEN[1]):
         places = ", ".join(str(y + 1) for y in vote.candidates[:VOTERS]) + (" ..." if vote.candidates[VOTERS:] else "")
         kept = "yes" if vote.weight > how.threshold else ""
         words = f"{vote.start + 1} to {vote.end}"
-        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", kept, places)
+        most = [", ".join(f"{name} {amount:+.1f}" for name, amount in vote.by[:REASONS])] if by else []
+        table.add_row(plain(vote.label), words, f"{vote.weight:.3f}", kept, *most, places)
     show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 

@@ -133,10 +133,10 @@ def best_expected(expected: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def decode(
     how: Decoding, content: Content[Any], nbest: NBestList, opened: Any, scores: np.ndarray, gains: Gains | None = None,
-    brackets: BracketModel | None = None,
+    brackets: BracketModel | None = None, *, explained: bool = False,
 ) -> Decoded:  # fmt: skip
     """The answer of a list with ``scores`` (float64 [N]); ``gains`` take the place of those that ``how`` names, and
-    ``brackets`` judge where it is learned.
+    ``brackets`` judge where it is learned, saying by what if it is to be ``explained``.
 
     Raises
     ------
@@ -160,11 +160,13 @@ def decode(
     if not fusion.used.any():  # failed parses alone
         y = int(np.argmax(scores))
         return Decoded(_text(nbest, y), y, p[0], left_out=fusion.left_out)
-    judged = None
+    judged, by = None, None
     if how.kind == "learned":
-        judged = require_learned(brackets).judged(fusion, scores / how.deviation, nbest.base, how.sharpness)
+        evident = fusion, scores / how.deviation, nbest.base, how.sharpness
+        judged = require_learned(brackets).judged(*evident)
+        by = require_learned(brackets).reasons(*evident) if explained else None
     tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
-    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged))
+    votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged), by)
     text = bracketed(tree, 0, opened.symbols)
     return Decoded(text, None, fusion.normalised(p)[0], votes=votes, left_out=fusion.left_out)
 

@@ -258,7 +258,9 @@ class Scorer:
             raise ModelError(f"{message}, not {self.predictor!r}; take that one, or the best candidates")
         return found[kind]
 
-    def answer(self, opened: Opened, how: Decoding | None, gains: Gains | None = None) -> Decoded:
+    def answer(
+        self, opened: Opened, how: Decoding | None, gains: Gains | None = None, *, explained: bool = False
+    ) -> Decoded:
         """What a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how`` names."""
         from rerank.models.decoding import best_answer, decode
 
@@ -266,7 +268,8 @@ class Scorer:
         assert isinstance(ranked, Ranked)
         if how is None:
             return best_answer(opened.nbest, ranked.order, ranked.scores)
-        return decode(how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets)
+        settled = how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets
+        return decode(*settled, explained=explained)
 
     @cached_property
     def _brackets(self) -> BracketModel | None:

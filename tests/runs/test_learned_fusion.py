@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def test_what_is_tuned_is_what_the_model_does(learned_run: Path, small_data: Pat
     assert found.out.splitlines() == answers
 
 
-def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data: Path) -> None:
+def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data: Path, rerank: Command) -> None:
     model = load(learned_run / "model")
     lists = read(small_data / "test.nbest.gz", "charniak", references=small_data / "test.gold.gz")
     nbest = next(each for each in lists if len(each) > 1)
@@ -60,6 +61,13 @@ def test_explain_shows_the_probability_of_brackets(learned_run: Path, small_data
     )
     assert set(one) == set(other)
     assert one != other
+    shown = rerank("explain", learned_run / "model", small_data / "test.nbest.gz", "--list", nbest.id, "--json")
+    assert shown.code == 0, shown
+    for bracket in json.loads(shown.out)["brackets"]:
+        amounts = [abs(amount) for amount in bracket["by"].values()]
+        assert amounts
+        assert amounts == sorted(amounts, reverse=True)
+    assert "mostly by" in rerank("explain", learned_run / "model", small_data / "test.nbest.gz", "--list", nbest.id).out
 
 
 def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, workspace: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.column_kernel import add_leaves
+from rerank.metrics.decoding.column_kernel import add_contributions, add_leaves
 from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
 from rerank.metrics.decoding.fusion import Fusion
 
@@ -76,6 +76,30 @@ class BracketModel:
         own, total = self.arrays, np.full(rows.shape[0], self.arrays.baseline[0])
         add_leaves(own.first, own.feature, own.threshold, own.members, own.child, own.value, len(SYMBOLS), rows, total)
         return total
+
+    def reasons(
+        self, fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpness: float
+    ) -> list[tuple[tuple[str, float], ...]]:
+        """Of each bracket, what columns contribute to the log-odds of ``judged``, those that do most first."""
+        columns = bracket_columns(fusion, scores, base / self.arrays.deviation[0], sharpness)
+        parts, names = self.contributions(self.rows(columns, fusion.symbols)), (*SYMBOLS, *NUMBERS)
+        order = np.argsort(-np.abs(parts), axis=1, kind="stable").tolist()
+        return [
+            tuple((names[c], float(row[c])) for c in places if row[c] != 0.0)
+            for row, places in zip(parts, order, strict=True)
+        ]
+
+    def contributions(self, rows: np.ndarray) -> np.ndarray:
+        """float64 [n, SYMBOLS + NUMBERS]: what log-odds of rows change by where a column is asked for (Saabas 2014).
+
+        What a tree says at a node is the mean of what it says at its two children.
+        """
+        own, value = self.arrays, self.arrays.value.copy()
+        for node in np.flatnonzero(own.feature >= 0)[::-1].tolist():  # children come after their node
+            value[node] = value[own.child[node]].mean()
+        nodes, parts = (own.first, own.feature, own.threshold, own.members, own.child), np.zeros(rows.shape)
+        add_contributions(*nodes, value, len(SYMBOLS), rows, parts)
+        return parts
 
     def rows(self, columns: BracketColumns, symbols: SymbolTable) -> np.ndarray:
         """Columns as rows of codes and numbers."""

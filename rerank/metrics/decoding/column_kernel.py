@@ -112,6 +112,18 @@ def drop_crossing(found: Brackets, order: np.ndarray, total: np.ndarray, kept: n
 
 
 @kernel
+def child_of(
+    node: int, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray, sets: int, x: float
+) -> int:
+    """The child to which a row goes whose feature is x; see ``add_leaves``."""
+    if feature[node] < sets:
+        left = (members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
+    else:
+        left = x <= threshold[node]
+    return int(child[node, 0] if left else child[node, 1])
+
+
+@kernel
 def add_leaves(
     first: np.ndarray, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray,
     value: np.ndarray, sets: int, rows: np.ndarray, total: np.ndarray,
@@ -125,10 +137,23 @@ def add_leaves(
         for i in range(rows.shape[0]):
             node = first[k]
             while feature[node] >= 0:
-                x = rows[i, feature[node]]
-                if feature[node] < sets:
-                    left = (members[node] >> np.uint64(x)) & np.uint64(1) == np.uint64(1)
-                else:
-                    left = x <= threshold[node]
-                node = child[node, 0] if left else child[node, 1]
+                node = child_of(node, feature, threshold, members, child, sets, rows[i, feature[node]])
             total[i] += value[node]
+
+
+@kernel
+def add_contributions(
+    first: np.ndarray, feature: np.ndarray, threshold: np.ndarray, members: np.ndarray, child: np.ndarray,
+    value: np.ndarray, sets: int, rows: np.ndarray, parts: np.ndarray,
+) -> None:  # fmt: skip
+    """Add to parts (float64 [n, C]) what each feature changes the value by, along the paths of ``add_leaves``.
+
+    Every node has a value here.
+    """
+    for k in range(first.shape[0] - 1):
+        for i in range(rows.shape[0]):
+            node = first[k]
+            while feature[node] >= 0:
+                asked, before = feature[node], value[node]
+                node = child_of(node, feature, threshold, members, child, sets, rows[i, asked])
+                parts[i, asked] += value[node] - before

@@ -7,6 +7,7 @@ a tree, though perhaps none of the list.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -32,12 +33,15 @@ class VotedBracket(NamedTuple):
     end: int  # one past its last
     weight: float
     candidates: list[int]
+    by: tuple[
+        tuple[str, float], ...
+    ] = ()  # what made it so probable, where that is learned: columns, the largest first
 
     def as_object(self) -> dict[str, Any]:
         """The bracket as commands show it: words and candidates counted from 1."""
         words = {"first_word": self.start + 1, "last_word": self.end}
         own = {"probability": self.weight, "candidates": [y + 1 for y in self.candidates]}
-        return {"label": self.label} | words | own
+        return {"label": self.label} | words | own | ({"by": dict(self.by)} if self.by else {})
 
 
 class Fusion:
@@ -127,10 +131,13 @@ class Fusion:
         drop_crossing(self.brackets, np.argsort(-total, kind="stable"), total, np.empty(B, np.int32))
         return total
 
-    def votes(self, weights: np.ndarray, judged: np.ndarray | None = None) -> list[VotedBracket]:
+    def votes(
+        self, weights: np.ndarray, judged: np.ndarray | None = None,
+        by: Sequence[tuple[tuple[str, float], ...]] | None = None,
+    ) -> list[VotedBracket]:  # fmt: skip
         """Every bracket with the candidates that have it, the heaviest first; ``weights``: float64 [T].
 
-        judged: probabilities of the brackets (float64 [B]) in place of weights.
+        judged: probabilities of the brackets (float64 [B]) in place of weights; by: what made each so probable.
         """
         found, own = self.brackets, self.normalised(weights[None])
         owner = np.repeat(np.arange(self.used.size), np.diff(found.first))
@@ -138,9 +145,9 @@ class Fusion:
         total = total if judged is None else judged
         groups = np.split(owner[order], np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))[:-1])
         votes = [
-            VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist())
-            for label, start, end, weight, members in zip(
-                found.label, found.start, found.end, total, groups, strict=True
+            VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
+            for label, start, end, weight, members, own_by in zip(
+                found.label, found.start, found.end, total, groups, by or [()] * total.size, strict=True
             )
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
