@@ -102,10 +102,8 @@ def columns(source: Sentence, text: Sentence, forward: Direction, backward: Dire
     return {
         "target": target,
         "target-rate": target / max(T, 1),
-        "target-best": sum(math.log(max(forward.smooth(w, g) for g in given)) for w in text),
         "source": back,
         "source-rate": back / max(S, 1),
-        "source-best": sum(math.log(max(backward.smooth(s, g) for g in said)) for s in source),
         "inserted": sum(all(forward.p(w, s) < LINK for s in source) for w in text),
         "idle": sum(all(backward.p(s, w) < LINK for s in source) for w in text),
         "deleted": sum(all(backward.p(s, w) < LINK for w in text) for s in source),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -136,6 +137,9 @@ def test_tables_that_do_not_fit_together_are_refused(name: str, change: object) 
 def test_tables_differ_by_their_numbers() -> None:
     tables = estimate(tokens(SOURCES), tokens(TARGETS), 3)
     assert same_tables(tables, LexicalTables.of(tables.arrays()))
+    again = pickle.loads(pickle.dumps(tables))
+    assert same_tables(tables, again)
+    assert not any(array.flags.writeable for array in again.arrays().values())
     assert same_tables(None, None)
     assert not same_tables(tables, None)
     other = damaged("forward_share", lambda share: share * 0.5)

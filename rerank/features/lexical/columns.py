@@ -4,8 +4,7 @@ With t*(w | g) = (1 − λ) t(w | g) + λ share(w), so that no word is impossibl
 
     target       log p(y | s), the sum over words of y of log (mean over words of s and the empty word of t*)
     target-rate  the same, divided by the number of words of y
-    target-best  the same with the greatest t* in place of the mean: the best alignment
-    source, source-rate, source-best: the same for log p(s | y), divided by the number of words of s
+    source, source-rate: the same for log p(s | y), divided by the number of words of s
     inserted     how many words of y no word of s gives: t(word of y | word of s) < θ for all
     idle         how many words of y give no word of s: t(word of s | word of y) < θ for all
     deleted      how many words of s no word of y gives
@@ -22,15 +21,12 @@ from rerank.features.lexical.tables import LexicalTables, Translations, word_num
 from rerank.kernels.compile import kernel
 
 COLUMNS = (
-    "target", "target-rate", "target-best", "source", "source-rate", "source-best", "inserted", "idle", "deleted",
-    "unsaid", "fertility",
+    "target", "target-rate", "source", "source-rate", "inserted", "idle", "deleted", "unsaid", "fertility",
 )  # fmt: skip
-(
-    TARGET, TARGET_RATE, TARGET_BEST, SOURCE, SOURCE_RATE, SOURCE_BEST, INSERTED, IDLE, DELETED, UNSAID, FERTILITY,
-) = range(len(COLUMNS))  # fmt: skip
+TARGET, TARGET_RATE, SOURCE, SOURCE_RATE, INSERTED, IDLE, DELETED, UNSAID, FERTILITY = range(len(COLUMNS))
 SMOOTHING = 0.1  # λ
 LINK = 0.05  # θ
-MEAN, BEST, GIVEN, GIVES, FORWARD, BACKWARD, SCRATCH = range(7)  # rows of scratch space, one number per distinct word
+MEAN, GIVEN, GIVES, FORWARD, BACKWARD, SCRATCH = range(6)  # rows of scratch space, one number per distinct word
 
 
 @kernel
@@ -59,19 +55,17 @@ def smoothed(table: Translations, t: float, word: int) -> float:
 def look_at_words(tables: LexicalTables, source: np.ndarray, words: np.ndarray, seen: np.ndarray) -> None:
     """What the source (int32 [S]) and each distinct word (int32 [D]) of the candidates say of one another.
 
-    To ``seen`` (float64 [SCRATCH, D]) go MEAN and BEST, of t*(word | source), and GIVEN and GIVES, the greatest
+    To ``seen`` (float64 [SCRATCH, D]) go MEAN, that of t*(word | source word), and GIVEN and GIVES, the greatest
     t(word | source word) and t(source word | word).
     """
     for d in range(words.shape[0]):
-        total = best = smoothed(tables.forward, cell(tables.forward, 0, words[d]), words[d])
+        total = smoothed(tables.forward, cell(tables.forward, 0, words[d]), words[d])
         given = gives = 0.0
         for i in range(source.shape[0]):
             t = cell(tables.forward, 1 + source[i], words[d])
             given, gives = max(given, t), max(gives, cell(tables.backward, 1 + words[d], source[i]))
-            t = smoothed(tables.forward, t, words[d])
-            total, best = total + t, max(best, t)
-        seen[MEAN, d], seen[BEST, d] = total / (source.shape[0] + 1), best
-        seen[GIVEN, d], seen[GIVES, d] = given, gives
+            total += smoothed(tables.forward, t, words[d])
+        seen[MEAN, d], seen[GIVEN, d], seen[GIVES, d] = total / (source.shape[0] + 1), given, gives
 
 
 @kernel
@@ -81,7 +75,6 @@ def add_words(first: np.ndarray, place: np.ndarray, seen: np.ndarray, out: np.nd
         for j in range(first[y], first[y + 1]):
             d = place[j]
             out[y, TARGET] += np.log(seen[MEAN, d])
-            out[y, TARGET_BEST] += np.log(seen[BEST, d])
             out[y, INSERTED] += seen[GIVEN, d] < LINK
             out[y, IDLE] += seen[GIVES, d] < LINK
         out[y, TARGET_RATE] = out[y, TARGET] / max(first[y + 1] - first[y], 1)
@@ -102,17 +95,15 @@ def add_source(
             seen[BACKWARD, d] = cell(tables.backward, 1 + words[d], source[i])
         empty = smoothed(tables.backward, cell(tables.backward, 0, source[i]), source[i])
         for y in range(out.shape[0]):
-            total = best = empty
+            total = empty
             forward = backward = fertility = 0.0
             for j in range(first[y], first[y + 1]):
                 d = place[j]
                 forward, backward = max(forward, seen[FORWARD, d]), max(backward, seen[BACKWARD, d])
-                t = smoothed(tables.backward, seen[BACKWARD, d], source[i])
-                total, best = total + t, max(best, t)
+                total += smoothed(tables.backward, seen[BACKWARD, d], source[i])
                 t = smoothed(tables.forward, seen[FORWARD, d], words[d])
                 fertility += t / (seen[MEAN, d] * (source.shape[0] + 1))
             out[y, SOURCE] += np.log(total / (first[y + 1] - first[y] + 1))
-            out[y, SOURCE_BEST] += np.log(best)
             out[y, DELETED] += backward < LINK
             out[y, UNSAID] += forward < LINK
             out[y, FERTILITY] += abs(fertility - tables.forward.fertility[1 + source[i]])

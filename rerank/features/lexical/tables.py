@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,10 @@ class LexicalTables(NamedTuple):
         _check(tables.forward, *sizes)
         _check(tables.backward, *sizes[::-1])
         return tables
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process, where the arrays are as little to be written as here."""
+        return LexicalTables.of, (self.arrays(),)
 
     @property
     def digest(self) -> str:
