@@ -39,7 +39,8 @@ providers.is_local_module_file = lambda _: False
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options beside hypothesis' own ``--hypothesis-profile`` and ``--hypothesis-seed``."""
-    parser.addoption("--examples", type=float, default=1.0, help="so many times the generated examples of each test")
+    many = "so many times the generated examples that each test names, of which every other one is tried by default"
+    parser.addoption("--examples", type=float, default=0.5, help=many)
     parser.addoption("--generated", action="store_true", help="only tests that generate examples")
     parser.addoption(
         "--quick", action="store_true", help="each test with its first parameters alone, few examples; no slow ones"
@@ -53,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in kept if is_hypothesis_test(getattr(item, "obj", None))]
     if config.getoption("quick"):
         kept = first_instances(kept)
-        factor *= 0.1
+        factor *= 0.2
     config.hook.pytest_deselected(items=list({*items}.difference(kept)))
     items[:] = in_turn(kept)
     multiply_examples([item.obj for item in items if isinstance(item, pytest.Function)], factor)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +167,12 @@ def work(request: pytest.FixtureRequest) -> Work:
     return partial({"extraction": extracting, "runs": running}[kind], request.getfixturevalue("small_data"))
 
 
-@pytest.mark.parametrize("after", [1, 3])
-@pytest.mark.parametrize("work", KINDS, indirect=True)
+LEARNING = len(ENTRIES)
+
+
+@pytest.mark.parametrize(
+    ("work", "after"), [*zip(KINDS[:LEARNING], cycle([1, 2, 3])), *product(KINDS[LEARNING:], [1, 3])], indirect=["work"]
+)
 def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) -> None:
     with broken_off(0) as whole:
         expected = work(tmp_path / "whole", "key")

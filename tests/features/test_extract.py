@@ -82,7 +82,7 @@ def hash_of(name: str) -> int:
     return h
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(lists_of_trees().flatmap(lambda trees: st.tuples(st.just(trees), scores(len(trees)))))
 def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[float]]) -> None:
     trees, base = drawn

@@ -73,7 +73,7 @@ def same(found: list[dict[str, float]], twin: list[dict[str, float]], *, real: b
         assert values == pytest.approx([values[0]] * len(values), rel=1e-5), name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines=lists_of_texts())
 def test_templates_equal_their_twins_alone_and_together(lines: Lines) -> None:
     alone = {spec: extracted([spec], lines) for spec in SPECS}

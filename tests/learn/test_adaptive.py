@@ -62,7 +62,7 @@ def argmin(slope: np.ndarray, l1: float, curve: np.ndarray | float) -> np.ndarra
     return np.asarray(found.x[:D] - found.x[D:])
 
 
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(SMALL, ARDA)
 def test_weights_minimise_what_adaptive_rda_minimises(corpus: Corpus, learner: AdaptiveRDA) -> None:
     """w = argmin ⟨s, w⟩ + k·λ₁‖w‖₁ + wᵀHw/2η with H = δ + √(Σ g²) (Duchi et al. 2011, eq. 3)."""
@@ -76,7 +76,7 @@ def test_weights_minimise_what_adaptive_rda_minimises(corpus: Corpus, learner: A
     np.testing.assert_allclose(learner.last(ran.state).w, expected, atol=1e-5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(SMALL, PROXIMAL)
 def test_weights_minimise_what_ftrl_minimises(corpus: Corpus, learner: FTRL) -> None:
     """w = argmin ⟨Σ g, w⟩ + λ₁‖w‖₁ + λ₂‖w‖²/2 + Σ_s σ_s (w − w_s)²/2 + (β/2α)·w² (McMahan et al. 2013, section 3)."""

@@ -466,7 +466,7 @@ def tree_pairs(draw) -> tuple[nltk.Tree, nltk.Tree]:
 
 
 class TestAgainstTheDefinition:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=400, deadline=None)
     @given(tree_pairs(), st.sampled_from(["reference", "own", "evalb"]), st.booleans(), st.booleans())
     def test_all_counts(self, pair, mode, labeled, quotes):
         quote_labels = ("''", "POS") if quotes else ()

@@ -41,7 +41,7 @@ def test_pretty_printed_and_one_a_line(tmp_path: Path) -> None:
     assert list(read_trees(write(tmp_path, b"(NN a)(NN b) (NN c)"))) == [(b"(NN a)", 1), (b"(NN b)", 1), (b"(NN c)", 1)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data(), st.lists(trees(8), max_size=5), st.integers(4, 40))
 def test_random_trees_white_space_and_chunks(data: st.DataObject, expected: list[nltk.Tree], chunk: int) -> None:
     text = data.draw(spaces(0)) + "".join(data.draw(printed(tree)) + data.draw(spaces(0)) for tree in expected)

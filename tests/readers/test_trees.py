@@ -17,7 +17,7 @@ from rerank.readers.trees.trees import DEEPEST, parse_brackets, to_nltk
 RAINED = b"(S1 (S (NP (PRP It)) (VP (VBD rained)) (. .)))"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(trees(), max_size=4).flatmap(lambda all_: st.tuples(st.just(all_), st.tuples(*map(printed, all_)))))
 def test_parsing_gives_back_the_printed_trees(drawn: tuple[list[nltk.Tree], tuple[str, ...]]) -> None:
     expected, texts = drawn
