@@ -15,14 +15,15 @@ from rerank.learn.voting.votes import Votes
 D = 5
 
 
-def owner(columns: list[int], value: float = 1.0) -> Corpus:
-    """A corpus of one list that owns ``columns``; the last of the D columns is nobody's."""
-    return corpus_of([[(dict.fromkeys(columns, value), 0.0, 0.0), ({}, 0.0, 0.0)]])
+def owner(columns: list[int], real: list[int]) -> Corpus:
+    """A corpus of one list that owns ``columns``, some with ``real`` values; the last of the D columns is nobody's."""
+    row = {j: 0.5 if j in real else 1.0 for j in columns}
+    return corpus_of([[(row, 0.0, 0.0), ({}, 0.0, 0.0)]])
 
 
-def is_whole(moves: Moves) -> bool:
-    """Are all levels whole numbers, so that their differences are?"""
-    return all(np.all(x == np.rint(x)) for x in (moves.start, moves.level))
+def is_whole(moves: Moves, c: int) -> bool:
+    """Are all levels of a column whole numbers, so that their differences are?"""
+    return all(np.all(x == np.rint(x)) for x in (moves.start[c], moves.level[moves.first[c] : moves.end[c]]))
 
 
 def votes_of(updates: list[dict[int, float]], threshold: np.ndarray | None = None, slope: float = 0.0) -> Votes:
@@ -67,7 +68,7 @@ def levels(moves: Moves, c: int, T: int) -> np.ndarray:
     assert moves.height[c] == max(abs(moves.start[c]), np.abs(found).max())
     if moves.track[c] >= 0:
         np.testing.assert_array_equal(moves.levels[moves.track[c]], found[in_time])
-    if moves.size.size:
+    if moves.size.size and moves.peak[c] < np.inf:
         sizes = np.zeros(T)
         sizes[moves.at[moves.first[c] : moves.end[c]]] = moves.size[moves.first[c] : moves.end[c]]
         np.testing.assert_array_equal(moves.start[c] + np.cumsum(sizes.reshape(ROWS, -1).T.ravel()), found)
@@ -84,37 +85,40 @@ def levels(moves: Moves, c: int, T: int) -> np.ndarray:
     st.sampled_from([0.0, 0.5, -0.25]),
     st.sampled_from([ROWS, 3 * ROWS, 8 * ROWS]),
     st.sampled_from([1.0, 0.25, 50.0]),
-    st.sampled_from([1.0, 0.5]),
+    st.sampled_from([[], [1], [0, 1, 2, 3]]),
 )
-@example([{}] * 6 + [{0: 1.0}, {}], [0.0] * 41, 0.0, ROWS, 0.25, 1.0)  # a block in which a real level does not move
+@example([{}] * 6 + [{0: 1.0}, {}], [0.0] * 41, 0.0, ROWS, 0.25, [])  # a block in which a real level does not move
 def test_moves_add_up_to_active_sums(
-    updates: list[dict[int, float]], steps: list[float], slope: float, T: int, unit: float, value: float
+    updates: list[dict[int, float]], steps: list[float], slope: float, T: int, unit: float, real: list[int]
 ) -> None:
     threshold = np.cumsum(steps)[: len(updates) + 1]
     grows = bool(threshold.any())
     updates = [{j: unit * x for j, x in update.items()} for update in updates]
-    finder = MoveFinder(votes_of(updates, threshold if grows else None, slope), owner([0, 1, 2, 3], value), T)
+    finder = MoveFinder(votes_of(updates, threshold if grows else None, slope), owner([0, 1, 2, 3], real), T)
     expected_u, expected_v = active_sums(updates, threshold, slope)
     for start in range(0, len(updates) + 1, T):
         moves_u, moves_v, whole = finder.block(start)
-        assert whole == all(is_whole(moves) for moves in (moves_u, moves_v))
-        for j in np.flatnonzero(finder.name >= 0):
+        named = np.flatnonzero(finder.name >= 0)
+        others = [finder.name[j] for j in named if j not in real]
+        assert whole == all(is_whole(moves, c) for moves in (moves_u, moves_v) for c in others)
+        for j in named:
             c = finder.name[j]
             stop = min(len(updates) + 1, start + T)
             np.testing.assert_array_equal(levels(moves_u, c, T)[: stop - start], expected_u[start:stop, j])
             if grows:
                 np.testing.assert_array_equal(levels(moves_v, c, T)[: stop - start], expected_v[start:stop, j])
-            often = moves_u.end[c] - moves_u.first[c] >= max(1, T // TRACKED)
-            assert (moves_u.track[c] >= 0) == (often and value == 0.5 and not whole)
+            count = moves_u.end[c] - moves_u.first[c]
+            enough = count > 0 or moves_u.start[c] != 0 if whole else count >= max(1, T // TRACKED)
+            assert (moves_u.track[c] >= 0) == (enough and j in real)
 
 
 def test_only_columns_that_are_updated_and_owned_are_named() -> None:
     updates = [{0: 1.0, 1: 1.0, 4: 1.0}, {1: -1.0}]
-    finder = MoveFinder(votes_of(updates), owner([0, 1, 2, 3]), ROWS)
+    finder = MoveFinder(votes_of(updates), owner([0, 1, 2, 3], []), ROWS)
     assert finder.name.tolist()[:5] == [1, 0, -1, -1, -1]  # the most often updated first
 
 
 @pytest.mark.parametrize(("size", "whole"), [(32767.0, True), (32768.0, False), (0.5, False)])
 def test_only_numbers_of_16_bits_count_as_whole(size: float, whole: bool) -> None:
-    finder = MoveFinder(votes_of([{0: size}]), owner([0]), ROWS)
+    finder = MoveFinder(votes_of([{0: size}]), owner([0], []), ROWS)
     assert finder.block(0)[2] is whole

@@ -49,6 +49,32 @@ def test_long_lists_and_many_predictors_equal_brute_force(whole: bool, l1: float
         np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
 
 
+@pytest.mark.parametrize("l1", [0.0, 0.25])
+def test_real_columns_leave_the_others_in_16_bits(l1: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two columns of real values beside whole ones: brute force's votes, and no list is left to sums in float64."""
+    random, left = np.random.default_rng(8), []
+
+    def row() -> Row:
+        columns = random.choice(WIDTH, size=random.integers(0, WIDTH), replace=False)
+        whole = {int(j): float(random.integers(-3, 4)) for j in columns}
+        return {j: x + 0.25 if j < 2 else x for j, x in whole.items()}
+
+    def lists(sizes: list[int]) -> Corpus:
+        return corpus_of([[(row(), random.integers(-4, 5) / 4, random.uniform()) for _ in range(n)] for n in sizes])
+
+    class Counting(voting.Ward):
+        def vote(self, moves: Any, terms: Any, kind: type) -> None:
+            super().vote(moves, terms, kind)
+            left.append((kind, self.pending.any()))
+
+    monkeypatch.setattr(voting, "Ward", Counting)
+    training, corpus = lists([3, 20, 5] * 25), lists([1, 2, 15, 16, 17, 0, 32])
+    learner = RDA(eta=0.5, l1=l1, update="mistakes", base=0.5, base_rate=0.25)
+    trace = twin_of(learner, training, 7)
+    np.testing.assert_array_equal(votes_of(learner, training, 7, corpus), reference.votes(trace, corpus))
+    assert set(left) == {(np.int16, False)}
+
+
 @pytest.mark.parametrize("value", [200.0, 1000.0, 3e4, 5e4, 1e9])
 def test_large_whole_numbers_equal_brute_force(value: float) -> None:
     """Sums beyond 16 and 32 bits."""

@@ -5,7 +5,7 @@ V likewise, see ``voting``). All sums are *exact*, so that they depend on the ac
 on what was active before: candidates with the same active columns and values tie, and one without any scores exactly 0.
 Rounded sums would keep a residue of every column that has come and gone.
 
-* A block of whole numbers that fits is summed in 16 bits.
+* Whole numbers that fit are summed in 16 bits; what real patterns bring is added to each candidate's sum in float64.
 * Otherwise levels, or products of levels with real values, are rounded to multiples of a unit of the list's own, a
   power of two so large that float64 holds every sum of such multiples without rounding. Predictors for which that unit
   is not small enough are decided again, in groups with units of their own (see ``faint``).
@@ -49,6 +49,7 @@ class Sums(NamedTuple):
     moves: np.ndarray  # [M, T]: by how much the sum of a candidate moves
     before: np.ndarray  # float64 [M]: what it was before the block
     total: np.ndarray  # int32 or float64 [T]: by how much the sum of one candidate has moved since then
+    real: np.ndarray  # float64 [T]: the same with its real patterns; ``total`` itself if that is float64
 
 
 class Tables(NamedTuple):
@@ -68,6 +69,8 @@ class FaintRoom(NamedTuple):
     """Room of a thread for the predictors that are faint on a list (see ``faint``), a GROUP of them at a time."""
 
     faint: np.ndarray  # bool [T]: is the predictor faint?
+    lane: np.ndarray  # float64 [T / ROWS]: for ``run_up``
+    total: np.ndarray  # float64 [T]
     times: np.ndarray  # int64 [GROUP]: the predictors of a group
     size_u: np.ndarray  # float64 [GROUP]: what the products of U come to
     size_v: np.ndarray
@@ -200,19 +203,28 @@ def add_pair(seats: Electorate, d: int, e: int, patterns: np.ndarray, out: np.nd
 
 
 @kernel
+def has_real(seats: Electorate, i: int) -> bool:
+    """Has list i real patterns?"""
+    return bool(seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i])
+
+
+@kernel
 def fits(seats: Electorate, moves: Moves, i: int) -> bool:
-    """Are all sums of ``spread`` for list i whole numbers within 16 bits?
+    """Are all sums of ``spread`` for list i whole numbers within 16 bits, and can real patterns be added to them?
 
     A column moves at most once at a predictor, so that no entry exceeds Σ |value|·|move|. Intermediate results may
-    wrap around: whole numbers that end within 16 bits are right all the same.
+    wrap around: whole numbers that end within 16 bits are right all the same. Real patterns need rows of levels, and a
+    unit of which 1 is a multiple.
     """
-    limit = 0.0
-    if seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i]:
-        return False
-    for p in range(seats.patterns[i], seats.patterns[i + 1]):
+    limit, real = 0.0, seats.patterns[i] + seats.whole[i]
+    for p in range(seats.patterns[i], real):
         for q in range(seats.members[p], seats.members[p + 1]):
             limit += moves.peak[seats.column[q]] * seats.largest[p]
-    return limit <= 32767.0
+    for p in range(real, seats.patterns[i + 1]):
+        c = seats.column[seats.members[p]]
+        if moves.track[c] < 0 and (moves.start[c] != 0.0 or moves.first[c] < moves.end[c]):
+            return False
+    return limit <= 32767.0 and not (has_real(seats, i) and limit_of(seats, moves, i) >= 2.0**50)
 
 
 @kernel
@@ -225,33 +237,41 @@ def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Ta
 
 
 @kernel
-def total_up(seats: Electorate, moves: Moves, i: int, y: int, r: float, lane: np.ndarray, sums: Sums) -> None:
-    """sums.total ← the sum of list i's candidate at place y, less what it was before the block."""
+def total_up(
+    seats: Electorate, moves: Moves, i: int, y: int, small: bool, r: float, lane: np.ndarray, sums: Sums
+) -> None:
+    """sums.total ← the sum of list i's candidate at place y, less what it was before the block; sums.real likewise,
+    where the list has real patterns."""
     run_up(sums.moves[y], lane, sums.total)
-    if moves.levels.shape[0] > 0:
-        add_levels(seats, moves, i, y, r, sums.total)
+    if has_real(seats, i):
+        if small:
+            copy(sums.real, sums.total)
+        add_levels(seats, moves, i, y, r, sums.real)
 
 
 @kernel
-def challenge(y: int, b: float, u: Sums, terms: Terms, best: np.ndarray, winner: np.ndarray) -> None:
-    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0).
+def challenge(
+    y: int, b: float, before: float, u: np.ndarray, terms: Terms, best: np.ndarray, winner: np.ndarray
+) -> None:
+    """Make candidate y the winner wherever it scores higher than the best so far (τ = 0); U is ``before`` + ``u``.
 
     Conditional values in place of branches, here and where τ > 0, let the compiler vectorise the loop.
     """
-    before = u.before[y]
     for t in range(best.shape[0]):
-        score = terms.beta[t] * b + terms.scale[t] * (before + u.total[t])
+        score = terms.beta[t] * b + terms.scale[t] * (before + u[t])
         higher = score > best[t]
         best[t] = score if higher else best[t]
         winner[t] = y if higher else winner[t]
 
 
 @kernel
-def challenge_shrunk(y: int, b: float, u: Sums, v: Sums, terms: Terms, best: np.ndarray, winner: np.ndarray) -> None:
+def challenge_shrunk(
+    y: int, b: float, before_u: float, u: np.ndarray, before_v: float, v: np.ndarray, terms: Terms, best: np.ndarray,
+    winner: np.ndarray,
+) -> None:  # fmt: skip
     """Make candidate y the winner wherever it scores higher than the best so far (τ > 0)."""
-    before_u, before_v = u.before[y], v.before[y]
     for t in range(best.shape[0]):
-        shrunk = (before_u + u.total[t]) - terms.threshold[t] * (before_v + v.total[t])
+        shrunk = (before_u + u[t]) - terms.threshold[t] * (before_v + v[t])
         score = terms.beta[t] * b + terms.scale[t] * shrunk
         higher = score > best[t]
         best[t] = score if higher else best[t]
@@ -272,12 +292,18 @@ def elect(
         T.best[t] = -np.inf
         T.winner[t] = 0
     for y in range(seats.lists[i + 1] - a):  # by falling base score, then index: a tie leaves the winner
-        total_up(seats, moves_u, i, y, r_u, T.lane, T.u)
+        b, real = seats.base[a + y], has_real(seats, i)
+        total_up(seats, moves_u, i, y, small, r_u, T.lane, T.u)
         if shrunk:
-            total_up(seats, moves_v, i, y, r_v, T.lane, T.v)
-            challenge_shrunk(y, seats.base[a + y], T.u, T.v, terms, T.best, T.winner)
+            total_up(seats, moves_v, i, y, small, r_v, T.lane, T.v)
+        if shrunk and real:
+            challenge_shrunk(y, b, T.u.before[y], T.u.real, T.v.before[y], T.v.real, terms, T.best, T.winner)
+        elif shrunk:
+            challenge_shrunk(y, b, T.u.before[y], T.u.total, T.v.before[y], T.v.total, terms, T.best, T.winner)
+        elif real:
+            challenge(y, b, T.u.before[y], T.u.real, terms, T.best, T.winner)
         else:
-            challenge(y, seats.base[a + y], T.u, terms, T.best, T.winner)
+            challenge(y, b, T.u.before[y], T.u.total, terms, T.best, T.winner)
 
 
 @kernel
@@ -297,10 +323,10 @@ def elect_faint(
     """Decide list i once more under the predictors that are faint on it."""
     lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
     clear(apart.faint)
-    # The list is decided: ``best``, ``lane`` and ``total`` are free to be scratch space.
-    found = mark_faint(seats, moves_u, i, T.best, T.lane, T.u.total, apart.faint)
+    # The list is decided: ``best`` is free to be scratch space.
+    found = mark_faint(seats, moves_u, i, T.best, apart.lane, apart.total, apart.faint)
     if shrunk:
-        found |= mark_faint(seats, moves_v, i, T.best, T.lane, T.u.total, apart.faint)
+        found |= mark_faint(seats, moves_v, i, T.best, apart.lane, apart.total, apart.faint)
     while found:
         n = call(apart.faint, terms.survived, t, lanes, apart.times)
         if n == 0:
@@ -328,17 +354,19 @@ def vote_block(
 
     Where ``small`` (16 bits), a list that does not fit stays pending and is left alone.
     """
+    shrunk = terms.threshold.shape[0] > 0
     for i in range(pending.shape[0]):
         a, n = seats.lists[i], seats.lists[i + 1] - seats.lists[i]
-        if not pending[i] or (small and not (fits(seats, moves_u, i) and fits(seats, moves_v, i))):
+        if not pending[i] or (small and not (fits(seats, moves_u, i) and (not shrunk or fits(seats, moves_v, i)))):
             continue
         pending[i] = False
         if n == 0:
             continue
-        r_u = 0.0 if small else rounder(limit_of(seats, moves_u, i))
-        r_v = 0.0 if small else rounder(limit_of(seats, moves_v, i))
+        whole = small and not has_real(seats, i)
+        r_u = 0.0 if whole else rounder(limit_of(seats, moves_u, i))
+        r_v = 0.0 if whole else rounder(limit_of(seats, moves_v, i))
         elect(seats, moves_u, moves_v, i, terms, small, r_u, r_v, T)
-        if not small and n > 1:  # whole numbers are not rounded, and a single candidate wins anyway
+        if not whole and n > 1:  # whole numbers are not rounded, and a single candidate wins anyway
             elect_faint(seats, moves_u, moves_v, i, terms, T, apart)
         for t in range(T.winner.shape[0]):
             votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]

@@ -19,7 +19,9 @@ from rerank.learn.voting.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
 DENSE = 24  # a column that moves at one in so many predictors, or more, has a dense row
-TRACKED = 8  # a real column that moves at one in so many predictors, or more, has a row of levels
+# Where other columns are whole, all real ones have a row of levels; elsewhere, those that move at one in so many
+# predictors, or more.
+TRACKED = 8
 MOST_TRACKS = 512  # at most so many of them, those updated most: a row takes T float64
 
 
@@ -34,7 +36,7 @@ class Moves(NamedTuple):
     height: np.ndarray  # float64 [C]: largest |level|, that before the block included
     floor: np.ndarray  # float64 [C]: least |level| from the first on that is not 0; infinite where there is none
     size: np.ndarray  # int16 [moves]: by how much it moves; [0] where levels are not whole, or moves too large for it
-    peak: np.ndarray  # float64 [C]: largest |size|, where sizes are whole
+    peak: np.ndarray  # float64 [C]: largest |size|; infinite for (real) columns whose sizes mean nothing
     row: np.ndarray  # int32 [C]: the row of ``dense`` that has the same moves, -1 for none
     dense: np.ndarray  # int8 [rows, T]: small whole moves of columns that move often
     track: np.ndarray  # int32 [C]: the row of ``levels``, -1 for none
@@ -168,19 +170,29 @@ def active_moves(
 
 
 @kernel
-def size_up(moves: Moves) -> bool:
-    """Fill ``size`` and ``peak``; False, and they mean nothing, if a level is not whole or a move is beyond 16 bits."""
+def size_up(moves: Moves, real: np.ndarray) -> bool:
+    """Fill ``size`` and ``peak``; False, and they mean nothing, if a level of a column without real values (``real``,
+    bool [C]) is not whole, or a move beyond 16 bits."""
     for c in range(moves.peak.shape[0]):
-        before, moves.peak[c] = moves.start[c], 0.0
-        if before != np.rint(before):
+        moves.peak[c] = size_of_column(moves, c)
+        if moves.peak[c] == np.inf and not real[c]:
             return False
-        for e in range(moves.first[c], moves.end[c]):
-            size = moves.level[e] - before
-            if size != np.rint(size) or abs(size) > 32767.0:
-                return False
-            before, moves.size[e] = moves.level[e], size
-            moves.peak[c] = max(moves.peak[c], abs(size))
     return True
+
+
+@kernel
+def size_of_column(moves: Moves, c: int) -> float:
+    """Fill ``size`` for column c; returns its peak."""
+    before, peak = moves.start[c], 0.0
+    if before != np.rint(before):
+        return np.inf
+    for e in range(moves.first[c], moves.end[c]):
+        size = moves.level[e] - before
+        if size != np.rint(size) or abs(size) > 32767.0:
+            return np.inf
+        before, moves.size[e] = moves.level[e], size
+        peak = max(peak, abs(size))
+    return peak
 
 
 @kernel
@@ -273,9 +285,8 @@ class MoveFinder:
         u, v = self._room(more), self._room(more if threshold.size else 0)
         active_moves(first, at, value, slope, start, stop, self._T // ROWS, threshold, self.own, u, v)
         u, v = (_cut(x) for x in (u, v))
-        if not (size_up(u) and size_up(v)):
-            return self._with_levels(u), self._with_levels(v), False
-        return self._with_dense(u), self._with_dense(v), True
+        whole = size_up(u, self._real) and size_up(v, self._real)
+        return self._with_rows(u, whole), self._with_rows(v, whole) if threshold.size else v, whole
 
     def _room(self, moves: int) -> Moves:
         """Room for so many moves."""
@@ -289,17 +300,16 @@ class MoveFinder:
             levels=levels,
         )  # fmt: skip
 
-    def _with_dense(self, moves: Moves) -> Moves:
-        """Add dense rows for the columns that move often."""
-        dense = np.zeros((choose_dense(moves, max(1, self._T // DENSE)), self._T), np.int8)
-        fill_dense(moves, dense)
-        return moves._replace(dense=dense)
-
-    def _with_levels(self, moves: Moves) -> Moves:
-        """Drop the sizes, and add rows of levels for the real columns that move often."""
-        often = moves.end - moves.first >= max(1, self._T // TRACKED)
-        tracked = np.flatnonzero(often & self._real)[:MOST_TRACKS]
+    def _with_rows(self, moves: Moves, whole: bool) -> Moves:
+        """Add rows of levels for real columns, and of sizes for others that move often; or drop the sizes."""
+        counts = moves.end - moves.first
+        chosen = (counts > 0) | (moves.start != 0) if whole else counts >= max(1, self._T // TRACKED)
+        tracked = np.flatnonzero(chosen & self._real)[:MOST_TRACKS]
         moves.track[tracked] = np.arange(tracked.size)
         levels = np.empty((tracked.size, self._T))
         fill_levels(moves, levels)
-        return moves._replace(size=np.zeros(0, np.int16), levels=levels)
+        if not whole:
+            return moves._replace(size=np.zeros(0, np.int16), levels=levels)
+        dense = np.zeros((choose_dense(moves, max(1, self._T // DENSE)), self._T), np.int8)
+        fill_dense(moves, dense)
+        return moves._replace(dense=dense, levels=levels)

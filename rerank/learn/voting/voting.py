@@ -70,20 +70,26 @@ class Ward:
         terms = Terms(np.empty(GROUP), np.empty(GROUP * shrunk), np.empty(GROUP), np.zeros(GROUP, np.int64))
         size_u, size_v = np.zeros((2, GROUP))
         tables = self._tables(GROUP, shrunk, np.float64)
-        return FaintRoom(np.empty(T, np.bool_), np.empty(GROUP, np.int64), size_u, size_v, u, v, terms, tables)
+        faint, lane, total = np.empty(T, np.bool_), np.empty(T // ROWS), np.empty(T)
+        return FaintRoom(faint, lane, total, np.empty(GROUP, np.int64), size_u, size_v, u, v, terms, tables)
 
     def _tables(self, T: int, shrunk: bool, kind: type) -> Tables:
         """Scratch space for a block."""
         longest = int(np.diff(self._seats.lists).max(initial=0))
         patterns = int(np.diff(self._seats.patterns).max(initial=0))
         wide = np.int32 if kind is np.int16 else np.float64
-        u, v = (Sums(np.empty((n, T), kind), np.empty(n), np.empty(T, wide)) for n in (longest, longest * shrunk))
+
+        def sums(n: int) -> Sums:
+            total = np.empty(T, wide)
+            real = total if total.dtype == np.float64 else np.empty(T)
+            return Sums(np.empty((n, T), kind), np.empty(n), total, real)
+
         return Tables(
             patterns=np.empty((patterns, T), kind),
             moving=np.empty(patterns, np.bool_),
             start=np.empty(patterns),
-            u=u,
-            v=v,
+            u=sums(longest),
+            v=sums(longest * shrunk),
             lane=np.empty(T // ROWS, wide),
             best=np.empty(T),
             winner=np.empty(T, np.int32),
