@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import faults
@@ -55,8 +56,12 @@ class Mine(Perceptron):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that modules are imported from, in children only: this process never does."""
+    """A folder that modules are imported from, in children only: this process never does.
+
+    Python's bytecode is not kept: it would be taken for that of a module edited within the same second.
+    """
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     return tmp_path
 
 

@@ -213,7 +213,8 @@ def test_a_kernel_of_a_users_module_follows_what_it_calls(tmp_path: Path) -> Non
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(text)
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    # Bytecode would be taken for that of a module edited within the same second.
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run() -> float:
         command = [sys.executable, "user_k.py"]
