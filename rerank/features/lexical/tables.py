@@ -12,10 +12,9 @@ DIRECTIONS = "forward", "backward"
 
 
 class Translations(NamedTuple):
-    """t(w | g) of words w given words g of the other language, in one direction; only cells that are not small.
+    """t(w | g) of V words w given G words g of the other language, where it is not small.
 
-    G words are given, of V that are translated; word 0 of both is every unknown or rare word. Row 0 is the empty word,
-    row 1 + g the word g.
+    Word 0 of either language stands for all rare and unknown words. Row 0 is the empty word, row 1 + g the word g.
     """
 
     first: np.ndarray  # int64 [G + 2]: the cells of row r are first[r]..first[r + 1]
