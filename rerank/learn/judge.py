@@ -143,26 +143,29 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 
 @kernel
-def accumulate(data: ListArrays, t: Scratch, n: int) -> int:
+def accumulate(data: ListArrays, t: Scratch, n: int, spread: bool) -> int:
     """Σ a_y φ(y) over the first n candidates of ``t.who``, in that order, into ``t.column`` and ``t.value``.
 
-    ``t.g`` needs no clearing: a column whose ``seen`` is not the stamp of this sum starts from 0.
+    With ``spread``, the least and the largest value of every column, and how many candidates with a_y ≠ 0 own it.
+    ``t.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
     """
-    t.stamp[0] += 1
     stamp, count = t.stamp[0], 0
     for i in range(n):
-        if t.a[i] == 0.0:
+        a = t.a[i]
+        if a == 0.0:
             continue
-        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
-            j = data.columns[p]
-            if t.seen[j] != stamp:
-                t.seen[j] = stamp
-                t.g[j] = 0.0
-                t.column[count] = j
+        for p in range(np.uint64(data.rows[t.who[i]]), np.uint64(data.rows[t.who[i] + 1])):
+            j, x = data.columns[p], data.values[p]
+            if t.seen[j] < stamp:
+                t.seen[j], t.column[count], t.value[count] = stamp + count, j, 0.0
+                t.low[count], t.high[count], t.owners[count] = np.inf, -np.inf, 0
                 count += 1
-            t.g[j] += t.a[i] * data.values[p]
-    for r in range(count):
-        t.value[r] = t.g[t.column[r]]
+            r = np.uint64(t.seen[j] - stamp)
+            t.value[r] += a * x
+            if spread:
+                t.low[r], t.high[r] = min(t.low[r], x), max(t.high[r], x)
+                t.owners[r] += 1
+    t.stamp[0] += count
     return count
 
 
@@ -171,7 +174,7 @@ def subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """g = Σ a_y φ(y) of the n candidates that ``judge`` found, in ``t.column`` and ``t.value``; returns its length."""
     if n == 2:
         return merge(data, t.who[0], t.a[0], t.who[1], t.a[1], t.column, t.value)
-    return accumulate(data, t, n)
+    return accumulate(data, t, n, False)
 
 
 @kernel

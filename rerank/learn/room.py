@@ -5,7 +5,7 @@ from __future__ import annotations
 from rerank.learn.base import Learner
 
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one
-SCRATCH = 2 * 8  # bytes per column: its part of the sum of an update, and its mark
+SCRATCH = 8  # bytes per column: its place in the sum of an update
 FEW = 1024  # columns of the states that are measured
 
 

@@ -74,12 +74,14 @@ class Scratch(NamedTuple):
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
     abreast: np.ndarray  # float64 [8 · WIDE]: a number of up to WIDE columns, then another, …
-    low: np.ndarray  # float64 [T] or [0], as ``g``: the least and the largest value of a column among the candidates,
+    low: (
+        np.ndarray
+    )  # float64 [T] or [0], as ``seen``: the least and the largest value of a column among the candidates,
     high: np.ndarray  # float64
     owners: np.ndarray  # int64: and how many of them have it
-    g: np.ndarray  # float64 [D], or [0] where no subgradient has more than two candidates
-    seen: np.ndarray  # int64 [D] or [0]: -1 at first
-    stamp: np.ndarray  # int64 [1]: the number of the last sum in ``g``
+    # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
+    seen: np.ndarray
+    stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
 
 
 def view(corpus: Corpus, oracle: np.ndarray, pairs: PairRule = ORACLES) -> ListArrays:
@@ -114,10 +116,10 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
     if loss not in PAIRWISE:
         D = corpus.width
         widest = max(widest, min(D, int(np.diff(corpus.rows[corpus.lists]).max(initial=0))))
-    if former is not None and former.g.size == D:
-        g, seen, stamp = former.g, former.seen, former.stamp
+    if former is not None and former.seen.size == D:
+        seen, stamp = former.seen, former.stamp
     else:
-        g, seen, stamp = np.empty(D), np.full(D, -1, np.int64), np.zeros(1, np.int64)
+        seen, stamp = np.full(D, -1, np.int64), np.zeros(1, np.int64)
     return Scratch(
         scores=np.empty(longest),
         who=np.empty(longest, np.int64),
@@ -129,7 +131,6 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
         low=np.empty(widest if D else 0),
         high=np.empty(widest if D else 0),
         owners=np.empty(widest if D else 0, np.int64),
-        g=g,
         seen=seen,
         stamp=stamp,
     )

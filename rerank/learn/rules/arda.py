@@ -211,16 +211,16 @@ def beta_adaptive(state: Any, q: Any) -> float:
 
 @body(score, AdaptiveRDA)
 def score_adaptive(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarray) -> None:
-    """w_j = −sign(s_j)·max(|s_j| − k·λ₁, 0)·e_j·d_k."""
+    """w_j = −sign(s_j)·max(|s_j| − k·λ₁, 0)·e_j·d_k; free columns, and all where λ₁ = 0, come before ``middle``."""
     first, last, cells = data.lists[i], data.lists[i + 1], state.cells
     threshold, d, weight = state.counts[UPDATES] * q.l1, pace(state.norm), beta(state, q)
     for y in range(first, last):
-        total, middle = 0.0, data.rows[y]
-        if data.free > 0:
-            middle = first_penalised(data, y)
-            for p in range(data.rows[y], middle):
-                total += cells[data.columns[p], S] * cells[data.columns[p], STEP] * data.values[p]
-        for p in range(middle, data.rows[y + 1]):
+        total, middle = 0.0, data.rows[y + 1]
+        if threshold > 0.0:
+            middle = first_penalised(data, y) if data.free > 0 else data.rows[y]
+        for p in range(np.uint64(data.rows[y]), np.uint64(middle)):
+            total += cells[data.columns[p], S] * cells[data.columns[p], STEP] * data.values[p]
+        for p in range(np.uint64(middle), np.uint64(data.rows[y + 1])):
             s, e = cells[data.columns[p], S], cells[data.columns[p], STEP]
             total += shrink(s, threshold) * e * data.values[p]
         scores[y - first] = weight * data.base[y] - d * total

@@ -39,20 +39,11 @@ def largest_coefficient(t: Scratch, n: int) -> float:
 
 
 @kernel
-def find_extremes(data: ListArrays, t: Scratch, n: int, count: int) -> None:
+def find_spreads(t: Scratch, n: int, count: int) -> None:
     """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
-    for r in range(count):
-        t.low[r], t.high[r], t.owners[r] = np.inf, -np.inf, 0
-        t.g[t.column[r]] = r  # where to find a column; the sums are in t.value
     candidates = 0
     for i in range(n):
-        if t.a[i] == 0.0:
-            continue
-        candidates += 1
-        for p in range(data.rows[t.who[i]], data.rows[t.who[i] + 1]):
-            r, x = int(t.g[data.columns[p]]), data.values[p]
-            t.low[r], t.high[r] = min(t.low[r], x), max(t.high[r], x)
-            t.owners[r] += 1
+        candidates += t.a[i] != 0.0
     for r in range(count):
         if t.owners[r] < candidates:
             t.low[r], t.high[r] = min(t.low[r], 0.0), max(t.high[r], 0.0)
@@ -64,8 +55,8 @@ def spread_subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
     top = largest_coefficient(t, n)
     if t.low.shape[0] > 0:
-        count = accumulate(data, t, n)
-        find_extremes(data, t, n, count)
+        count = accumulate(data, t, n, True)
+        find_spreads(t, n, count)
         for r in range(count):
             if t.extra[r] == 0.0 or abs(t.value[r]) <= NOISE * top * t.extra[r]:
                 t.value[r] = 0.0
