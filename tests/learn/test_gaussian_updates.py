@@ -217,7 +217,7 @@ def test_only_updates_that_were_due_are_skipped() -> None:
     corpus, learner = corpus_of([[({0: 1.0}, 0.0, 1.0), ({}, 0.0, 0.0)]], width=1), CW()
     for mean, skipped in ((-5.0, 1), (5.0, 0)):
         state = learner.init(1)
-        state.g[0] = mean, SMALLEST
+        state.g[0, :2] = mean, SMALLEST
         stats = learner.epoch(corpus, targets(corpus), np.array([0]), state)[0]
         assert (stats.skipped, stats.updates) == (skipped, 0)
 

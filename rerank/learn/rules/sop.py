@@ -13,7 +13,7 @@ from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import learners
 from rerank.learn.judge import squared_norm
 from rerank.learn.settings import Positive
-from rerank.learn.skeletons.additive import history
+from rerank.learn.skeletons.additive import history, past_of
 from rerank.learn.skeletons.gaussian import MEAN, Gaussian, beta_mean, mean_of, score_means
 from rerank.learn.skeletons.gaussian_full import difference_with_base, full_state
 from rerank.learn.steps import (
@@ -72,6 +72,14 @@ class SecondOrderPerceptron(Gaussian):
         if self.full:
             return super().init(columns, candidates)
         return SOPState(np.zeros((columns + 1, 3)), np.zeros(columns + 1), np.zeros(3, np.int64))
+
+    def light(self, state: Any) -> Any:
+        """See ``Learner.light``."""
+        return state._replace(u=np.zeros(0))
+
+    def past(self, state: Any) -> np.ndarray:
+        """See ``Gaussian.past``."""
+        return past_of(state)
 
     def variances(self, state: Any) -> np.ndarray:
         """See ``Gaussian.variances``."""

@@ -36,14 +36,14 @@ class AdditiveState(NamedTuple):
     base: np.ndarray  # float64 [2]: learned weight of the base score, and its u
 
 
-def averaged_lists(state: Any) -> int:
-    """Σ c_k of a state that keeps an average.
+def averaged_lists(state: Any, past: np.ndarray) -> int:
+    """Σ c_k of a state that keeps an average; ``past``: its Σ NOW·Δ, [0] where it keeps none.
 
     Raises
     ------
     ValueError: it does not (see ``Learner.light``).
     """
-    if state.u.size < len(state[0]) and state.counts[UPDATES] > 0:  # a state of no columns keeps one of no columns
+    if past.size < len(state[0]) and state.counts[UPDATES] > 0:  # a state of no columns keeps one of no columns
         raise ValueError("this state keeps no average; train without `light`")
     return int(state.counts[SEEN])
 
@@ -60,12 +60,23 @@ def counted(apart: TrainedApart) -> np.ndarray:
     return counts
 
 
-def history(apart: TrainedApart, w: np.ndarray, last: Callable[[State], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """u = Σ NOW·Δ of a combined state whose weights are w, and its counts; ``last`` reads the weights of a state."""
+def past_of(state: Any) -> np.ndarray:
+    """The ``u`` of a state."""
+    return np.asarray(state.u)
+
+
+def history(
+    apart: TrainedApart,
+    w: np.ndarray,
+    last: Callable[[State], np.ndarray],
+    past: Callable[[State], np.ndarray] = past_of,
+) -> tuple[np.ndarray, np.ndarray]:
+    """u = Σ NOW·Δ of a combined state whose weights are w, and its counts; ``last`` reads the weights of a state, and
+    ``past`` its u."""
     counts = counted(apart)
-    if apart.start.u.size == 0:
+    if past(apart.start).size == 0:
         return np.zeros(0), counts
-    return counts[SEEN] * w - apart.summed(lambda end: end.counts[SEEN] * last(end) - end.u), counts
+    return counts[SEEN] * w - apart.summed(lambda end: end.counts[SEEN] * last(end) - past(end)), counts
 
 
 def base_history(apart: TrainedApart, weight: float) -> np.ndarray:
@@ -96,7 +107,7 @@ class Additive(Learner):
 
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
-        total = averaged_lists(state)
+        total = averaged_lists(state, state.u)
         weight = averaged(state.base[WEIGHT], state.base[SUM], total)
         return Weights(averaged(state.w, state.u, total), float(self.base + self.base_rate * weight))
 

@@ -17,13 +17,13 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
-from rerank.learn.apart import ByColumn, TrainedApart, ratio
+from rerank.learn.apart import ByColumn, TrainedApart, cells_of, ratio
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import look_up, squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
 from rerank.learn.scoring import ONE, THREE, TWO
 from rerank.learn.settings import Count
-from rerank.learn.skeletons.additive import averaged, averaged_lists, history
+from rerank.learn.skeletons.additive import averaged, averaged_lists, history, past_of
 from rerank.learn.skeletons.gaussian_full import SMALLEST, combined_full, difference_with_base, fresh_full
 from rerank.learn.steps import (
     IDLE,
@@ -44,14 +44,14 @@ from rerank.learn.workspace import ListArrays, Scratch
 
 KL, L2, EXACT = range(3)  # of a diagonal: the places of these choices in every learner's ``covariance``
 LARGEST = 1e100  # variances stay between SMALLEST and this
-MEAN, VARIANCE = range(2)
+MEAN, VARIANCE, PAST = range(3)
 
 
 class GaussianState(NamedTuple):
-    """What training changes; D columns and the base score. ``u`` holds Σ NOW·Δμ, or nothing."""
+    """What training changes; D columns and the base score."""
 
-    g: ByColumn  # float64 [D + 1, 2]: mean and variance, side by side
-    u: ByColumn  # float64 [D + 1]
+    # float64 [D + 1, 4]: mean, variance, Σ NOW·Δμ and nothing, side by side; without an average [D + 1, 2]
+    g: ByColumn
     scale: ByColumn  # float64 [D + 1], the largest |z_j| of an update; or [0] where scales are left alone
     counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
 
@@ -103,14 +103,14 @@ class Gaussian(Learner):
         """See ``Learner.init``: μ = 0, Σ = 1."""
         if self.full:
             return fresh_full(columns, self.prior)
-        g = np.zeros((columns + 1, 2))
+        g = cells_of(columns + 1, 4)
         g[:, VARIANCE] = 1.0
         scale = np.zeros(columns + 1 if self.scale_free else 0)
-        return GaussianState(g, np.zeros(columns + 1), scale, np.zeros(3, np.int64))
+        return GaussianState(g, scale, np.zeros(3, np.int64))
 
     def light(self, state: Any) -> Any:
         """See ``Learner.light``."""
-        return state._replace(u=np.zeros(0))
+        return state._replace(u=np.zeros(0)) if self.full else state._replace(g=state.g[:, :PAST].copy())
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: Any) -> Any:  # noqa: ARG002
         """See ``Learner.begin``: float64 [D + 1], room for Σz, where the matrix is full."""
@@ -124,13 +124,18 @@ class Gaussian(Learner):
         """float64 [D]: the diagonal of Σ."""
         return np.array((np.diag(state.sigma) if self.full else state.g[:, VARIANCE])[:-1])
 
+    def past(self, state: Any) -> np.ndarray:
+        """float64 [D + 1]: Σ NOW·Δμ; [0] where the state keeps no average."""
+        return past_of(state) if self.full else past_of_cells(state)
+
     def weights(self, state: Any) -> np.ndarray:
         """See ``Learner.weights``."""
         return self.means(state)[:-1]
 
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
-        mu = averaged(self.means(state), state.u, averaged_lists(state))
+        past = self.past(state)
+        mu = averaged(self.means(state), past, averaged_lists(state, past))
         return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
 
     def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
@@ -169,8 +174,17 @@ class Gaussian(Learner):
             variance = np.clip(1.0 / precision, SMALLEST, LARGEST)
         else:
             mu, variance = apart.mean(lambda end: end.g[:, MEAN]), apart.mean(variances)
-        u, counts = history(apart, mu, lambda end: end.g[:, MEAN])
-        return GaussianState(np.stack([mu, variance], axis=1), u, unit, counts)
+        past, counts = history(apart, mu, lambda end: end.g[:, MEAN], past_of_cells)
+        g = cells_of(*apart.start.g.shape)
+        g[:, MEAN], g[:, VARIANCE] = mu, variance
+        if past.size:
+            g[:, PAST] = past
+        return GaussianState(g, unit, counts)
+
+
+def past_of_cells(state: Any) -> np.ndarray:
+    """Σ NOW·Δμ of a GaussianState."""
+    return np.asarray(state.g[:, PAST] if state.g.shape[1] > PAST else np.zeros(0))
 
 
 @body(score, GaussianState)
@@ -276,14 +290,14 @@ def rescale(state: Any, t: Scratch, count: int) -> None:
 @by_type
 def move(state: Any, t: Scratch, count: int, alpha: float) -> None:
     """μ ← μ + αΣz, and Σ_jj ← Σ_jj times the factor in ``t.extra``."""
-    now, averaged = float(state.counts[SEEN]), state.u.shape[0] > 0
+    now, averaged = float(state.counts[SEEN]), state.g.shape[1] > PAST
     for r in range(np.uint64(count)):
         j, variance = t.column[r], state.g[t.column[r], VARIANCE]
         step = alpha * variance * t.value[r]
         state.g[j, MEAN] += step
         state.g[j, VARIANCE] = max(SMALLEST, variance * t.extra[r])
         if averaged:
-            state.u[j] += now * step
+            state.g[j, PAST] += now * step
 
 
 @kernel
