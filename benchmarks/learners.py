@@ -1,16 +1,19 @@
 """Learners beside scikit-learn's on the generated zipf set: CPU seconds an epoch in turn, and peak memory.
 
-    python benchmarks/learners.py [--train 500000] [--rounds 5] [--memory]
+    python benchmarks/learners.py [--train 500000] [--rounds 5] [--memory | --beside CHECKOUT] [--only NAME ...]
 
 Speed: both sides have their data in memory and make passes over the same examples in a random order, in turn, in this
 process; a pass of scikit-learn is the difference of fits with 3 passes and 1, halved, so that checks of its input do
 not count. Medians and the median ratio are printed. scikit-learn's learners keep no average by default; ours are
-measured with and without. Memory (--memory): one process a tool reads the set from svmlight text and trains one pass.
+measured with and without. --beside: an epoch in this checkout and in another, in turn, each in a process of its own,
+and whether they make the same bits. Memory (--memory): one process a tool reads the set from svmlight text and trains
+one pass.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import resource
 import statistics
@@ -45,8 +48,13 @@ OURS: dict[str, dict[str, Any]] = {
     "sgd-log": {"name": "sgd", "loss": "logistic"},
     "vrda": {"name": "vrda"},
     "ftrl": {"name": "ftrl"},
+    "arda": {"name": "arda"},
+    "rda-log": {"name": "rda", "loss": "logistic"},
+    "tg-log": {"name": "tg", "loss": "logistic"},
+    "tg-log-l1": {"name": "tg", "loss": "logistic", "l1": 1e-4},
 }
 THEIRS = {"perceptron": "Perceptron", "pa": "pa1", "cw-var-kl": "pa1", "arow-kl": "pa1", "sgd-log": "log_loss"}
+THEIRS |= dict.fromkeys(["ftrl", "arda", "rda-log", "tg-log"], "log_loss")
 
 
 def peer(name: str, epochs: int) -> Any:
@@ -102,11 +110,12 @@ def matrix(train: Labelled) -> tuple[sp.csr_matrix, np.ndarray]:
     return sp.csr_matrix((values, columns, train.rows.astype(np.int32)), (train.size, train.width)), train.label
 
 
-def speed(train: Labelled, rounds: int) -> dict[str, Any]:
+def speed(train: Labelled, rounds: int, names: list[str]) -> dict[str, Any]:
     """CPU seconds an epoch of ours and of their peers, in turn."""
     corpus, (X, y) = train.corpus(), matrix(train)
     found: dict[str, Any] = {}
-    for name, spec in OURS.items():
+    for name in names:
+        spec = OURS[name]
         light, averaged = Ours(corpus, spec, False), Ours(corpus, spec, True)
         own: list[float] = []
         with_average: list[float] = []
@@ -131,6 +140,47 @@ def speed(train: Labelled, rounds: int) -> dict[str, Any]:
         found[name] = entry
         print(f"{name}: {json.dumps(entry)}", flush=True)
     return found
+
+
+def serve(train: Labelled) -> None:
+    """One process of ``beside``: an epoch for every line of input, its CPU seconds and a digest of the weights."""
+    corpus = train.corpus()
+    for line in sys.stdin:
+        name, averaged = json.loads(line)
+        side = Ours(corpus, OURS[name], averaged)
+        side.epoch()
+        taken = seconds(side.two_epochs) / 2
+        learner, state = side.learner, side.state
+        found = [learner.last(state), *([learner.average(state)] if averaged else [])]
+        digest = hashlib.sha256(b"".join(np.append(weights.w, weights.base).tobytes() for weights in found))
+        print(json.dumps([taken, digest.hexdigest()]), flush=True)
+
+
+def beside(checkout: Path, examples: int, rounds: int, names: list[str]) -> None:
+    """Print CPU seconds an epoch in both checkouts, and the median of their ratios."""
+    pythons = [checkout.absolute() / ".venv/bin/python", Path(sys.executable)]
+    command = [__file__, "--train", str(examples), "--serve"]
+    sides = [
+        subprocess.Popen([python, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for python in pythons
+    ]
+    for name in names:
+        for averaged in (False, True):
+            times: list[list[float]] = [[], []]
+            digests = set()
+            for _ in range(rounds):
+                for side, own in zip(sides, times, strict=True):
+                    print(json.dumps([name, averaged]), file=side.stdin, flush=True)
+                    taken, digest = json.loads(side.stdout.readline())  # type: ignore[union-attr]
+                    own.append(taken)
+                    digests.add(digest)
+            ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
+            medians = [round(statistics.median(own), 3) for own in times]
+            found = {"other": medians[0], "this": medians[1], "times_as_fast": round(ratio, 2)}
+            found |= {"same_bits": len(digests) == 1}
+            print(f"{name}, {'with' if averaged else 'without'} average: {json.dumps(found)}", flush=True)
+    for side in sides:
+        side.communicate()
 
 
 def memory(examples: int) -> dict[str, Any]:
@@ -172,6 +222,9 @@ def main() -> None:
     parser.add_argument("--train", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT")
+    parser.add_argument("--only", nargs="+", choices=list(OURS), default=list(OURS))
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--read", help=argparse.SUPPRESS)
     parser.add_argument("--tool", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -179,8 +232,12 @@ def main() -> None:
         read_and_train(arguments.read, arguments.tool)
     elif arguments.memory:
         memory(arguments.train)
+    elif arguments.beside:
+        beside(arguments.beside, arguments.train, arguments.rounds, arguments.only)
+    elif arguments.serve:
+        serve(zipf(train=arguments.train, test=1)[0])
     else:
-        speed(zipf(train=arguments.train, test=1)[0], arguments.rounds)
+        speed(zipf(train=arguments.train, test=1)[0], arguments.rounds, arguments.only)
 
 
 if __name__ == "__main__":
