@@ -12,11 +12,13 @@ import pytest
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
+from rerank.data.tokens import tokenise
 from rerank.extraction.content.base import Content
 from rerank.extraction.content.trees import TreeContent
 from rerank.features import extract, parse, sink
 from rerank.features.collecting import SHORT
 from rerank.features.extract import Extractor
+from rerank.features.lexical.model1 import estimate
 from rerank.features.template import EITHER, make_template, templates
 from rerank.features.text import edits
 from rerank.features.text.extractor import TextExtractor
@@ -61,8 +63,8 @@ def random_trees(N: int) -> list[bytes]:
 
 def of_texts(name: str) -> Callable[[int], object]:
     """Extraction of a list of so many texts by one template."""
-    symbols = SymbolTable()
-    extractor = TextExtractor([make_template(name)], symbols, centred=False)
+    symbols, learned = SymbolTable(), (tokenise([b"q0 q1"] * 2), tokenise([b"w0 w1"] * 2))
+    extractor = TextExtractor([make_template(name)], symbols, centred=False, tables=estimate(*learned, 1))
 
     def run(N: int) -> object:
         nbest = random_texts(N)
