@@ -45,6 +45,12 @@ class Electorate(NamedTuple):
     value: np.ndarray  # float32
 
 
+@kernel
+def has_real(seats: Electorate, i: int) -> bool:
+    """Has list i real patterns?"""
+    return bool(seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i])
+
+
 class Desk(NamedTuple):
     """Scratch space for ``sort_list``."""
 

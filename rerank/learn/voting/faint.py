@@ -14,7 +14,7 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.voting.block_rows import clear, run_up
-from rerank.learn.voting.electorate import Electorate
+from rerank.learn.voting.electorate import Electorate, has_real
 from rerank.learn.voting.moves import ROWS, Moves, layout, when
 
 # A predictor is faint on a list where its products come to less than this part of the most in the block. Rounding moves
@@ -32,6 +32,25 @@ def limit_of(seats: Electorate, moves: Moves, i: int) -> float:
         for q in range(seats.members[p], seats.members[p + 1]):
             limit += moves.height[seats.column[q]] * seats.largest[p]
     return limit
+
+
+@kernel
+def fits(seats: Electorate, moves: Moves, i: int) -> bool:
+    """Are all sums of ``spread`` for list i whole numbers within 16 bits, and can real patterns be added to them?
+
+    A column moves at most once at a predictor, so that no entry exceeds Σ |value|·|move|. Intermediate results may
+    wrap around: whole numbers that end within 16 bits are right all the same. Real patterns need rows of levels, and a
+    unit of which 1 is a multiple.
+    """
+    limit, real = 0.0, seats.patterns[i] + seats.whole[i]
+    for p in range(seats.patterns[i], real):
+        for q in range(seats.members[p], seats.members[p + 1]):
+            limit += moves.peak[seats.column[q]] * seats.largest[p]
+    for p in range(real, seats.patterns[i + 1]):
+        c = seats.column[seats.members[p]]
+        if moves.track[c] < 0 and (moves.start[c] != 0.0 or moves.first[c] < moves.end[c]):
+            return False
+    return limit <= 32767.0 and not (has_real(seats, i) and limit_of(seats, moves, i) >= 2.0**50)
 
 
 @kernel

@@ -19,10 +19,11 @@ import numpy as np
 
 from rerank.kernels.compile import kernel
 from rerank.learn.voting.block_rows import add, add_multiples, clear, copy, run_up
-from rerank.learn.voting.electorate import Electorate
+from rerank.learn.voting.electorate import Electorate, has_real
 from rerank.learn.voting.faint import (
     GROUP,
     call,
+    fits,
     largest_of,
     limit_of,
     mark_faint,
@@ -200,31 +201,6 @@ def add_pair(seats: Electorate, d: int, e: int, patterns: np.ndarray, out: np.nd
         add_multiples(out, a, x, number(0), x)
     else:
         add_multiples(out, a, x, number(seats.value[e]), patterns[seats.pattern[e]])
-
-
-@kernel
-def has_real(seats: Electorate, i: int) -> bool:
-    """Has list i real patterns?"""
-    return bool(seats.whole[i] < seats.patterns[i + 1] - seats.patterns[i])
-
-
-@kernel
-def fits(seats: Electorate, moves: Moves, i: int) -> bool:
-    """Are all sums of ``spread`` for list i whole numbers within 16 bits, and can real patterns be added to them?
-
-    A column moves at most once at a predictor, so that no entry exceeds Σ |value|·|move|. Intermediate results may
-    wrap around: whole numbers that end within 16 bits are right all the same. Real patterns need rows of levels, and a
-    unit of which 1 is a multiple.
-    """
-    limit, real = 0.0, seats.patterns[i] + seats.whole[i]
-    for p in range(seats.patterns[i], real):
-        for q in range(seats.members[p], seats.members[p + 1]):
-            limit += moves.peak[seats.column[q]] * seats.largest[p]
-    for p in range(real, seats.patterns[i + 1]):
-        c = seats.column[seats.members[p]]
-        if moves.track[c] < 0 and (moves.start[c] != 0.0 or moves.first[c] < moves.end[c]):
-            return False
-    return limit <= 32767.0 and not (has_real(seats, i) and limit_of(seats, moves, i) >= 2.0**50)
 
 
 @kernel
