@@ -74,11 +74,10 @@ class Scratch(NamedTuple):
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
     abreast: np.ndarray  # float64 [8 · WIDE]: a number of up to WIDE columns, then another, …
-    low: (
-        np.ndarray
-    )  # float64 [T] or [0], as ``seen``: the least and the largest value of a column among the candidates,
+    # [T], or [0] as ``seen``: the least and the largest value of a column among the candidates, how many have it
+    low: np.ndarray  # float64
     high: np.ndarray  # float64
-    owners: np.ndarray  # int64: and how many of them have it
+    owners: np.ndarray  # int64
     # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
     seen: np.ndarray
     stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here

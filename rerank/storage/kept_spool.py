@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rerank.base.errors import RunError
-from rerank.storage.files import foreign, reason, scratch_directory
+from rerank.storage.files import foreign, reason, remove, scratch_directory
 from rerank.storage.locks import Lock
 
 log = logging.getLogger("rerank")
@@ -46,7 +45,7 @@ def kept_spool(entry: Path) -> Iterator[Path]:
         raise
     finally:
         if not keep:
-            shutil.rmtree(place, ignore_errors=True)
+            _remove(place)
         lock.release()
 
 
@@ -57,8 +56,14 @@ def drop_spool(entry: Path) -> None:
         with suppress(OSError):
             lock = _taken(place)
             if lock is not None:
-                shutil.rmtree(place, ignore_errors=True)
+                _remove(place)
                 lock.release()
+
+
+def _remove(place: Path) -> None:
+    """Remove a spool: half of one, where a process is killed meanwhile, would pass for somebody else's."""
+    with suppress(OSError):
+        remove(place)
 
 
 def _place(entry: Path) -> Path:

@@ -369,17 +369,17 @@ def test_a_template_that_is_none_says_where_it_stands(load):
 
 
 def test_hashed_columns_are_measured_first(load, monkeypatch, caplog):
-    """A perceptron keeps two numbers a column, twice, four predictors, and 16 bytes of scratch space."""
+    """A perceptron keeps two numbers a column, twice, four predictors, and 8 bytes of scratch space."""
     recipe = load("features: {hash_bits: 30}\nlearner: {name: perceptron}")
     free = {"total": 64 << 30, "available": 100 << 30}
     monkeypatch.setattr(run_training.psutil, "virtual_memory", lambda: SimpleNamespace(**free))
     with pytest.raises(
-        RecipeError, match=r"^features.hash_bits: 2\^30 columns take 85.9 GB with perceptron, this machine"
+        RecipeError, match=r"^features.hash_bits: 2\^30 columns take 77.3 GB with perceptron, this machine"
     ):
         check_room(recipe)
     free["total"] = 200 << 30
     check_room(recipe)
-    assert "2^30 columns take 85.9 GB with perceptron; 107.4 GB of memory are free" in caplog.text
+    assert "2^30 columns take 77.3 GB with perceptron; 107.4 GB of memory are free" in caplog.text
     caplog.clear()
     check_room(load("features: {hash_bits: 20}\nlearner: {name: perceptron}"))
     check_room(load())

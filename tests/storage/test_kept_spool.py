@@ -15,6 +15,7 @@ from rerank.engines.settings import LocalEngine
 from rerank.extraction import blocks, extraction
 from rerank.extraction.cache import CorpusCache
 from rerank.storage.checkpoints import KeptResult
+from rerank.storage.files import remove_leftovers
 from rerank.storage.kept_spool import drop_spool, kept_spool
 
 
@@ -72,6 +73,18 @@ def test_what_is_left_beside_an_entry_goes(tmp_path):
     stop(tmp_path / "entry", KeyboardInterrupt())
     drop_spool(tmp_path / "entry")
     drop_spool(tmp_path / "entry")
+    assert names(tmp_path) == []
+
+
+def test_one_that_is_half_removed_is_known_as_a_leftover(tmp_path, monkeypatch):
+    """A process that is killed while it removes files has perhaps removed what says whose they are."""
+    stop(tmp_path / "entry", KeyboardInterrupt())
+    with monkeypatch.context() as changed:
+        changed.setattr(shutil, "rmtree", lambda place, **_: (place / "000000" / "checksums.json").unlink())
+        drop_spool(tmp_path / "entry")
+    assert not (tmp_path / ".entry.spool").exists()
+    assert len(names(tmp_path)) == 1
+    remove_leftovers(tmp_path)
     assert names(tmp_path) == []
 
 

@@ -145,9 +145,9 @@ def follow(x: np.ndarray, n: int, alpha: float, beta: float, l1: float, l2: floa
 
 
 @kernel
-def leader(z: float, q: float, l1: float, l2: float) -> float:
-    """The weight that z and q stand for."""
-    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(q + l2, 1.0 / LARGEST))
+def leader(z: float, steepness: float, l1: float, l2: float) -> float:
+    """The weight that z and q, the steepness, stand for."""
+    return float(-(max(z - l1, 0.0) + min(z + l1, 0.0)) / max(steepness + l2, 1.0 / LARGEST))
 
 
 @by_type
