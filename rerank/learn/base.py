@@ -95,6 +95,10 @@ class Learner(Checked, ABC):
         RecipeError: the learner cannot keep a state for so many columns.
         """
 
+    def stored(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays of a state that was stored, which may be laid out as models of an earlier program have them."""
+        return arrays
+
     def adopt(self, state: State, candidates: int) -> State:  # noqa: ARG002
         """``state`` adapted to another corpus, of so many candidates over the same columns."""
         return state

@@ -250,10 +250,13 @@ def _check_settings(model: Model) -> None:
         fresh = learner.init(model.table.width)
     except RecipeError as error:
         raise ValueError(f"its learner cannot be made: {error}") from None
+    state = learner.stored(model.state.copy())
+    model.state.clear()
+    model.state.update(state)
     if set(fresh._fields) != set(model.state):
         raise ValueError(f"its state has {', '.join(sorted(model.state))}; expected {', '.join(sorted(fresh._fields))}")
-    state = learner.adopt(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
-    for name, own, other in zip(fresh._fields, state, fresh, strict=True):
+    adopted = learner.adopt(type(fresh)(**model.state), 0)  # variables per candidate: there may be any number
+    for name, own, other in zip(fresh._fields, adopted, fresh, strict=True):
         if own.shape != other.shape or own.dtype != other.dtype or model.state[name].ndim != other.ndim:
             expected = f"expected {other.dtype} {other.shape} for its learner and table"
             raise ValueError(f"state_{name}.npy is {own.dtype} {own.shape}; {expected}")

@@ -210,6 +210,20 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
+@pytest.mark.parametrize("spec", [{"name": "arow"}, {"name": "cw", "normalize": True}, {"name": "nherd"}])
+def test_states_of_an_earlier_layout_are_read(spec: dict[str, Any], tmp_path: Path) -> None:
+    """Gaussians kept Σ NOW·Δμ apart from mean and variance."""
+    model = trained(spec)
+    state = {name: array.copy() for name, array in model.state.items()}
+    apart = {"g": state["g"][:, :2].copy(), "u": state["g"][:, 2].copy()}
+    replace(model, state=state | apart).save(tmp_path / "earlier")
+    found = Model.load(tmp_path / "earlier")
+    assert set(found.state) == set(state)
+    for name, array in state.items():
+        np.testing.assert_array_equal(found.state[name], array)
+    use(found)
+
+
 def use(model: Model) -> None:
     """Everything that kernels do with a model."""
     assert np.isfinite(vote_model(model, CORPUS)).all()

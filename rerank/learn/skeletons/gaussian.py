@@ -108,6 +108,14 @@ class Gaussian(Learner):
         scale = np.zeros(columns + 1 if self.scale_free else 0)
         return GaussianState(g, scale, np.zeros(3, np.int64))
 
+    def stored(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """See ``Learner.stored``: Σ NOW·Δμ was an array of its own, ``u``, and ``g`` had two columns."""
+        if self.full or "u" not in arrays or arrays.get("g", arrays["u"]).shape != (arrays["u"].size, 2):
+            return arrays
+        g = cells_of(arrays["u"].size, 4)
+        g[:, :PAST], g[:, PAST] = arrays["g"], arrays["u"]
+        return {name: array for name, array in arrays.items() if name != "u"} | {"g": g}
+
     def light(self, state: Any) -> Any:
         """See ``Learner.light``."""
         return state._replace(u=np.zeros(0)) if self.full else state._replace(g=state.g[:, :PAST].copy())
