@@ -181,6 +181,7 @@ def _load(source: Path) -> Model:
     parts = kinds["state"], kinds["votes"], kinds["brackets"]
     model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)
+    _adopt_state(model)
     return model
 
 
@@ -240,6 +241,15 @@ def _check_settings(model: Model) -> None:
         raise ValueError(
             "its provenance lacks training_data and epochs, without which training cannot continue from its state"
         )
+
+
+def _adopt_state(model: Model) -> None:
+    """Lay the state out as its learner does, where an earlier program did otherwise, and check that it is one.
+
+    Raises
+    ------
+    ValueError: it is no state of this learner over this table.
+    """
     spec = model.settings.get("learner", {})
     if not model.state or spec.get("name", "") not in learners:
         return
