@@ -14,9 +14,9 @@ from rerank.cli.application import Sets, command
 from rerank.cli.ending import Command
 
 if TYPE_CHECKING:
-    from rerank.classification.page import Outcome
     from rerank.engines.settings import Engine
     from rerank.recipes.recipe import ListRecipe, TaskRecipe
+    from rerank.runs.examples.page import Outcome
 
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="The recipe: a YAML file, or a name of `rerank list recipes`.")
@@ -98,7 +98,7 @@ def run(
 
 def _classified(recipe: Any, directory: Path, resume: bool, engine: Engine, *stages: str) -> Outcome:
     """Carry out a recipe over labelled examples, some of its ``stages`` or all."""
-    from rerank.classification import pipeline
+    from rerank.runs.examples import pipeline
 
     return pipeline.run(recipe, directory, resume=resume, engine=engine, **({"stages": stages} if stages else {}))
 
@@ -156,8 +156,8 @@ def extract(
 
 
 def _extract_examples(recipe: Any) -> None:
-    from rerank.classification import pipeline
-    from rerank.classification.page import sets_table
+    from rerank.runs.examples import pipeline
+    from rerank.runs.examples.page import sets_table
     from rerank.runs.report.table import plain_text
 
     found = pipeline.extract(recipe)

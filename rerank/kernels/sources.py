@@ -28,8 +28,8 @@ TRAINING = (
     "runs/ensembles.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
-    "classification", "data", "estimators", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
-    "models/predictions.py", "readers",
+    "data", "estimators", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
+    "models/predictions.py", "readers", "runs/examples",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}
 

@@ -1,1 +1,1 @@
-"""The course of a recipe over lists, from extraction to the report."""
+"""The course of a recipe, from extraction to evaluation and the report."""

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import DataError
-from rerank.classification.data import read_vocabulary
-from rerank.classification.text import read_texts
 from rerank.data.labelled import Labelled
 from rerank.data.symbols import SymbolTable
 from rerank.features.text.view import make_view
@@ -27,6 +25,8 @@ from rerank.readers.texts.text_list import TextList
 from rerank.readers.trees.pairs import parse_list
 from rerank.readers.trees.sentences import read_sentences
 from rerank.readers.trees.trees import brackets, parse_brackets
+from rerank.runs.examples.data import read_vocabulary
+from rerank.runs.examples.text import read_texts
 
 Rng = np.random.Generator
 FEW = 2000  # candidates up to which everything is looked at

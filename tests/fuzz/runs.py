@@ -12,10 +12,10 @@ import small
 import small_classes
 import small_texts
 
-from rerank.classification import pipeline as classification
 from rerank.models.model import Model
 from rerank.models.weights_text import weight_lines
 from rerank.runs import pipeline
+from rerank.runs.examples import pipeline as classification
 
 from .samples import (
     BARE,

@@ -17,8 +17,6 @@ from commands import pass_on
 from rerank import cli
 from rerank.base.errors import DataError, RunError
 from rerank.base.registry import build
-from rerank.classification import pipeline as classification
-from rerank.classification.data import load_set
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards
 from rerank.extraction.content import content_of
@@ -37,6 +35,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
+from rerank.runs.examples import pipeline as classification
+from rerank.runs.examples.data import load_set
 from rerank.storage.checksums import seal
 
 from .reading import Rng, holds, options

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rerank.base.errors import DataError
-from rerank.classification.splits import divided, draw_folds, fold_numbers, held_out
+from rerank.runs.examples.splits import divided, draw_folds, fold_numbers, held_out
 
 labels = st.lists(st.integers(0, 3), min_size=2, max_size=60).map(np.array)
 

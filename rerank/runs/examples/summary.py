@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.predictions import selections_of
-from rerank.classification.results import Result
-from rerank.classification.shown import groups_of, mean_error
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.runs.examples.predictions import selections_of
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.shown import groups_of, mean_error
 from rerank.runs.report.measures import count, duration, fixed, signed
 from rerank.runs.report.spread import Spread
 from rerank.runs.report.verdict import verdict

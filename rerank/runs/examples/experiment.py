@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rerank.classification.data import ExampleSet, Split, load_set
-from rerank.classification.fitting import Fit, fit
-from rerank.classification.results import Result
-from rerank.classification.tuning import Map, best_point, held_out_errors, points_of
 from rerank.engines.settings import Engine
 from rerank.recipes.example_recipe import ExampleData, SourceSettings, Spec
+from rerank.runs.examples.data import ExampleSet, Split, load_set
+from rerank.runs.examples.fitting import Fit, fit
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.tuning import Map, best_point, held_out_errors, points_of
 
 log = logging.getLogger("rerank")
 Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn

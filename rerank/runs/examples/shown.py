@@ -7,9 +7,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from rerank.classification.data import ExampleSet
-from rerank.classification.results import Result
 from rerank.models.model import Model
+from rerank.runs.examples.data import ExampleSet
+from rerank.runs.examples.results import Result
 from rerank.runs.report.canvas import PALETTE
 from rerank.runs.report.lines import FigureDrawing, FigureLine, draw_lines
 from rerank.runs.report.measures import NONE, count, fixed, reals

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.baselines import fit_baseline, predict_baseline
-from rerank.classification.fitting import predicted, train_on
-from rerank.classification.splits import divided
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Weights
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings, grid_points
+from rerank.runs.examples.baselines import fit_baseline, predict_baseline
+from rerank.runs.examples.fitting import predicted, train_on
+from rerank.runs.examples.splits import divided
 
 log = logging.getLogger("rerank")
 Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

@@ -10,8 +10,6 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
-from rerank.classification.splits import draw_folds, fold_numbers
-from rerank.classification.text import read_newsgroups, read_texts
 from rerank.data.labelled import Labelled
 from rerank.data.shares import share_of
 from rerank.data.synthetic import generators
@@ -19,6 +17,8 @@ from rerank.readers.examples.svmlight import read_folds, read_svmlight
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
+from rerank.runs.examples.splits import draw_folds, fold_numbers
+from rerank.runs.examples.text import read_newsgroups, read_texts
 
 log = logging.getLogger("rerank")
 FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from rerank.base.names import file_name
-from rerank.classification.data import ExampleSet
-from rerank.classification.results import Result
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
+from rerank.runs.examples.data import ExampleSet
+from rerank.runs.examples.results import Result
 from rerank.storage.files import write_text
 from rerank.storage.written import claim
 

@@ -15,22 +15,22 @@ import numpy as np
 from rerank import __version__
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
-from rerank.classification.drawing import Traced, draw_results, draw_traces, traces_of
-from rerank.classification.experiment import SetOrigin, run_spec
-from rerank.classification.kept import code_of, key_of, load_results, save_results
-from rerank.classification.learning import learning_curve
-from rerank.classification.models import train_model
-from rerank.classification.page import Outcome, write_page
-from rerank.classification.plan import Plan, check
-from rerank.classification.predictions import selections_of, significance_of, write_predictions
-from rerank.classification.results import Result
-from rerank.classification.shown import best_of, features_table, groups_of, hardest_table
-from rerank.classification.tables import as_data, tables_of
 from rerank.engines.settings import Engine
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.course import carry_out
+from rerank.runs.examples.drawing import Traced, draw_results, draw_traces, traces_of
+from rerank.runs.examples.experiment import SetOrigin, run_spec
+from rerank.runs.examples.kept import code_of, key_of, load_results, save_results
+from rerank.runs.examples.learning import learning_curve
+from rerank.runs.examples.models import train_model
+from rerank.runs.examples.page import Outcome, write_page
+from rerank.runs.examples.plan import Plan, check
+from rerank.runs.examples.predictions import selections_of, significance_of, write_predictions
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.shown import best_of, features_table, groups_of, hardest_table
+from rerank.runs.examples.tables import as_data, tables_of
 from rerank.runs.figures import write_figures
 from rerank.runs.report.lines import FigureDrawing
 from rerank.runs.results import RUNS, Metrics

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.classification.baselines import make_baseline
-from rerank.classification.data import ExampleSet, load_set, load_sets
-from rerank.classification.drawing import check_figures
-from rerank.classification.experiment import Draw
-from rerank.classification.fitting import make_learner
-from rerank.classification.tuning import points_of
 from rerank.learn.contract import accepted
 from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
+from rerank.runs.examples.baselines import make_baseline
+from rerank.runs.examples.data import ExampleSet, load_set, load_sets
+from rerank.runs.examples.drawing import check_figures
+from rerank.runs.examples.experiment import Draw
+from rerank.runs.examples.fitting import make_learner
+from rerank.runs.examples.tuning import points_of
 
 log = logging.getLogger("rerank")
 

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 
 from rerank.base.errors import DataError
-from rerank.classification.scikit import ScikitPart, own_settings, part_named
 from rerank.data.labelled import Labelled
 from rerank.recipes.settings import Settings
+from rerank.runs.examples.scikit import ScikitPart, own_settings, part_named
 
 BASELINES = {
     "naive-bayes": ScikitPart("naive_bayes", "MultinomialNB"),

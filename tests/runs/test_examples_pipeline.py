@@ -12,15 +12,15 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.classification import pipeline
-from rerank.classification.baselines import fit_baseline, make_baseline
-from rerank.classification.curves import trace
-from rerank.classification.data import load_set, load_sets
-from rerank.classification.experiment import run_spec
-from rerank.classification.fitting import fit
 from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
+from rerank.runs.examples import pipeline
+from rerank.runs.examples.baselines import fit_baseline, make_baseline
+from rerank.runs.examples.curves import trace
+from rerank.runs.examples.data import load_set, load_sets
+from rerank.runs.examples.experiment import run_spec
+from rerank.runs.examples.fitting import fit
 from rerank.runs.stages import epoch_lines
 
 

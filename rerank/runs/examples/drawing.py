@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from rerank.base.errors import RecipeError
-from rerank.classification.curves import Trace, trace
-from rerank.classification.experiment import Draw, workers
-from rerank.classification.figures import NAMES, draw_scatter, parameter_lines
-from rerank.classification.results import Result
-from rerank.classification.tables import cells_of
-from rerank.classification.tuning import Tuned
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.figures import ExampleFigure, check_names
+from rerank.runs.examples.curves import Trace, trace
+from rerank.runs.examples.experiment import Draw, workers
+from rerank.runs.examples.figures import NAMES, draw_scatter, parameter_lines
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.tables import cells_of
+from rerank.runs.examples.tuning import Tuned
 from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_lines
 
 Traced = dict[str, dict[str, list[Trace]]]  # by set (and noise) and run, one per seed

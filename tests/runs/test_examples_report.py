@@ -11,10 +11,10 @@ import pytest
 import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
-from rerank.classification import pipeline
-from rerank.classification.fitting import margins
-from rerank.classification.results import Result
-from rerank.classification.shown import CLASSES, confusion_table, fold_figures
+from rerank.runs.examples import pipeline
+from rerank.runs.examples.fitting import margins
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.shown import CLASSES, confusion_table, fold_figures
 
 TWO = [{"name": "perceptron"}, {"name": "PA", "set": {"learner": {"name": "pa", "variant": "1"}}}]
 

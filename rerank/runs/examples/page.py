@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from rerank.classification.learning import ERROR, UNIT
-from rerank.classification.results import Result
-from rerank.classification.shown import best_of, confusion_table, fold_figures, groups_of
-from rerank.classification.summary import summary
-from rerank.classification.tuning import Tuned
 from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.runs.examples.learning import ERROR, UNIT
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.shown import best_of, confusion_table, fold_figures, groups_of
+from rerank.runs.examples.summary import summary
+from rerank.runs.examples.tuning import Tuned
 from rerank.runs.learning import shown_curve
 from rerank.runs.report.html import fill, frame
 from rerank.runs.report.lines import FigureDrawing

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from rerank import __version__
-from rerank.classification.data import ExampleSet
-from rerank.classification.results import Result
 from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
+from rerank.runs.examples.data import ExampleSet
+from rerank.runs.examples.results import Result
 from rerank.storage.checkpoints import KeptResult
 from rerank.storage.strict_json import as_json
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from rerank.classification.results import Result
-from rerank.classification.tables import Cell
 from rerank.recipes.figures import ExampleFigure
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.tables import Cell
 from rerank.runs.report.canvas import Plot, PlotLine
 from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned
 from rerank.runs.report.scale import linear

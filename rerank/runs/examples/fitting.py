@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rerank.base.registry import build
-from rerank.classification.baselines import fit_baseline, predict_baseline
 from rerank.data.corpus import Corpus
 from rerank.data.labelled import Labelled
 from rerank.learn.base import Learner, Weights, learners
@@ -18,6 +17,7 @@ from rerank.learn.scoring import best, scores
 from rerank.learn.trainer import Training, train
 from rerank.learn.voting.voting import vote
 from rerank.recipes.example_recipe import Spec
+from rerank.runs.examples.baselines import fit_baseline, predict_baseline
 
 
 @dataclass

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.classification.scikit import ScikitPart, part_named, scikit
 from rerank.data.labelled import Labelled, from_csr
 from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.settings import Settings
+from rerank.runs.examples.scikit import ScikitPart, part_named, scikit
 
 VECTORIZERS = {
     "count": ScikitPart("feature_extraction.text", "CountVectorizer"),

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rerank.base.errors import RecipeError
-from rerank.classification.plan import check_parts
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
+from rerank.runs.examples.plan import check_parts
 
 PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
 PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rerank.classification.data import ExampleSet
-from rerank.classification.fitting import train_on
-from rerank.classification.tuning import Tuned, tune
 from rerank.features.table import FeatureTable
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import Settings
+from rerank.runs.examples.data import ExampleSet
+from rerank.runs.examples.fitting import train_on
+from rerank.runs.examples.tuning import Tuned, tune
 
 
 def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown: np.ndarray) -> FeatureTable:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.predictions import selections_of
-from rerank.classification.results import Result
-from rerank.classification.shown import mean_error
-from rerank.classification.tuning import Tuned
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import Spec
+from rerank.runs.examples.predictions import selections_of
+from rerank.runs.examples.results import Result
+from rerank.runs.examples.shown import mean_error
+from rerank.runs.examples.tuning import Tuned
 from rerank.runs.learning import FULL, PART, at_shares, curve_of
 from rerank.runs.report.measures import MEASURES
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rerank.classification.results import Result
 from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.runs.examples.results import Result
 from rerank.runs.report.measures import NONE, fixed
 from rerank.runs.report.spread import Spread
 from rerank.runs.report.table import TextTable

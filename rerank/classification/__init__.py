@@ -1,1 +1,0 @@
-"""Classification: learners over folds, sets, noise levels and seeds, tuned and compared."""
