@@ -23,14 +23,29 @@ def log_odds(p: float, least: float = 1e-6) -> float:
     return math.log(p / (1 - p))
 
 
-def around(tree: nltk.Tree, span: Span) -> str:
-    """The label of the bracket that is directly above another in a tree."""
-    found, own = spans(tree), ""
-    place = found.index(span)
-    for other in found[:place]:
-        if other[1] <= span[1] and span[2] <= other[2]:
-            own = other[0]
+def children(found: list[Span], place: int, first: int, last: int, tags: list[str]) -> list[tuple[str, int]]:
+    """Of the words from ``first`` to before ``last``, which the bracket before ``place`` holds: the label of each child
+    and its place, the tag and -1 of each word that no other bracket holds."""
+    own, word = list[tuple[str, int]](), first
+    while word < last:
+        holder = next((p for p in range(place, len(found)) if found[p][1] <= word < found[p][2]), -1)
+        own.append((found[holder][0] if holder >= 0 else tags[word], holder))
+        word = found[holder][2] if holder >= 0 else word + 1
     return own
+
+
+def kin(tree: nltk.Tree, span: Span) -> tuple[list[str], int]:
+    """What is around a bracket of a tree: parent, grandparent, siblings, first and last child; how many children."""
+    found, tags = spans(tree), [tag for _, tag in tree.pos()]
+    place = found.index(span)
+    holders = [p for p in range(place) if found[p][1] <= span[1] and span[2] <= found[p][2]]
+    above = ["", "", *(found[p][0] for p in holders)]
+    whole = (holders[-1] + 1, *found[holders[-1]][1:3]) if holders else (0, 0, len(tags))
+    siblings = children(found, *whole, tags)
+    at = [p for _, p in siblings].index(place)
+    beside = ["", *(label for label, _ in siblings), ""]
+    own = [label for label, _ in children(found, place + 1, span[1], span[2], tags)]
+    return [above[-1], above[-2], beside[at], beside[at + 2], own[0], own[-1]], len(own)
 
 
 def columns(
@@ -41,7 +56,8 @@ def columns(
     flat, middle, sharp, by_base = (posteriors(trees, p) for p in weights)
     has = [set(spans(tree)) for tree in trees]
     best_first = sorted(range(len(trees)), key=lambda t: (-scores[t], t))
-    tags = ["", *(tag for _, tag in trees[best_first[0]].pos()), ""]
+    tagged = trees[best_first[0]].pos()
+    tags, words = ["", *(tag for _, tag in tagged), ""], ["", *(word.lower() for word, _ in tagged), ""]
     entropy = -sum(p * math.log(p) for p in weights[1] if p > 0)
     found = {}
     for span in middle:
@@ -61,11 +77,10 @@ def columns(
         numbers += [mass[f"{what} {k}"] for what in ("crossed", "relabelled") for k in (1, 3)]
         numbers.append(max((middle[other] for other in middle if crossing(span, other)), default=0.0))
         numbers.append(max((middle[other] for other in middle if same_words(span, other)), default=0.0))
-        numbers += [end - start, len(tags) - 2, start, len(trees), entropy]
-        found[span] = (
-            [label, around(trees[own[0]], span), *(tags[k] for k in (start + 1, end, start, end + 1))],
-            numbers,
-        )
+        around, size = kin(trees[own[0]], span)
+        numbers += [end - start, len(tags) - 2, start, len(trees), entropy, size]
+        edges = (start + 1, end, start, end + 1)
+        found[span] = [label, *around, *(tags[k] for k in edges), *(words[k] for k in edges)], numbers
     return found
 
 

@@ -23,7 +23,6 @@ class BracketVotes(NamedTuple):
     relabelled: np.ndarray  # float64 [2, B]: of those that have another over its words, and not it
     most_crossed: np.ndarray  # float64 [B]: the weight of the heaviest bracket that crosses it
     most_relabelled: np.ndarray  # float64 [B]: and of another over its words
-    parent: np.ndarray  # int32 [B]: the label around it in the best candidate that has it; -1 for none
 
 
 @kernel
@@ -51,26 +50,21 @@ def _done_to(found: Brackets, t: int, b: int) -> int:
 
 @kernel
 def count_votes(
-    found: Brackets, order: np.ndarray, scores: np.ndarray, weights: np.ndarray, total: np.ndarray,
-    stack: np.ndarray, lead: np.ndarray, out: BracketVotes,
+    found: Brackets, order: np.ndarray, scores: np.ndarray, weights: np.ndarray, total: np.ndarray, lead: np.ndarray,
+    out: BracketVotes,
 ) -> None:  # fmt: skip
     """Fill ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
 
-    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them; stack (int32 [B]) and
-    lead (int64 [B], zeros) are scratch.
+    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them; lead (int64 [B],
+    zeros) is scratch.
     """
     B = total.shape[0]
     for rank in range(order.shape[0]):
-        t, depth = order[rank], 0
+        t = order[rank]
         for i in range(found.first[t], found.first[t + 1]):
             b = found.bracket[i]
-            while depth > 0 and found.end[stack[depth - 1]] <= found.start[b]:
-                depth -= 1
             if out.times[b] == 0:
                 out.best[b] = scores[t]
-                out.parent[b] = found.label[stack[depth - 1]] if depth else -1
-            stack[depth] = b
-            depth += 1
             out.times[b] += 1
             lead[b] += lead[b] == rank
         for b in range(B):

@@ -6,14 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.metrics.decoding.bracket_kernel import Brackets
 from rerank.metrics.decoding.column_kernel import BracketVotes, count_votes
 from rerank.metrics.decoding.fusion import Fusion
+from rerank.metrics.decoding.kin_kernel import UNSEEN, Kin, read_kin
 
-SYMBOLS = ("label", "parent", "first tag", "last tag", "tag before", "tag after")
+SYMBOLS = (
+    "label", "parent", "grandparent", "sibling before", "sibling after", "first child", "last child",
+    "first tag", "last tag", "tag before", "tag after", "first word", "last word", "word before", "word after",
+)  # fmt: skip
 ASCENDING = ("log-odds, flat", "log-odds", "log-odds, sharp", "base log-odds", "share log-odds", "margin")
 NUMBERS = (
     *ASCENDING, "crossed", "crossed by base", "relabelled", "relabelled by base", "most crossed", "most relabelled",
-    "size", "words", "start", "candidates", "entropy",
+    "size", "words", "start", "candidates", "entropy", "children",
 )  # fmt: skip
 SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
 LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
@@ -37,18 +42,24 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
     one, two = np.zeros((5, B)), np.zeros((2, 2, B))
-    votes = BracketVotes(one[0], one[1], one[2], two[0], two[1], one[3], one[4], np.full(B, -1, np.int32))
-    count_votes(found, order, scores, weights[[1, 3]], total[1], np.empty(B, np.int32), np.zeros(B, np.int64), votes)
+    votes = BracketVotes(one[0], one[1], one[2], two[0], two[1], one[3], one[4])
+    count_votes(found, order, scores, weights[[1, 3]], total[1], np.zeros(B, np.int64), votes)
+    kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
+    read_kin(found, order, np.ascontiguousarray(fusion.tags.T), np.empty(found.bracket.size, np.int32), kin)
     own, places = weights[1], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
-    entropy = -float(own @ np.log(np.where(own > 0, own, 1.0)))
+    entropy = np.full(B, -float(own @ np.log(np.where(own > 0, own, 1.0))))
     share = _log_odds(votes.times / n, 0.5 / n)
     masses = *votes.crossed, *votes.relabelled, votes.most_crossed, votes.most_relabelled
-    numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, np.full(B, entropy))
-    tags = np.concatenate([[-1], fusion.tags[:, order[0]], [-1]]).astype(np.int32)
-    around = tags[found.start + 1], tags[found.end], tags[found.start], tags[found.end + 1]
-    return BracketColumns(
-        np.stack(numbers, axis=1).astype(np.float64), np.stack((found.label, votes.parent, *around), axis=1)
-    )
+    numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, entropy, kin.children)
+    tags, words = fusion.tags[:, order[0]], fusion.symbols.lower[fusion.words]
+    symbols = (found.label, *kin[:-1], *_at_edges(found, tags), *_at_edges(found, words))
+    return BracketColumns(np.stack(numbers, axis=1).astype(np.float64), np.stack(symbols, axis=1))
+
+
+def _at_edges(found: Brackets, symbols: np.ndarray) -> tuple[np.ndarray, ...]:
+    """int32 [B] each: of symbols of words, those of each bracket's first and last, and of those before and after."""
+    every = np.concatenate([[-1], symbols, [-1]]).astype(np.int32)
+    return every[found.start + 1], every[found.end], every[found.start], every[found.end + 1]
 
 
 def right_brackets(fusion: Fusion, gold: Fusion) -> np.ndarray:
