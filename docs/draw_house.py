@@ -31,7 +31,8 @@ WAY = {
     "runs.training": "a Run: the best epoch on dev",
     "runs.ranking": "predictions: scores from the corpus, texts from the open file",
     "runs.results": "metrics.json, predictions, the report",
-    "runs.pipeline": "the course of a recipe",
+    "runs.list_steps": "what is done in every stage",
+    "runs.pipeline": "the stages of a recipe, one after the other",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from small import extended
 
-from rerank.recipes.example_recipe import ClassificationRecipe
+from rerank.recipes.example_recipe import ClassificationRecipe, SourceSettings, Spec
 
 SIZE, WIDTH, FOLDS = 120, 30, 4
 VOLATILE = ("seconds", "cpu_seconds", "peak_memory_bytes", "stages")
@@ -56,6 +56,12 @@ def settings(root: Path, **changes: Any) -> dict[str, Any]:
 def recipe(root: Path, **changes: Any) -> ClassificationRecipe:
     """``settings`` as a recipe."""
     return ClassificationRecipe.model_validate(settings(root, **changes))
+
+
+def placed(spec: Spec, name: str, noise: float = 0.0) -> Spec:
+    """A single run on a set and at a noise level that its recipe need not have."""
+    data = spec.recipe.data.model_copy(update={"sets": {name: SourceSettings()}, "noise": (noise,)})
+    return spec.with_sections({"data": data})
 
 
 def steady(value: Any) -> Any:

@@ -9,14 +9,13 @@ import typer
 
 from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
-from rerank.cli.answer import out, show
+from rerank.cli.answer import show
 from rerank.cli.application import Sets, command
 from rerank.cli.ending import Command
 
 if TYPE_CHECKING:
     from rerank.engines.settings import Engine
-    from rerank.recipes.recipe import ListRecipe, TaskRecipe
-    from rerank.runs.examples.page import Outcome
+    from rerank.recipes.recipe import TaskRecipe
 
 RecipeFile = Annotated[
     Path, typer.Argument(metavar="RECIPE", help="The recipe: a YAML file, or a name of `rerank list recipes`.")
@@ -88,24 +87,13 @@ def run(
     """Extract, train, test and report, as the recipe says."""
     settings, directory = read_recipe(recipe, set_, output, quick)
     with engine_of(settings, engine, workers, address) as opened:
-        if settings.task == "classification":
-            _show_outcome(_classified(settings, directory, resume, opened))
-            lost = ""
-        else:
-            lost = _carry_out(of_lists(settings, "run"), directory, resume, ("train", "test"), opened)
+        lost = _carry_out(settings, directory, resume, ("train", "test"), opened)
     _show_report(directory, lost)
 
 
-def _classified(recipe: Any, directory: Path, resume: bool, engine: Engine, *stages: str) -> Outcome:
-    """Carry out a recipe over labelled examples, some of its ``stages`` or all."""
-    from rerank.runs.examples import pipeline
-
-    return pipeline.run(recipe, directory, resume=resume, engine=engine, **({"stages": stages} if stages else {}))
-
-
-def _carry_out(recipe: ListRecipe, directory: Path, resume: bool, stages: tuple[str, ...], engine: Engine) -> str:
-    """Carry out a recipe of reranking and show its results; returns what to say where the base was not beaten."""
-    from rerank.cli.results import show_results
+def _carry_out(recipe: TaskRecipe, directory: Path, resume: bool, stages: tuple[str, ...], engine: Engine) -> str:
+    """Carry out a recipe and show its results; returns what to say where the base was not beaten."""
+    from rerank.cli.results import show_results, show_training
     from rerank.runs import pipeline
     from rerank.runs.report.verdict import unbeaten
 
@@ -113,9 +101,7 @@ def _carry_out(recipe: ListRecipe, directory: Path, resume: bool, stages: tuple[
     if "test" in stages:
         show_results(recipe, result)
     else:
-        training = result["training"]
-        line = f"{training['learner']}: {training['epochs']} epochs, {training['nonzero_weights']:,} nonzero weights"
-        show(line, f"model: {directory / 'model'}", training=training, model=directory / "model")
+        show_training(result, directory / "model")
     return unbeaten(result)
 
 
@@ -136,33 +122,13 @@ def extract(
 ) -> None:
     """Build and cache the corpora of a recipe, and say what is in them."""
     settings, directory = read_recipe(recipe, set_, output)
-    if settings.task == "classification":
-        if engine is not None or workers is not None or address is not None:
-            raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
-        _extract_examples(settings)
-        return
-    from rich.table import Table
-
+    if settings.task == "classification" and (engine is not None or workers is not None or address is not None):
+        raise RecipeError("examples are read by one process; leave out --engine, --workers and --address")
+    from rerank.cli.results import show_counts
     from rerank.runs import pipeline
 
-    table = Table("split", "lists", "candidates", "nonzeros", "columns", "skipped lists", "skipped candidates")
     with engine_of(settings, engine, workers, address) as opened:
-        found = pipeline.extract(of_lists(settings, "extract"), directory, opened)
-    for split, counts in found.items():
-        numbers = [f"{counts[key]:,}" for key in ("lists", "candidates", "nonzeros", "columns")]
-        skipped = [f"{sum(counts[key].values()):,}" for key in ("skipped", "skipped_candidates")]
-        table.add_row(split, *numbers, *skipped)
-    show(table, corpora=found)
-
-
-def _extract_examples(recipe: Any) -> None:
-    from rerank.runs.examples import pipeline
-    from rerank.runs.examples.page import sets_table
-    from rerank.runs.report.table import plain_text
-
-    found = pipeline.extract(recipe)
-    table = sets_table({"corpora": found}).rich()
-    show(table if out.is_terminal else plain_text(table), corpora=found)
+        show_counts(settings, pipeline.extract(settings, directory, opened))
 
 
 @command()
@@ -178,11 +144,7 @@ def train(
     """Train as the recipe says, without looking at the test splits; leaves the model in OUTPUT/model."""
     settings, directory = read_recipe(recipe, set_, output)
     with engine_of(settings, engine, workers, address) as opened:
-        if settings.task == "classification":
-            _classified(settings, directory, resume, opened, "train")
-            show(f"model: {directory / 'model'}", model=directory / "model")
-            return
-        lost = _carry_out(of_lists(settings, "train"), directory, resume, ("train",), opened)
+        lost = _carry_out(settings, directory, resume, ("train",), opened)
     if lost:
         show(lost)
 
@@ -198,28 +160,9 @@ def evaluate_model(
 ) -> None:
     """Evaluate the model that `rerank train` left in OUTPUT on the test splits, and report."""
     settings, directory = read_recipe(recipe, set_, output)
-    lists = of_lists(settings, "test")
     with engine_of(settings, engine, workers, address) as opened:
-        lost = _carry_out(lists, directory, True, ("test",), opened)
+        lost = _carry_out(settings, directory, True, ("test",), opened)
     _show_report(directory, lost)
-
-
-def of_lists(recipe: TaskRecipe, command: str) -> ListRecipe:
-    """``recipe``, if it is one of reranking; a RecipeError if ``command`` has nothing to do for its task."""
-    from rerank.recipes.recipe import ListRecipe
-
-    if isinstance(recipe, ListRecipe):
-        return recipe
-    message = f"`rerank {command}` is not for recipes of the task {recipe.task}; `rerank run` trains and tests"
-    raise RecipeError(message, key="task")
-
-
-def _show_outcome(outcome: Outcome) -> None:
-    from rerank.runs.report.table import plain_text
-
-    shown = [(table.rich(), table.note) for table in outcome.tables]
-    lines = [(table if out.is_terminal else plain_text(table).rstrip("\n"), f"{note}\n") for table, note in shown]
-    show(*(line for pair in lines for line in pair), metrics=outcome.metrics)
 
 
 @command()

@@ -11,7 +11,7 @@ from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.cli.answer import out, show
 from rerank.cli.application import Sets, command
-from rerank.cli.running import Address, EngineName, RecipeFile, Resume, Workers, engine_of, of_lists, read_recipe
+from rerank.cli.running import Address, EngineName, RecipeFile, Resume, Workers, engine_of, read_recipe
 
 SEEDS = 3  # of a recipe that names none
 
@@ -37,6 +37,7 @@ def tune(
     Every one is trained with all seeds (three if the recipe names none). The simplest within one standard error of the
     best goes to OUTPUT/chosen.yaml.
     """
+    from rerank.recipes.recipe import ListRecipe
     from rerank.runs import pipeline
     from rerank.runs.choice import chosen_recipe
     from rerank.runs.report.choices import choice_table
@@ -45,7 +46,10 @@ def tune(
     from rerank.storage.written import claim
 
     given, _ = read_recipe(recipe, set_, output)
-    settings = of_lists(given, "tune")
+    if not isinstance(given, ListRecipe):
+        message = f"`rerank tune` is not for recipes of the task {given.task}; `rerank run` trains and tests"
+        raise RecipeError(message, key="task")
+    settings = given
     if output is None:
         _, output = read_recipe(recipe, set_, Path("runs", file_name(f"{settings.name}-tune")))
     if len(settings.points()) < 2:

@@ -25,11 +25,11 @@ PACKAGE = Path(__file__).parents[1]
 EXTRACTION = ("data", "extraction", "features", "kernels/compile.py", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py",
-    "runs/ensembles.py", "runs/run.py", "runs/training.py",
+    "runs/ensembles.py", "runs/kept.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
     "data", "estimators", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
-    "models/predictions.py", "readers", "runs/examples",
+    "models/predictions.py", "readers", "runs/examples", "runs/kept.py",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}
 

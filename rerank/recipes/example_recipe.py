@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.metrics.base import TestName
 from rerank.recipes.figures import ExampleFigure
-from rerank.recipes.recipe import TaskRecipe
+from rerank.recipes.recipe import Single, TaskRecipe
 from rerank.recipes.sections import MixingSettings, RunSettings, SignificanceSettings, different_names
 from rerank.recipes.settings import (
     Epochs,
@@ -22,11 +25,8 @@ from rerank.recipes.settings import (
     Workers,
     by_name,
     changed,
-    grid_points,
-    named_point,
     one_or_many,
     part,
-    require_few_runs,
 )
 
 Noise = Annotated[float, Field(ge=0, lt=0.5)]
@@ -283,48 +283,57 @@ class ClassificationRecipe(TaskRecipe):
     figures: tuple[ExampleFigure, ...] = ()
     reported: ExampleReported | None = None
 
-    def expand(self) -> list[Spec]:
-        """Every run at every point of its grid.
-
-        Raises
-        ------
-        RecipeError: a run changes what belongs to the recipe as a whole.
-        """
-        plain = self.model_copy(update={"runs": (), "grid": {}})
-        runs = self.runs or (ExampleRun(name=str(self.learner["name"])),)
-        points = {run.name: grid_points(self.grid if run.grid is None else run.grid) for run in runs}
-        require_few_runs(sum(map(len, points.values())))
-        specs = []
-        for run in runs:
-            for point in points[run.name]:
-                spec = Spec(run=run.name, point=point, recipe=plain, baseline=run.baseline).at(point, run.set)
-                message = "a run may change learner, tune and training only"
-                self.require_same(spec.recipe, type(self).model_fields.keys() - OWN, message, f"runs.{run.name}.set")
-                specs.append(spec)
-        return specs
-
-
-class Spec(Section):
-    """One run at one point of its grid: ``recipe`` has its learner, training and tuning."""
-
-    run: str
-    point: Settings
-    recipe: ClassificationRecipe
-    baseline: Settings | None = None
+    common: ClassVar[Collection[str]]
+    refusal: ClassVar[str] = "a run may change learner, tune and training only"
 
     @property
-    def name(self) -> str:
-        """The run's name with the point of its grid."""
-        return named_point(self.run, self.point)
+    def outer(self) -> list[Settings]:
+        """All runs are made on one set after the other, at one noise level after the other; seeds and folds share what
+        is tuned, and so are within a run."""
+        sets = [{name: source} for name, source in self.data.sets.items()] or [{}]
+        places = product(sets, self.data.noise)
+        return [{"data": self.data.model_copy(update={"sets": one, "noise": (noise,)})} for one, noise in places]
 
-    def at(self, point: Settings, more: Settings | None = None) -> Spec:
+    def expand(self) -> list[Spec]:
+        """Every single run, on one set at one noise level; see ``singles``."""
+        return self.singles(Spec)
+
+
+ClassificationRecipe.common = ClassificationRecipe.model_fields.keys() - OWN
+
+
+@dataclass(frozen=True)
+class Spec(Single[ClassificationRecipe]):
+    """A single run over labelled examples: its recipe has one set and one noise level, its learner, training and
+    tuning; ``baseline`` takes the place of the learner."""
+
+    baseline: Settings | None = None
+
+    @classmethod
+    def of(cls, plain: ClassificationRecipe, run: RunSettings, point: Settings) -> Self:
+        """See ``Single``."""
+        return cls(run.name, point, plain, getattr(run, "baseline", None)).at(point, run.set)
+
+    @property
+    def set(self) -> str:
+        """The name of the set."""
+        return next(iter(self.recipe.data.sets), self.recipe.name)
+
+    @property
+    def noise(self) -> float:
+        """The noise level."""
+        return self.recipe.data.noise[0]
+
+    @property
+    def settings(self) -> Settings:
+        """All that the run is, as plain values."""
+        recipe = self.recipe.model_dump(mode="json")
+        return {"run": self.run, "point": self.point, "recipe": recipe, "baseline": self.baseline}
+
+    def at(self, point: Settings, more: Settings | None = None) -> Self:
         """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
         of its recipe, by dotted key."""
         inner = {key: value for key, value in point.items() if key.startswith("baseline.")}
         own = {key: value for key, value in point.items() if key not in inner}
-        recipe = self.recipe.changed((more or {}) | own)
         baseline = self.baseline and changed({"baseline": self.baseline}, inner)["baseline"]
-        return Spec(run=self.run, point=self.point, recipe=recipe, baseline=baseline)
-
-
-Spec.model_rebuild()
+        return replace(self, recipe=self.recipe.changed((more or {}) | own), baseline=baseline)

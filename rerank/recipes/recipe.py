@@ -5,9 +5,9 @@ Defaults live here, in the sections, and in the classes that a recipe names, now
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
-from typing import Annotated, Literal, Self
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -39,7 +39,6 @@ from rerank.recipes.settings import (
     changed,
     grid_points,
     literal,
-    named_point,
     one_or_many,
     part,
     require_few_runs,
@@ -49,6 +48,9 @@ from rerank.storage.bounded_yaml import as_yaml
 
 # How lists of a task are decoded unless their recipe says otherwise.
 DECODERS: dict[str, tuple[str, ...]] = {"parse": ("mbr", "fuse"), "translation": ("mbr",), "speech": ("mbr",)}
+
+
+S = TypeVar("S", bound="Single[Any]")
 
 
 class TaskRecipe(Section):
@@ -72,6 +74,13 @@ class TaskRecipe(Section):
     metric: Settings
     quick: Settings = Field(default_factory=dict)
 
+    common: ClassVar[Collection[str]]  # the sections that a run may not change, which ``refusal`` says
+    refusal: ClassVar[str]
+    if TYPE_CHECKING:  # what the recipes of all tasks have, each in its own place
+        learner: Settings
+        runs: tuple[RunSettings, ...]
+        grid: Grid
+
     def as_yaml(self) -> str:
         """The resolved recipe, all defaults written out."""
         return as_yaml(self.model_dump(mode="json"))
@@ -80,6 +89,11 @@ class TaskRecipe(Section):
     def run_seeds(self) -> tuple[int, ...]:
         """The seeds that every run is made with."""
         return self.seeds or (self.seed,)
+
+    @property
+    def decoders(self) -> tuple[str, ...]:
+        """How lists are decoded besides by their best candidate."""
+        return ()
 
     def changed(self, changes: Settings) -> Self:
         """The recipe with other values at dotted keys.
@@ -90,15 +104,68 @@ class TaskRecipe(Section):
         """
         return validate(type(self), changed(self.model_dump(mode="python"), changes))
 
-    def require_same(self, single: TaskRecipe, fixed: Iterable[str], message: str, key: str) -> None:
-        """Refuse a run, ``single``, that changes one of the sections ``fixed``.
+    def points(self) -> list[tuple[RunSettings, Settings]]:
+        """Every run with every point of its grid.
 
         Raises
         ------
-        RecipeError: it does, with this message and key.
+        RecipeError: there are too many, with the seeds where each is a run of its own.
         """
-        if any(getattr(single, name) != getattr(self, name) for name in fixed):
-            raise RecipeError(message, key=key)
+        runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
+        found = [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
+        require_few_runs(len(found) * len(self.inner))
+        return found
+
+    @property
+    def outer(self) -> list[Settings]:
+        """The places of the axes along which all runs are repeated one after the other, as changed sections."""
+        return [{}]
+
+    @property
+    def inner(self) -> list[Settings]:
+        """Those of the axes along which each run is repeated before the next one."""
+        return [{}]
+
+    def singles(self, kind: type[S]) -> list[S]:
+        """Every single run, as an object of ``kind``: outer axes × runs × points of their grids × inner axes.
+
+        Raises
+        ------
+        RecipeError: there are too many, or a run changes what belongs to the recipe as a whole.
+        """
+        plain = self.model_copy(update={"runs": (), "grid": {}})
+        made = [kind.of(plain, run, point) for run, point in self.points()]
+        for each in made:
+            if any(getattr(each.recipe, name) != getattr(self, name) for name in self.common):
+                raise RecipeError(self.refusal, key=f"runs.{each.run}.set")
+        return [each.with_sections(out | own) for out in self.outer for each in made for own in self.inner]
+
+
+R = TypeVar("R", bound=TaskRecipe)
+
+
+@dataclass(frozen=True)
+class Single(Generic[R]):
+    """A single run of a recipe: one of its runs at a point of its grid, with the settings of both in ``recipe``, which
+    has no runs, grid or further values of an axis of its own."""
+
+    run: str
+    point: Settings
+    recipe: R
+
+    @classmethod
+    def of(cls, plain: R, run: RunSettings, point: Settings) -> Self:
+        """A run of the recipe that is ``plain`` otherwise."""
+        return cls(run.name, point, plain.changed({**run.set, **point}))
+
+    @property
+    def name(self) -> str:
+        """The run's name with the point of its grid."""
+        return " ".join([self.run, *(f"{key.split('.')[-1]}={value}" for key, value in self.point.items())])
+
+    def with_sections(self, sections: Settings) -> Self:
+        """The same run with other sections in its recipe."""
+        return replace(self, recipe=self.recipe.model_copy(update=sections))
 
 
 class ListRecipe(TaskRecipe):
@@ -126,6 +193,9 @@ class ListRecipe(TaskRecipe):
     figures: tuple[ListFigure, ...] = ()
     reported: ReportedSettings | None = None
 
+    common: ClassVar[Collection[str]] = ("data", "features", "metric", "decode")  # what the corpora are made of
+    refusal: ClassVar[str] = "a run may not change data, features, metric or decode"
+
     @property
     def splits(self) -> tuple[str, ...]:
         """All splits that are read, the training split first."""
@@ -145,33 +215,14 @@ class ListRecipe(TaskRecipe):
             return self.decode.kinds
         return () if self.metric.get("name") == "ter" else DECODERS.get(self.task, ())
 
-    def points(self) -> list[tuple[RunSettings, Settings]]:
-        """Every run with every point of its grid.
+    @property
+    def inner(self) -> list[Settings]:
+        """Every run is made with every seed."""
+        return [{"seed": seed, "seeds": ()} for seed in self.run_seeds]
 
-        Raises
-        ------
-        RecipeError: there are too many.
-        """
-        runs = self.runs or (RunSettings(name=str(self.learner.get("name", "run"))),)
-        return [(run, point) for run in runs for point in grid_points(self.grid if run.grid is None else run.grid)]
-
-    def expand(self) -> list[tuple[str, Self]]:
-        """(name, recipe) of every single run: runs × grid points × seeds; only their training may differ.
-
-        Raises
-        ------
-        RecipeError: a run changes what the corpora are made of.
-        """
-        plain = self.model_copy(update={"runs": (), "grid": {}, "seeds": ()})
-        points = self.points()
-        require_few_runs(len(points) * max(1, len(self.seeds)))
-        expanded = []
-        for (run, point), seed in product(points, self.run_seeds):
-            single = plain.changed({**run.set, **point, "seed": seed})
-            message = "a run may not change data, features, metric or decode"
-            self.require_same(single, ("data", "features", "metric", "decode"), message, f"runs.{run.name}")
-            expanded.append((named_point(run.name, point), single))
-        return expanded
+    def expand(self) -> list[Single[Self]]:
+        """Every single run, with one seed; see ``singles``."""
+        return self.singles(Single[Self])
 
 
 class DataSettings(SplitSettings):

@@ -88,11 +88,6 @@ def grid_points(grid: dict[str, list[Any]]) -> list[Settings]:
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def named_point(run: str, point: Settings) -> str:
-    """A run's name with a point of its grid."""
-    return " ".join([run, *(f"{key.split('.')[-1]}={value}" for key, value in point.items())])
-
-
 def require_few_runs(count: int) -> None:
     """Refuse more runs than a recipe may have.
 

@@ -96,7 +96,7 @@ def blind(recipe: ListRecipe, choice: Mapping[str, Any]) -> dict[str, Any]:
     data = recipe.data
     on: dict[str, list[str]] = {data.training: ["weights"]}
     if data.dev is not None:
-        weighed = any(single.learner.get("base") == AUTO for _, single in recipe.expand())
+        weighed = any(single.recipe.learner.get("base") == AUTO for single in recipe.expand())
         kinds = {"epochs": True, "base weight": weighed, "decoding": recipe.decoders, "seed": len(recipe.run_seeds) > 1}
         on.setdefault(data.dev, []).extend(kind for kind, there in kinds.items() if there)
     if len(recipe.points()) > 1:

@@ -18,7 +18,8 @@ from rerank.learn.scoring import scores
 from rerank.metrics.base import Metric
 from rerank.models.predictions import corpus_score
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.run import UNFINISHED, Run
+from rerank.runs.kept import UNFINISHED
+from rerank.runs.run import Run
 from rerank.runs.training import column_norms, largest, trained_on, trained_once
 
 log = logging.getLogger("rerank")

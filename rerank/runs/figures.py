@@ -13,7 +13,6 @@ from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.recipes.figures import ListFigure, check_names
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.settings import named_point
 from rerank.runs.report.data import Curve
 from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_bars, draw_lines
 from rerank.runs.report.measures import primary_of
@@ -43,7 +42,7 @@ def check_figures(recipe: ListRecipe) -> None:
 
 def run_names(recipe: ListRecipe) -> dict[str, str]:
     """By the name of a run with the point of its grid: the name of the run."""
-    return {named_point(run.name, point): run.name for run, point in recipe.points()}
+    return {single.name: single.run for single in recipe.expand()}
 
 
 def draw_figures(recipe: ListRecipe, metrics: Mapping[str, Any], curves: Sequence[Curve]) -> list[FigureDrawing]:

@@ -20,8 +20,9 @@ from rerank.metrics.decoding.fusion import Fusion
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.ensembles import members, spread
+from rerank.runs.kept import UNFINISHED
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
-from rerank.runs.run import UNFINISHED, Run
+from rerank.runs.run import Run
 from rerank.runs.training import trained_once
 
 log = logging.getLogger("rerank")

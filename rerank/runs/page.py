@@ -23,9 +23,10 @@ from rerank.runs.report.html import write_report
 from rerank.runs.report.measures import primary_of
 from rerank.runs.report.rows import dev_of
 from rerank.runs.report.table import TextTable
-from rerank.runs.results import Metrics, environment, prediction_files
+from rerank.runs.results import environment, prediction_files
 from rerank.runs.run import Run
 from rerank.runs.shown import Answers, list_gains, look_again
+from rerank.runs.steps import Metrics
 from rerank.runs.weights_shown import weight_tables
 
 

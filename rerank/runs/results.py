@@ -67,7 +67,6 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -86,12 +85,9 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.decoding import evaluate_decoding
 from rerank.runs.ranking import ranked_lists
-from rerank.runs.run import UNFINISHED, Run
-from rerank.storage.files import remove
+from rerank.runs.run import Run
+from rerank.runs.steps import Metrics
 from rerank.storage.written import claim
-
-Metrics = dict[str, Any]
-RUNS = ".runs"  # in an output directory: the trained runs, until the recipe is done
 
 
 def evaluate_runs(
@@ -103,7 +99,7 @@ def evaluate_runs(
     chosen: Run,
     tests: tuple[str, ...],
 ) -> Metrics:
-    """The content of metrics.json; evaluates every run on the test splits."""
+    """What metrics.json has of lists; evaluates every run on the test splits."""
     for each in runs:
         for split in tests:
             each.evaluate(split, data.others[split], data.training.corpus, metric)
@@ -121,12 +117,6 @@ def evaluate_runs(
     entries = [each.entry() for each in runs]
     own = chosen.entry()
     return {
-        "schema": 1,
-        "task": recipe.task,
-        "name": recipe.name,
-        "seed": chosen.recipe.seed,
-        "version": __version__,
-        "metric": metric.signature,
         "measure": metric.primary,
         "signatures": signatures,
         "corpora": data.counts(recipe, metric),
@@ -156,12 +146,6 @@ def _describe(
     for name, measures in found.reports.items():
         chosen.splits[split][name] = {**chosen.splits[split][name], **measures}
     return found.signatures
-
-
-def forget_votes(directory: Path) -> None:
-    """Remove what voting has left next to the runs in an output directory: it is done."""
-    for place in (directory / RUNS).glob(f"*/{UNFINISHED}"):
-        remove(place)
 
 
 def prediction_files(split: str) -> tuple[str, str, str]:

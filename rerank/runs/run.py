@@ -32,13 +32,12 @@ from rerank.metrics.oracle import base_choice, oracles, statistics_of
 from rerank.models.predictions import choices as choices_of
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
+from rerank.runs.kept import UNFINISHED, kept
 from rerank.runs.report.data import Curve
 from rerank.storage.arrays import DAMAGE
-from rerank.storage.checkpoints import Checkpoint, KeptResult, OtherWorkError
+from rerank.storage.checkpoints import Checkpoint, OtherWorkError
 from rerank.storage.files import remove
 from rerank.storage.strict_json import as_json
-
-TRAINED, UNFINISHED = "trained", "unfinished"  # in the directory of a run: the run, and how far work on it has come
 
 
 @dataclass
@@ -144,8 +143,8 @@ class Run:
 
             def winners(part: Corpus) -> np.ndarray:
                 stage = f"{extracted.key}-{next(numbers)}"
-                kept = checkpoint_of(self.recipe, stage, self.data, self.place if extracted.key else None)
-                return best(part, vote(votes, part, checkpoint=kept, on_block=shown.advance))
+                checkpoint = checkpoint_of(self.recipe, stage, self.data, self.place if extracted.key else None)
+                return best(part, vote(votes, part, checkpoint=checkpoint, on_block=shown.advance))
 
             return selected(extracted.corpus, winners)
 
@@ -193,7 +192,7 @@ class Run:
             "points": self.points,
             "base": {name: weights.base for name, weights in self.weights.items()},
         }
-        _kept(directory, self.data).save(header, arrays)
+        kept(directory, " ".join(self.data)).save(header, arrays)
         remove(directory / UNFINISHED)
 
     @staticmethod
@@ -205,7 +204,7 @@ class Run:
         DataError: damaged, or trained on something else or by other code.
         """
         with _stored(directory):
-            header, arrays = _kept(directory, data).read()
+            header, arrays = kept(directory, " ".join(data)).read()
             weights = {key: Weights(arrays[key], float(base)) for key, base in header["base"].items()}
             state = {key[6:]: array for key, array in arrays.items() if key.startswith("state_")}
             logged = {key[4:]: array for key, array in arrays.items() if key.startswith("log_")}
@@ -222,11 +221,7 @@ def check_stored(directory: Path, data: tuple[str, ...]) -> None:
     DataError: damaged, or trained on something else or by other code.
     """
     with _stored(directory):
-        _kept(directory, data).check()
-
-
-def _kept(directory: Path, data: tuple[str, ...]) -> KeptResult:
-    return KeptResult(directory / TRAINED, " ".join(data))
+        kept(directory, " ".join(data)).check()
 
 
 @contextmanager

@@ -32,7 +32,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SelectSettings
 from rerank.recipes.settings import Settings
 from rerank.runs.base_score import HELD_OUT, held_out, judge_base, training_base
-from rerank.runs.run import TRAINED, Run, checkpoint_of
+from rerank.runs.kept import is_finished
+from rerank.runs.run import Run, checkpoint_of
 from rerank.storage.checkpoints import Checkpoint
 
 log = logging.getLogger("rerank")
@@ -94,7 +95,7 @@ def trained_once(
     engine: Engine | None = None,
 ) -> Run:
     """``train_run``, and keep the run at ``place``; if it is there already, it is not trained again."""
-    if place is not None and (place / TRAINED).exists():
+    if place is not None and is_finished(place):
         return Run.load(place, name, recipe, data)
     found = train_run(name, recipe, corpus, dev, metric, data, place, engine)
     if place is not None:

@@ -15,7 +15,6 @@ import small_texts
 from rerank.models.model import Model
 from rerank.models.weights_text import weight_lines
 from rerank.runs import pipeline
-from rerank.runs.examples import pipeline as classification
 
 from .samples import (
     BARE,
@@ -54,7 +53,7 @@ def run_of(kind: str) -> Files:
     with tempfile.TemporaryDirectory() as made:
         root, out = Path(made), Path(made) / "out" / "run"
         if kind == "classification":
-            classification.run(small_classes.recipe(small_classes.write_set(root), training={"vote": True}), out)
+            pipeline.run(small_classes.recipe(small_classes.write_set(root), training={"vote": True}), out)
         elif kind == "parse":
             for split in ("train", "dev", "test"):
                 for name, content in parses()[0].items():

@@ -35,8 +35,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
-from rerank.runs.examples import pipeline as classification
-from rerank.runs.examples.data import load_set
+from rerank.runs.examples.sets import load_set
 from rerank.storage.checksums import seal
 
 from .reading import Rng, holds, options
@@ -135,13 +134,8 @@ def check_recipe(directory: Path, rng: Rng) -> int:
     resolved = directory / "resolved.yaml"
     resolved.write_text(recipe.as_yaml(), encoding="utf-8")
     holds(load_recipe(resolved).as_yaml() == recipe.as_yaml(), "the resolved recipe is the same")
-    if isinstance(recipe, ClassificationRecipe):
-        classification.check(recipe)
-        return len(recipe.expand())
-    assert isinstance(recipe, ListRecipe)
     with Inputs() as inputs:
-        pipeline.check(recipe, inputs)
-    return len(recipe.expand())
+        return len(pipeline.check(recipe, inputs).singles)
 
 
 def check_corpus(directory: Path, rng: Rng) -> int:

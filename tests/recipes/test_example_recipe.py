@@ -11,7 +11,7 @@ from rerank.base.errors import RecipeError
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
-from rerank.runs.examples.plan import check_parts
+from rerank.runs.examples.steps import check_parts
 
 PAPERS = sorted((Path(__file__).parents[2] / "recipes" / "papers").glob("[acw]*-*[0-9].yaml"))
 PLAIN: dict[str, Any] = {"name": "r", "task": "classification"}

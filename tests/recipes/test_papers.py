@@ -10,7 +10,7 @@ import pytest
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.examples.plan import check_parts
+from rerank.runs.examples.steps import check_parts
 from rerank.runs.figures import check_figures
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def test_the_numbers_of_a_paper_belong_to_runs(path: Path) -> None:
     assert isinstance(recipe, ListRecipe)
     assert recipe.reported is not None
     runs = {run.name for run, _ in recipe.points()}
-    single = {name for name, _ in recipe.expand()}
+    single = {single.name for single in recipe.expand()}
     assert single & set(recipe.reported.rows), "none of ours stands beside a number"
     for name, row in recipe.reported.rows.items():
         assert name == "base" or name in single or re.sub(r" l1=\S+$", "", name) in runs

@@ -213,7 +213,7 @@ def test_an_override_that_nothing_heeds_is_an_error(load, text, override, by):
 
 def test_an_override_that_some_runs_heed(load):
     text = "runs: [{name: a, set: {learner: {name: sgd}}}, {name: b}]"
-    found = {name: recipe.learner for name, recipe in load(text, "learner.name=pa").expand()}
+    found = {single.name: single.recipe.learner for single in load(text, "learner.name=pa").expand()}
     assert found == {"a": {"name": "sgd", "base": "auto"}, "b": {"name": "pa", "base": "auto"}}
 
 
@@ -289,25 +289,25 @@ grid: {learner.base: [0, 1], oracle.ties: [base, any]}
 """
     expanded = load(text).expand()
     assert len(expanded) == 2 * 4 * 2
-    assert [name for name, _ in expanded[:3]] == ["one base=0 ties=base"] * 2 + ["one base=0 ties=any"]
-    assert [single.seed for _, single in expanded[:4]] == [3, 4, 3, 4]
-    assert {single.learner["name"] for _, single in expanded[:8]} == {"perceptron"}
-    assert expanded[0][1].learner == {"name": "perceptron", "base": 0}
-    name, last = expanded[-1]
-    assert name == "two base=1 ties=any"
+    assert [single.name for single in expanded[:3]] == ["one base=0 ties=base"] * 2 + ["one base=0 ties=any"]
+    assert [single.recipe.seed for single in expanded[:4]] == [3, 4, 3, 4]
+    assert {single.recipe.learner["name"] for single in expanded[:8]} == {"perceptron"}
+    assert expanded[0].recipe.learner == {"name": "perceptron", "base": 0}
+    last = expanded[-1].recipe
+    assert expanded[-1].name == "two base=1 ties=any"
     assert (last.learner, last.oracle.ties, last.training.epochs) == ({"name": "rda", "base": 1}, "any", 2)
-    assert all(not (single.runs or single.grid or single.seeds) for _, single in expanded)
+    assert all(not (each.recipe.runs or each.recipe.grid or each.recipe.seeds) for each in expanded)
 
 
 def test_a_single_run_is_called_after_its_learner(load):
-    ((name, single),) = load("learner: {name: rda}\nseed: 8").expand()
-    assert (name, single.seed, single.learner) == ("rda", 8, {"name": "rda", "base": "auto"})
+    (single,) = load("learner: {name: rda}\nseed: 8").expand()
+    assert (single.name, single.recipe.seed, single.recipe.learner) == ("rda", 8, {"name": "rda", "base": "auto"})
 
 
 @pytest.mark.parametrize("change", ["data.root: elsewhere", "features.min_lists: 9", "metric.punctuation: own"])
 def test_runs_may_not_change_the_data(load, change):
     recipe = load(f"runs: [{{name: a, set: {{{change}}}}}]")
-    with pytest.raises(RecipeError, match=r"^runs.a: a run may not change data, features, metric or decode"):
+    with pytest.raises(RecipeError, match=r"^runs.a.set: a run may not change data, features, metric or decode"):
         recipe.expand()
 
 
@@ -321,7 +321,7 @@ def test_a_run_with_an_unknown_key(load):
 def test_expansion_leaves_the_recipe_alone(load):
     recipe = load("runs: [{name: a, set: {learner.eta: 5}}, {name: b}]")
     before = recipe.as_yaml()
-    singles = dict(recipe.expand())
+    singles = {single.name: single.recipe for single in recipe.expand()}
     assert singles["b"].learner == {"name": "vrda", "base": "auto"}
     assert recipe.as_yaml() == before
 

@@ -28,6 +28,7 @@ from rerank.runs import pipeline
 from rerank.runs.choice import choose
 from rerank.runs.corpora import Data
 from rerank.runs.report.choices import blind_note, choice_table
+from rerank.runs.training import train_run
 
 BY = r"train-(\d+?)\d?$"  # lists with the same tens are a document
 GRID = {"grid": {"learner.l1": [0.0, 0.02, 0.3]}, "learner": {"name": "vrda"}, "seeds": [1, 2]}
@@ -169,8 +170,8 @@ def test_settings_are_compared_by_their_scores_on_lists_set_apart(
     assert found["blind"]["chosen_on"] == {"train": ["weights"], "dev": on_dev, "holdout": ["settings"]}
     own = [run for run in found["runs"] if run["name"] == chosen["name"]]
     assert found["chosen"]["seed"] == max(own, key=lambda run: run["dev"])["seed"]
-    single = [each for name, each in settings.expand() if name == chosen["name"]]
-    trained = [pipeline.train_run("", each, data.training.corpus, data.others["dev"].corpus, metric) for each in single]
+    single = [each.recipe for each in settings.expand() if each.name == chosen["name"]]
+    trained = [train_run("", each, data.training.corpus, data.others["dev"].corpus, metric) for each in single]
     scores = [corpus_score(data.others["holdout"].corpus, run.weights["average"], metric) for run in trained]
     assert chosen["score"] == pytest.approx(float(np.mean(scores)), abs=1e-12)
 

@@ -15,12 +15,13 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
-from rerank.runs.examples import pipeline
+from rerank.runs import pipeline
+from rerank.runs.examples import steps
 from rerank.runs.examples.baselines import fit_baseline, make_baseline
 from rerank.runs.examples.curves import trace
-from rerank.runs.examples.data import load_set, load_sets
 from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import fit
+from rerank.runs.examples.sets import load_set, load_sets
 from rerank.runs.stages import epoch_lines
 
 
@@ -30,7 +31,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def carried_out(root: Path, directory: Path, **changes: Any) -> dict[str, Any]:
-    return pipeline.run(small_classes.recipe(root, **changes), directory).metrics
+    return pipeline.run(small_classes.recipe(root, **changes), directory)
 
 
 TWO = [
@@ -84,7 +85,7 @@ def test_a_fold_is_a_fit_of_the_rest(root: Path) -> None:
     ((name, source),) = load_sets(recipe).items()
     examples = load_set(recipe.data, name, source, 1)
     (spec,) = recipe.expand()
-    (result,) = run_spec(spec, lambda _: examples, 0.2, (1,))
+    (result,) = run_spec(spec, lambda _: examples)
     folds = np.arange(120) // 2 % 4
     noisy = examples.examples.flip(0.2, 1)
     for number in range(4):
@@ -256,7 +257,7 @@ def test_baselines_that_there_are_not(settings: dict[str, Any]) -> None:
 
 def test_a_stopped_recipe_goes_on(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = small_classes.recipe(root, runs=TWO)
-    whole = pipeline.run(recipe, tmp_path / "whole").metrics
+    whole = pipeline.run(recipe, tmp_path / "whole")
     calls = []
     true = run_spec
 
@@ -266,11 +267,11 @@ def test_a_stopped_recipe_goes_on(root: Path, tmp_path: Path, monkeypatch: pytes
             raise KeyboardInterrupt
         return true(spec, *rest)
 
-    monkeypatch.setattr(pipeline, "run_spec", stops)
+    monkeypatch.setattr(steps, "run_spec", stops)
     with pytest.raises(KeyboardInterrupt):
         pipeline.run(recipe, tmp_path / "stopped")
     assert not (tmp_path / "stopped" / "metrics.json").exists()
-    rest = pipeline.run(recipe, tmp_path / "stopped", resume=True).metrics
+    rest = pipeline.run(recipe, tmp_path / "stopped", resume=True)
     assert calls == ["perceptron", "PA", "PA"]
     assert small_classes.steady(rest) == small_classes.steady(whole)
     assert not (tmp_path / "stopped" / ".runs").exists()

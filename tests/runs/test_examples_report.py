@@ -11,7 +11,8 @@ import pytest
 import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
-from rerank.runs.examples import pipeline
+from rerank.runs import pipeline
+from rerank.runs.examples import steps
 from rerank.runs.examples.fitting import margins
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.shown import CLASSES, confusion_table, fold_figures
@@ -25,7 +26,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def page_of(root: Path, directory: Path, **changes: Any) -> tuple[str, dict[str, Any]]:
-    metrics = pipeline.run(small_classes.recipe(root, **changes), directory).metrics
+    metrics = pipeline.run(small_classes.recipe(root, **changes), directory)
     return (directory / "report.html").read_text(), metrics
 
 
@@ -33,7 +34,7 @@ def result(label: np.ndarray, predicted: np.ndarray, mistakes: list[list[int]], 
     recipe = small_classes.recipe(Path("unused"))
     (spec,) = recipe.expand()
     by = {"average": errors}
-    return Result("a set", 0.0, spec, 1, by, errors, [0.1], [1], mistakes, {"average": predicted}, label.size)
+    return Result(spec, 1, by, errors, [0.1], [1], mistakes, {"average": predicted}, label.size)
 
 
 def test_a_single_run(root: Path, tmp_path: Path) -> None:
@@ -76,7 +77,7 @@ def test_a_learning_curve(root: Path, tmp_path: Path) -> None:
 
 def test_results_that_are_kept_keep_their_margins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, _ = page_of(root, tmp_path / "whole")
-    monkeypatch.setattr(pipeline, "write_page", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(steps, "write_page", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     recipe = small_classes.recipe(root)
     with pytest.raises(KeyboardInterrupt):
         pipeline.run(recipe, tmp_path / "stopped")

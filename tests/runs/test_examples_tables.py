@@ -26,9 +26,7 @@ def results_of(recipe: ClassificationRecipe, errors: dict[tuple[str, float, str,
     specs = {spec.name: spec for spec in recipe.expand()}
     return [
         Result(
-            set=name,
-            noise=noise,
-            spec=specs[run],
+            spec=small_classes.placed(specs[run], name, noise),
             seed=seed,
             errors={"average": folds, "last": [1.0 for _ in folds]},
             train_errors=[0.0 for _ in folds],
@@ -70,32 +68,32 @@ def test_a_set_that_a_run_lacks_has_no_ranks() -> None:
 def test_the_papers_numbers_stand_behind_ours_and_the_best_stands_out() -> None:
     reported = {"source": "P", "values": {"s": {"A": 16.9}}, "ranks": {0: {"B": 2.5}}, "seconds": {"s": {"B": 3}}}
     recipe = recipe_of(reported=reported)
-    cells = cells_of(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}))
-    table = results_table(recipe, cells)
+    data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.1, 0.3], ("s", 0, "B", 1): [0.1, 0.1]}))
+    table = results_table(recipe, data)
     assert table.headings == ["set", "A", "B"]
     assert table.rows == [["s", "20.00 ±10.00 / 16.9", "10.00 ±0.00"]]
     assert table.best == {(0, 2)}
     assert "P" in table.note
-    assert seconds_table(recipe, cells).rows == [["s", "0.500", "0.500 / 3"]]
-    assert ranks_table(recipe, cells) is None  # of a single set
-    assert as_data(recipe, cells[0].results)["results"][0]["reported"] == pytest.approx(0.169)
+    assert seconds_table(recipe, data).rows == [["s", "0.500", "0.500 / 3"]]
+    assert ranks_table(recipe, data) is None  # of a single set
+    assert data["results"][0]["reported"] == pytest.approx(0.169)
 
 
 def test_accuracies_are_best_when_high() -> None:
     recipe = recipe_of(measure="accuracy")
-    cells = cells_of(recipe, results_of(recipe, {("s", 0, "A", 1): [0.2], ("s", 0, "B", 1): [0.1]}))
-    assert results_table(recipe, cells).rows == [["s", "80.00", "90.00"]]
-    assert results_table(recipe, cells).best == {(0, 2)}
+    data = as_data(recipe, results_of(recipe, {("s", 0, "A", 1): [0.2], ("s", 0, "B", 1): [0.1]}))
+    assert results_table(recipe, data).rows == [["s", "80.00", "90.00"]]
+    assert results_table(recipe, data).best == {(0, 2)}
 
 
 def test_noise_levels_are_rows_and_the_papers_numbers_are_of_none() -> None:
     recipe = recipe_of(reported={"source": "P", "values": {"s": {"A": 5}}, "ranks": {0.1: {"A": 1.5}}})
     errors = {(name, noise, run, 1): [0.1] for name in "st" for noise in (0.0, 0.1) for run in "AB"}
-    cells = cells_of(recipe, results_of(recipe, errors))
-    table = results_table(recipe, cells)
+    data = as_data(recipe, results_of(recipe, errors))
+    table = results_table(recipe, data)
     assert table.headings[:2] == ["set", "noise"]
     assert [row[:3] for row in table.rows[:2]] == [["s", "0", "10.00 / 5"], ["s", "0.1", "10.00"]]
-    ranks = ranks_table(recipe, cells)
+    ranks = ranks_table(recipe, data)
     assert ranks is not None
     assert ranks.rows == [["0", "1.50", "1.50"], ["0.1", "1.50 / 1.5", "1.50"]]
 

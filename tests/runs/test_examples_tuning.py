@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_baselines_keep_their_settings_too(monkeypatch: pytest.MonkeyPatch) -> N
     errors = iter([0.2, 0.3, 0.2, 0.3, 0.2, 0.3, 0.2, 0.2, 0.3, 0.1])
     monkeypatch.setattr(tuning, "_errors", lambda *_: [next(errors)])
     spec = small_classes.recipe(Path("."), tune={"grid": {"baseline.C": [3]}}).expand()[0]
-    found = tune(spec.model_copy(update={"baseline": {"name": "svm"}}), EXAMPLES, EXAMPLES)
+    found = tune(replace(spec, baseline={"name": "svm"}), EXAMPLES, EXAMPLES)
     assert (found.point, found.epochs) == ({}, 0)
 
 
@@ -118,7 +119,7 @@ def test_learners_and_baselines_have_grids_of_their_own() -> None:
     grid = {"learner.C": [1, 2], "baseline.C": [3]}
     spec = spec_of(grid=grid)
     assert points_of(spec) == [{"learner.C": 1}, {"learner.C": 2}]
-    assert points_of(spec.model_copy(update={"baseline": {"name": "svm"}})) == [{"baseline.C": 3}]
+    assert points_of(replace(spec, baseline={"name": "svm"})) == [{"baseline.C": 3}]
 
 
 def test_a_constant_that_is_far_too_small_loses() -> None:

@@ -26,7 +26,7 @@ from rerank.readers.inputs import Inputs
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.recipes.loading import load_recipe
 from rerank.recipes.recipe import Recipe
-from rerank.runs import pipeline
+from rerank.runs import list_steps, pipeline
 from rerank.runs.corpora import Data, dev_corpus
 from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.stages import epoch_lines
@@ -166,8 +166,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small_data, workspace, monk
             raise StoppedError
         return train_run(name, *arguments)
 
-    train_run = pipeline.train_run
-    monkeypatch.setattr(pipeline, "train_run", interrupted)
+    train_run = list_steps.train_run
+    monkeypatch.setattr(list_steps, "train_run", interrupted)
     directory = workspace / "interrupted"
     with pytest.raises(StoppedError):
         pipeline.run(recipe, directory)

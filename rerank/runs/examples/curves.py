@@ -10,8 +10,8 @@ import numpy as np
 from rerank.base.interrupts import check
 from rerank.learn.trainer import epoch_order
 from rerank.recipes.example_recipe import Spec
-from rerank.runs.examples.data import Split
 from rerank.runs.examples.fitting import make_learner, predicted, targets
+from rerank.runs.examples.sets import Split
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from rerank.base.errors import RecipeError
 from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.figures import ExampleFigure, check_names
 from rerank.runs.examples.curves import Trace, trace
-from rerank.runs.examples.experiment import Draw, workers
+from rerank.runs.examples.experiment import workers
 from rerank.runs.examples.figures import NAMES, draw_scatter, parameter_lines
 from rerank.runs.examples.results import Result
+from rerank.runs.examples.sets import Draw
 from rerank.runs.examples.tables import cells_of
 from rerank.runs.examples.tuning import Tuned
 from rerank.runs.report.lines import FigureDrawing, FigureLine, captioned, draw_lines
@@ -38,30 +40,29 @@ def check_figures(recipe: ClassificationRecipe, specs: Sequence[Spec]) -> None:
                 raise RecipeError(f"found {axis!r}; runs: {', '.join(names)}", key=f"figures.{number}")
 
 
-def traces_of(
-    recipe: ClassificationRecipe, specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result]
-) -> Traced:
-    """Passes of every learner over one set, at every noise level with every seed: a single one over the first fold, or,
-    for ``epochs``, as many as a run may make, over every fold. ``results`` know the tuned parameters."""
-    seeds = recipe.run_seeds
+def traces_of(specs: Sequence[Spec], draw: Draw, figure: ExampleFigure, results: Sequence[Result]) -> Traced:
+    """Passes of the learners of ``specs`` over one set, at every noise level with every seed: a single one over the
+    first fold, or, for ``epochs``, as many as a run may make, over every fold. ``results``, those on the set, know the
+    tuned parameters."""
+    recipe, whole = specs[0].recipe, figure.kind == "epochs"
+    seeds, levels = recipe.run_seeds, {spec.noise for spec in specs}
     sets = {seed: draw(seed) for seed in seeds}
-    name, whole = sets[seeds[0]].name, figure.kind == "epochs"
-    tuned = {(each.noise, each.spec.name): each.tuned for each in results if whole and each.set == name and each.tuned}
+    tuned = {(each.noise, each.spec.name): each.tuned for each in results if whole and each.tuned}
     found: Traced = {}
-    for noise in recipe.data.noise:
-        panel = f"{name}, noise {noise:g}" if len(recipe.data.noise) > 1 else name
+    for noise, at_noise in groupby(specs, key=lambda spec: spec.noise):
+        panel = f"{specs[0].set}, noise {noise:g}" if len(levels) > 1 else specs[0].set
         folds = range(sets[seeds[0]].splits if whole else 1)
         parts = {(seed, fold): sets[seed].split(fold, noise, seed) for seed in seeds for fold in folds}
-        shown = [spec for spec in specs if spec.baseline is None and figure.shows(spec.run)]
+        shown = [spec for spec in at_noise if spec.baseline is None and figure.shows(spec.run)]
         jobs = [(spec, place) for spec in shown for place in parts]
 
-        def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts, noise: float = noise) -> Trace:
+        def look(job: tuple[Spec, tuple[int, int]], parts: dict = parts) -> Trace:
             spec, place = job
             part = parts[place].shared(spec.recipe.training.share, place[0])
             passes, every = 1, figure.every
             if whole:
                 passes, every = (spec.recipe.tune or spec.recipe.training).epochs, max(1, part.train.size)
-            if chosen := tuned.get((noise, spec.name)):
+            if chosen := tuned.get((spec.noise, spec.name)):
                 spec = spec.at(Tuned.from_dict(chosen).point)
             return trace(spec, part, seed=place[0], every=every, test=figure.kind != "online", passes=passes)
 
@@ -69,6 +70,16 @@ def traces_of(
             for (spec, _), seen in zip(jobs, run_all(look, jobs), strict=True):
                 found.setdefault(panel, {}).setdefault(spec.name, []).append(seen)
     return found
+
+
+def draw_all(
+    recipe: ClassificationRecipe, results: Sequence[Result], traced: Mapping[str, Traced]
+) -> list[FigureDrawing]:
+    """The figures that the recipe asks for; ``traced``: what those that are measured in passes of their own show."""
+    drawings = []
+    for figure in recipe.figures:
+        drawings += draw_traces(figure, traced[figure.name]) if figure.traced else draw_results(recipe, figure, results)
+    return drawings
 
 
 def draw_traces(figure: ExampleFigure, traced: Traced) -> list[FigureDrawing]:

@@ -1,9 +1,9 @@
-"""Every run of a recipe on every set, at every noise level, with every seed, on every fold."""
+"""A single run of a recipe over labelled examples, with every seed, on every fold."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ import numpy as np
 
 from rerank.engines.settings import Engine
 from rerank.recipes.example_recipe import ExampleData, SourceSettings, Spec
-from rerank.runs.examples.data import ExampleSet, Split, load_set
 from rerank.runs.examples.fitting import Fit, fit
 from rerank.runs.examples.results import Result
+from rerank.runs.examples.sets import Draw, ExampleSet, Split, load_set
 from rerank.runs.examples.tuning import Map, best_point, held_out_errors, points_of
+from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
-Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
 
 
 @contextmanager
@@ -63,7 +63,6 @@ class FoldJob(NamedTuple):
 
     spec: Spec
     draw: Draw
-    noise: float
     seed: int
     fold: int = 0
 
@@ -79,54 +78,47 @@ class FoldOutcome(NamedTuple):
 def fit_fold(job: FoldJob) -> FoldOutcome:
     """Fit one fold with one seed."""
     examples = job.draw(job.seed)
-    part = examples.split(job.fold, job.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
-    _warm_up(job.spec, examples.name, part, job.seed)
+    part = examples.split(job.fold, job.spec.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
+    _warm_up(job.spec, part, job.seed)
     return FoldOutcome(fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size)
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:
     """The held-out errors of a point of tuning."""
     examples = job.draw(job.seed)
-    return held_out_errors(job.spec, examples.noisy(job.noise, job.seed), examples.examples)
+    return held_out_errors(job.spec, examples.noisy(job.spec.noise, job.seed), examples.examples)
 
 
-def run_spec(
-    spec: Spec,
-    draw: Draw,
-    noise: float,
-    seeds: tuple[int, ...],
-    engine: Engine | None = None,
-    origin: SetOrigin | None = None,
-) -> list[Result]:
-    """The results of one run on one set at one noise level, by seed; tuned once, with the first seed.
+def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None, origin: SetOrigin | None = None) -> list[Result]:
+    """The results of a single run by seed; tuned once, with the first seed.
 
     Folds, and points of tuning, are tasks of ``engine``, whose workers read the set by its ``origin``; in this process
     they are shared by threads.
     """
-    first, place = draw(seeds[0]), draw
+    seeds, place = spec.recipe.run_seeds, draw
     shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
     if engine is not None and engine.workers > 1 and origin is not None:
         place, shared = origin, nullcontext(engine.map)
     single, tuned = spec, None
     with shared as run_all:
         if spec.recipe.tune is not None:
-            points = [FoldJob(spec.at(point), place, noise, seeds[0]) for point in points_of(spec)]
+            points = [FoldJob(spec.at(point), place, seeds[0]) for point in points_of(spec)]
             tuned = best_point(spec, run_all(errors_of, points))
             single = tuned.applied(spec)
-        jobs = [FoldJob(single, place, noise, seed, fold) for seed in seeds for fold in range(first.splits)]
+        jobs = [FoldJob(single, place, seed, fold) for seed in seeds for fold in range(draw(seeds[0]).splits)]
         found = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
     entry = tuned.as_dict() if tuned is not None else {}
     by_seed = {seed: [outcome for job, outcome in found if job.seed == seed] for seed in seeds}
     tested = {seed: draw(seed).tested.size for seed in seeds}
-    return [_result(first.name, noise, spec, seed, by_seed[seed], tested[seed], entry) for seed in seeds]
+    return [_result(spec, seed, by_seed[seed], tested[seed], entry) for seed in seeds]
 
 
-_WARM = set[tuple[str, str]]()  # what this process has compiled the kernels for: settings and sets
+_WARM = set[str]()  # the single runs that this process has compiled the kernels for
 
 
-def _warm_up(spec: Spec, name: str, part: Split, seed: int) -> None:
+def _warm_up(spec: Spec, part: Split, seed: int) -> None:
     """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
-    key = (spec.model_dump_json(), name)
+    key = as_json(spec.settings)
     if spec.baseline is None and key not in _WARM:
         once = spec.at({"training.epochs": 1})
         few, some = (np.arange(min(4, each.size)) for each in (part.train, part.test))
@@ -134,15 +126,7 @@ def _warm_up(spec: Spec, name: str, part: Split, seed: int) -> None:
         _WARM.add(key)
 
 
-def _result(
-    name: str,
-    noise: float,
-    spec: Spec,
-    seed: int,
-    outcomes: list[FoldOutcome],
-    tested: int,
-    tuned: dict[str, Any],
-) -> Result:
+def _result(spec: Spec, seed: int, outcomes: list[FoldOutcome], tested: int, tuned: dict[str, Any]) -> Result:
     fits = [outcome.fit for outcome in outcomes]
     predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
     margins = np.full(tested, np.nan)
@@ -152,8 +136,6 @@ def _result(
         for key, classes in outcome.fit.predictions.items():
             predictions[key][outcome.tested] = classes
     return Result(
-        set=name,
-        noise=noise,
         spec=spec,
         seed=seed,
         errors={key: [done.errors[key] for done in fits] for key in fits[0].errors},

@@ -25,8 +25,8 @@ ERROR = next(measure for measure in MEASURES if measure.key == Classification.pr
 def learning_curve(chosen: Result, label: np.ndarray, train: Callable[[Spec], list[Result]]) -> dict[str, Any]:
     """The entry of a set in ``curve`` of metrics.json; see ``rerank.runs.learning``.
 
-    label: the true classes of the tested examples (int64 [n]); train: from a run, with the parameters that were tuned
-    on all examples, to its results.
+    label: the true classes of the tested examples (int64 [n]); train: from a run with one seed, and with the parameters
+    that were tuned on all examples, to its results.
     """
     spec, recipe = chosen.spec, chosen.spec.recipe
     if chosen.tuned:
@@ -34,7 +34,7 @@ def learning_curve(chosen: Result, label: np.ndarray, train: Callable[[Spec], li
 
     def trained(share: float) -> list[Result]:
         log.info("learning curve: %g %% of the training examples of %s", 100 * share, chosen.set)
-        return train(spec.at({"tune": None, "training.share": share}))
+        return train(spec.at({"tune": None, "training.share": share, "seeds": [chosen.seed]}))
 
     shares = sorted({share for share in recipe.training.curve if share < recipe.training.share})
     results = [result for _, found in at_shares(shares, trained) for result in found]

@@ -9,10 +9,10 @@ import numpy as np
 from rerank.features.table import FeatureTable
 from rerank.models.model import Model
 from rerank.models.provenance import provenance
-from rerank.recipes.example_recipe import ClassificationRecipe, Spec
+from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
-from rerank.runs.examples.data import ExampleSet
 from rerank.runs.examples.fitting import train_on
+from rerank.runs.examples.sets import ExampleSet
 from rerank.runs.examples.tuning import Tuned, tune
 
 
@@ -37,10 +37,10 @@ def class_table(classes: Sequence[str], width: int, names: Sequence[str], shown:
     )
 
 
-def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
-    """Train the recipe's one run on all training examples of its one set; tuned first, unless ``tuned`` is given."""
-    seed, noise = recipe.run_seeds[0], recipe.data.noise[0]
-    noisy = examples.noisy(noise, seed)
+def train_model(spec: Spec, examples: ExampleSet, tuned: Settings | None = None) -> Model:
+    """Train a single run on all training examples of its set; tuned first, unless ``tuned`` is given."""
+    seed = spec.recipe.run_seeds[0]
+    noisy = examples.noisy(spec.noise, seed)
     if spec.recipe.tune is not None:
         if tuned:
             chosen = Tuned.from_dict(tuned)
@@ -58,7 +58,7 @@ def train_model(recipe: ClassificationRecipe, spec: Spec, examples: ExampleSet, 
     weighted = np.zeros(corpus.width, np.bool_)
     for weights in training.weights.values():
         weighted |= weights.w != 0
-    biased = recipe.data.bias is not None
+    biased = spec.recipe.data.bias is not None
     names = [*examples.names[: noisy.width - biased], *(["bias"] if biased and examples.names else [])]
     about = provenance(
         learner=spec.recipe.learner["name"],

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
 
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.examples.learning import ERROR, UNIT
+from rerank.runs.examples.predictions import Tested
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.shown import best_of, confusion_table, fold_figures, groups_of
 from rerank.runs.examples.summary import summary
+from rerank.runs.examples.tables import tables_of
 from rerank.runs.examples.tuning import Tuned
 from rerank.runs.learning import shown_curve
 from rerank.runs.report.html import fill, frame
@@ -28,57 +28,52 @@ from rerank.runs.results import environment
 from rerank.storage.files import write_text
 
 
-@dataclass
-class Outcome:
-    """What a recipe gave: the content of metrics.json, tables and figures, hard examples, strong features, curves."""
-
-    metrics: dict[str, Any] = field(default_factory=dict)
-    tables: list[TextTable] = field(default_factory=list)
-    drawings: list[FigureDrawing] = field(default_factory=list)
-    hardest: dict[str, TextTable] = field(default_factory=dict)  # by set
-    features: TextTable | None = None
-    curves: dict[str, dict[str, Any]] = field(default_factory=dict)  # by set; see ``learning_curve``
-
-
 def write_page(
     path: Path,
     recipe: ClassificationRecipe,
-    outcome: Outcome,
-    labels: Mapping[str, np.ndarray],
+    metrics: Mapping[str, Any],
+    *,
+    seconds: float,
     results: Sequence[Result],
+    tested: Mapping[str, Tested],
+    hardest: Mapping[str, TextTable],
+    features: TextTable | None,
+    drawings: Sequence[FigureDrawing],
 ) -> None:
-    """Write the report to ``path``; labels: the true classes of the tested examples of every set.
+    """Write the report to ``path``; tested, hardest: the tested examples of every set, and those that most runs get
+    wrong; features: the strongest of the model.
 
     Raises
     ------
     RunError: it cannot be written.
     """
-    metrics = outcome.metrics
     ended = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z").strip()
     runs = len(metrics["runs"])
-    tested = significance_tables(metrics)
-    optional = [("Features", outcome.features is not None), ("Significance", bool(tested))]
+    compared = significance_tables(metrics)
+    optional = [("Features", features is not None), ("Significance", bool(compared))]
     sections = ["Results", "Errors", *(title for title, there in optional if there), "Training", "Data"]
     content = frame(
         title=recipe.name,
         task=recipe.task,
         about=recipe.about,
-        facts=[ended, f"{runs} result{'s' if runs > 1 else ''}", duration(metrics["seconds"])],
+        facts=[ended, f"{runs} result{'s' if runs > 1 else ''}", duration(seconds)],
         sections=sections,
-        summary=summary(recipe, metrics, labels, results),
+        summary=summary(recipe, metrics, tested, results),
         recipe=recipe.as_yaml(),
         provenance=[("finished", ended), ("version", f"rerank {metrics['version']}"), ("metric", metrics["metric"])],
         environment=environment(),
     ) | {
-        "tables": outcome.tables,
-        "significance": tested,
+        "tables": tables_of(recipe, metrics["tables"]),
+        "significance": compared,
         "tuned": tuned_table(metrics),
-        "data": sets_table(metrics),
+        "data": sets_table(metrics["corpora"]),
         "training": training_table(metrics),
-        "learning": [learning(shown_curve(each, ERROR, unit=UNIT), ERROR) for each in outcome.curves.values()],
-        "figures": figures_of(outcome.drawings),
-        "errors": [_errors(name, own, outcome, labels[name]) for name, own in groups_of(results).items()],
-        "features": outcome.features,
+        "learning": [
+            learning(shown_curve(each, ERROR, unit=UNIT), ERROR) for each in metrics.get("curve", {}).values()
+        ],
+        "figures": figures_of(drawings),
+        "errors": [_errors(name, own, tested[name], hardest[name]) for name, own in groups_of(results).items()],
+        "features": features,
     }
     write_text(path, fill("classification.html.j2", content))
 
@@ -88,16 +83,13 @@ def figures_of(drawings: Sequence[FigureDrawing]) -> list[dict[str, Any]]:
     return [{"svg": Markup(each.svg), "caption": each.caption} for each in drawings]
 
 
-def _errors(name: str, results: Sequence[Result], outcome: Outcome, label: np.ndarray) -> dict[str, Any]:
+def _errors(name: str, results: Sequence[Result], tested: Tested, hardest: TextTable) -> dict[str, Any]:
     """What is wrong in one set."""
-    classes = list(outcome.metrics["corpora"][name]["classes"])
-    tables = [confusion_table(best_of(results), label, classes)]
-    if name in outcome.hardest and outcome.hardest[name].rows:
-        tables.append(outcome.hardest[name])
+    tables = [confusion_table(best_of(results), tested.label, tested.classes), *([hardest] if hardest.rows else [])]
     return {"set": name, "figures": figures_of(fold_figures(results)), "tables": tables}
 
 
-def sets_table(metrics: Mapping[str, Any]) -> TextTable:
+def sets_table(corpora: Mapping[str, Any]) -> TextTable:
     """How large the sets are."""
     rows = [
         [
@@ -105,7 +97,7 @@ def sets_table(metrics: Mapping[str, Any]) -> TextTable:
             *(count(entry[key]) for key in ("examples", "test_examples", "nonzeros", "columns", "splits")),
             ", ".join(f"{label}: {number:,}" for label, number in entry["classes"].items()),
         ]
-        for name, entry in metrics["corpora"].items()
+        for name, entry in corpora.items()
     ]
     headings = ["set", "examples", "tested", "nonzeros", "columns", "divisions", "examples of each class"]
     return TextTable("Sets", headings, rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,30 +13,45 @@ from rerank.base.names import file_name
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
-from rerank.runs.examples.data import ExampleSet
 from rerank.runs.examples.results import Result
+from rerank.runs.examples.sets import ExampleSet
 from rerank.storage.files import write_text
 from rerank.storage.written import claim
 
 MOST = 12  # up to so many runs are all compared with one another; of more, each with the best
 
 
-def write_predictions(directory: Path, examples: ExampleSet, results: Sequence[Result]) -> None:
-    """One file per noise level: lines with example (from 1), fold, label, and the label that each run predicts.
+class Tested(NamedTuple):
+    """The examples of a set that are in some test part, by the first seed: their classes, as indices of ``classes``
+    (``label``, int64 [n]), and folds (int64 [n])."""
+
+    label: np.ndarray
+    classes: tuple[str, ...]
+    folds: np.ndarray
+
+    @staticmethod
+    def of(examples: ExampleSet) -> Tested:
+        """Those of a set."""
+        part = examples.tested
+        folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)
+        return Tested(part.label, part.classes, folds)
+
+
+def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
+    """One file per noise level of a set: lines with example (from 1), fold, label, and what each run predicts.
 
     They go into ``predictions`` of the output directory. Columns are separated by tabs; where there are several seeds,
     the predictions of the first are written.
     """
-    tested, classes = examples.tested, examples.tested.classes
-    folds = examples.folds if examples.folds is not None else np.zeros(tested.size, np.int64)
+    label, classes, folds = tested
     for noise in dict.fromkeys(each.noise for each in results):
         own = _first_seed([each for each in results if each.noise == noise])
         lines = ["\t".join(["example", "fold", "label", *(each.spec.name for each in own)])]
-        for i in range(tested.size):
+        for i in range(label.size):
             found = (classes[each.predicted[i]] for each in own)
-            lines.append("\t".join([str(i + 1), str(folds[i]), classes[tested.label[i]], *found]))
+            lines.append("\t".join([str(i + 1), str(folds[i]), classes[label[i]], *found]))
         level = f"-noise{noise:g}" if noise else ""
-        target = claim(directory, "predictions", f"{file_name(examples.name)}{level}.tsv")
+        target = claim(directory, "predictions", f"{file_name(name)}{level}.tsv")
         write_text(target, "\n".join(lines) + "\n")
 
 
@@ -52,12 +67,11 @@ def _first_seed(results: Sequence[Result]) -> list[Result]:
 
 
 def significance_of(
-    recipe: ClassificationRecipe, labels: dict[str, np.ndarray], results: Sequence[Result]
+    recipe: ClassificationRecipe, tested: Mapping[str, Tested], results: Sequence[Result]
 ) -> dict[str, Any]:
     """By set (and noise level): the test of every pair of runs on the pooled test examples of all folds.
 
-    The key is ``a_vs_b``, the difference a's error minus b's. labels: those of the tested examples of every set, for
-    the first seed, which is the one that is tested.
+    The key is ``a_vs_b``, the difference a's error minus b's. The first seed is the one that is tested.
     """
     settings = recipe.significance
     if settings.test is None:
@@ -65,12 +79,12 @@ def significance_of(
     found: dict[str, Any] = {}
     for name, noise in dict.fromkeys((each.set, each.noise) for each in results):
         own = _first_seed([each for each in results if (each.set, each.noise) == (name, noise)])
-        wrong = selections_of({each.spec.name: each.predicted for each in own}, labels[name])
+        wrong = selections_of({each.spec.name: each.predicted for each in own}, tested[name].label)
         pairs = list(combinations(wrong.rows, 2))
         if len(own) > MOST:
             best = min(wrong.rows, key=lambda run: wrong.rows[run].mean())
             pairs = [(run, best) for run in wrong.rows if run != best]
         if pairs:
-            tested = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
-            found[f"{name}, noise {noise:g}" if noise else name] = tested
+            place = f"{name}, noise {noise:g}" if noise else name
+            found[place] = wrong.significance(Classification(), pairs, settings.test, settings.samples, recipe.seed)
     return found

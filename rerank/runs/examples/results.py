@@ -1,27 +1,33 @@
-"""Results of a run on one set at one noise level with one seed: errors by fold, and their mean and spread."""
+"""Results of a single run with one seed: errors by fold, their mean and spread; kept on disk."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rerank import __version__
 from rerank.recipes.example_recipe import Spec
 from rerank.recipes.settings import Settings
+from rerank.runs.examples.sets import ExampleSet
+from rerank.runs.kept import kept
 from rerank.runs.report.spread import Spread
+from rerank.storage.strict_json import as_json
 
 
 @dataclass
 class Result:
-    """A run on one set, at one noise level, with one seed.
+    """A single run, on one set at one noise level, with one seed.
 
     errors: by predictor, one per fold; predictions: by predictor, the class of every tested example (int64 [n]).
     margins: float64 [n], see ``Fit``; NaN for baselines.
     """
 
-    set: str
-    noise: float
     spec: Spec
     seed: int
     errors: dict[str, list[float]]
@@ -34,6 +40,16 @@ class Result:
     tuned: Settings = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     margins: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def set(self) -> str:
+        """The name of the set."""
+        return self.spec.set
+
+    @property
+    def noise(self) -> float:
+        """The noise level."""
+        return self.spec.noise
 
     @property
     def predictor(self) -> str:
@@ -81,3 +97,48 @@ class Result:
                 "examples": self.size,
             },
         }
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The epochs of training, for the history."""
+        place = {"run": self.spec.name, "set": self.set, "noise": self.noise, "seed": self.seed}
+        return (place | line for line in self.history)
+
+
+PLAIN = [each.name for each in fields(Result) if each.name not in ("spec", "predictions", "margins")]
+
+
+def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
+    """What results follow from, as a short text: the run, the examples themselves, and the code."""
+    parts = [examples.examples, *([examples.test] if examples.test is not None else [])]
+    arrays = [array for part in parts for array in (part.rows, part.columns, part.label, part.values)]
+    arrays += [examples.folds] if examples.folds is not None else []
+    # One number that all values share (stride 0) is read once.
+    sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
+    text = as_json([__version__, code, spec.settings, sums])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def save_results(place: Path, key: str, results: list[Result]) -> None:
+    """Keep the results of a single run.
+
+    Raises
+    ------
+    RunError: cannot be written.
+    """
+    entries = [{name: getattr(each, name) for name in PLAIN} for each in results]
+    arrays = {f"{i}-{name}": found for i, each in enumerate(results) for name, found in each.predictions.items()}
+    arrays |= {f"margins-{i}": each.margins for i, each in enumerate(results)}
+    kept(place, key).save({"results": entries}, arrays)
+
+
+def load_results(place: Path, key: str, spec: Spec) -> list[Result] | None:
+    """What ``save_results`` kept; None where there is nothing that can be read."""
+    stored = kept(place, key).load()
+    if stored is None:
+        return None
+    header, arrays = stored
+    results = []
+    for i, entry in enumerate(header["results"]):
+        own = {name.partition("-")[2]: found for name, found in arrays.items() if name.startswith(f"{i}-")}
+        results.append(Result(spec=spec, predictions=own, margins=arrays[f"margins-{i}"], **entry))
+    return results

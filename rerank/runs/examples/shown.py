@@ -8,8 +8,8 @@ from itertools import zip_longest
 import numpy as np
 
 from rerank.models.model import Model
-from rerank.runs.examples.data import ExampleSet
 from rerank.runs.examples.results import Result
+from rerank.runs.examples.sets import ExampleSet
 from rerank.runs.report.canvas import PALETTE
 from rerank.runs.report.lines import FigureDrawing, FigureLine, draw_lines
 from rerank.runs.report.measures import NONE, count, fixed, reals

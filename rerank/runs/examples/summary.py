@@ -9,7 +9,7 @@ import numpy as np
 
 from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
-from rerank.runs.examples.predictions import selections_of
+from rerank.runs.examples.predictions import Tested, selections_of
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.shown import groups_of, mean_error
 from rerank.runs.report.measures import count, duration, fixed, signed
@@ -22,22 +22,19 @@ LARGEST = "the largest class"
 def summary(
     recipe: ClassificationRecipe,
     metrics: Mapping[str, Any],
-    labels: Mapping[str, np.ndarray],
+    tested: Mapping[str, Tested],
     results: Sequence[Result],
 ) -> dict[str, Any]:
-    """Tiles and a sentence: the best run of the one set, or the best mean rank over several.
-
-    labels: the true classes of the tested examples of every set.
-    """
+    """Tiles and a sentence: the best run of the one set, or the best mean rank over several."""
     groups = groups_of(results)
     if len(groups) > 1:
         return _over_sets(metrics, groups)
     ((name, runs),) = groups.items()
     best, *others = sorted(runs, key=mean_error)
-    classes = list(metrics["corpora"][name]["classes"])
-    usual = int(np.bincount(labels[name], minlength=len(classes)).argmax())
-    chance = float(np.mean(labels[name] != usual))
-    found = _against_largest(recipe, best, labels[name], usual)
+    label, classes, _ = tested[name]
+    usual = int(np.bincount(label, minlength=len(classes)).argmax())
+    chance = float(np.mean(label != usual))
+    found = _against_largest(recipe, best, label, usual)
     error, spread = mean_error(best), Spread.of(best.values("error"))
     folds = f"mean of {spread.values} folds" if spread.values > 1 else "of the test part"
     width = f" ±{fixed(100 * spread.error)}" if spread.error is not None else ""
@@ -61,9 +58,9 @@ def summary(
         },
     ]
     if others:
-        (second, *_), tested = others, _tested(metrics, best, others[0])
-        sentence += f" Next is {second.spec.name} with {fixed(100 * mean_error(second))} %: the first is {tested}."
-        note = f"{second.spec.name}; the first is {tested}"
+        (second, *_), said = others, _said(metrics, best, others[0])
+        sentence += f" Next is {second.spec.name} with {fixed(100 * mean_error(second))} %: the first is {said}."
+        note = f"{second.spec.name}; the first is {said}"
         tiles[3] = {"name": "Next", "value": f"{fixed(100 * mean_error(second))} %", "note": note}
     return {"tiles": tiles, "sentence": sentence}
 
@@ -78,7 +75,7 @@ def _against_largest(recipe: ClassificationRecipe, best: Result, label: np.ndarr
     return verdict(found["_vs_".join(pair)], lower_is_better=True)
 
 
-def _tested(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
+def _said(metrics: Mapping[str, Any], a: Result, b: Result) -> str:
     """How ``a`` is, compared with ``b``, by the tests of metrics.json."""
     place = f"{a.set}, noise {a.noise:g}" if a.noise else a.set
     tests, names = metrics["significance"].get(place, {}), (a.spec.name, b.spec.name)

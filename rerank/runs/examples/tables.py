@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rerank.runs.report.measures import NONE, fixed
 from rerank.runs.report.spread import Spread
 from rerank.runs.report.table import TextTable
 
+Data = Mapping[str, Any]  # ``as_data``, or one of its results
 TIE = 1e-12  # means that are this close are equal: they are sums of the same numbers in another order
 
 
@@ -54,58 +55,6 @@ def cells_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[Ce
     return list(best.values())
 
 
-def results_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable:
-    """Sets × runs: mean ± standard error in percent, with the paper's number after a slash."""
-    reported = recipe.reported.values if recipe.reported else {}
-    sign = -1.0 if recipe.measure == "accuracy" else 1.0
-
-    def text(cell: Cell) -> str:
-        mean, _, se, _ = cell.spread(recipe.measure)
-        shown = fixed(100 * mean) + ("" if se is None else f" ±{100 * se:.2f}")
-        paper = reported.get(cell.set, {}).get(cell.run) if not cell.noise else None
-        return shown if paper is None else f"{shown} / {paper:g}"
-
-    seeds = any(len(cell.results) > 1 for cell in cells)
-    note = f"{recipe.measure} in percent"
-    if any(cell.spread("error").error is not None for cell in cells):
-        note += f", mean ± standard error over {'seeds' if seeds else 'folds'}"
-    if recipe.reported is not None and reported:
-        note += f"; behind the slash: {recipe.reported.source}"
-    return _grid(f"Test {recipe.measure} (%)", cells, text, lambda cell: sign * cell.spread(recipe.measure).mean, note)
-
-
-def seconds_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable:
-    """Sets × runs: seconds of training per fold, with the paper's number after a slash."""
-    reported = recipe.reported.seconds if recipe.reported else {}
-
-    def text(cell: Cell) -> str:
-        paper = reported.get(cell.set, {}).get(cell.run)
-        return f"{cell.seconds:.3f}" + ("" if paper is None else f" / {paper:g}")
-
-    return _grid("Seconds of training", cells, text, lambda cell: cell.seconds, "mean over folds; reading not included")
-
-
-def _grid(
-    caption: str, cells: Sequence[Cell], text: Callable[[Cell], str], order: Callable[[Cell], float], note: str
-) -> TextTable:
-    rows = list(dict.fromkeys((cell.set, cell.noise) for cell in cells))
-    runs = list(dict.fromkeys(cell.run for cell in cells))
-    noisy = len({noise for _, noise in rows}) > 1 or any(noise for _, noise in rows)
-    found = {(cell.set, cell.noise, cell.run): cell for cell in cells}
-    lines, best = [], set()
-    for number, row in enumerate(rows):
-        own = [found.get((*row, run)) for run in runs]
-        lowest = min(order(cell) for cell in own if cell is not None)
-        first = [row[0], f"{row[1]:g}"] if noisy else [row[0]]
-        if len(runs) > 1:
-            for place, cell in enumerate(own):
-                if cell is not None and order(cell) <= lowest + TIE:
-                    best.add((number, len(first) + place))
-        lines.append([*first, *(NONE if cell is None else text(cell) for cell in own)])
-    headings = ["set", *(["noise"] if noisy else []), *runs]
-    return TextTable(caption, headings, lines, 2 if noisy else 1, best, note)
-
-
 def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     """By noise level and run: the rank of its mean error among the runs (1: the lowest, equals share), averaged over
     the sets."""
@@ -124,44 +73,13 @@ def mean_ranks(cells: Sequence[Cell]) -> dict[float, dict[str, float]]:
     return found
 
 
-def ranks_table(recipe: ClassificationRecipe, cells: Sequence[Cell]) -> TextTable | None:
-    """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
-    ranks = mean_ranks(cells)
-    runs = list(dict.fromkeys(cell.run for cell in cells))
-    sets = len({cell.set for cell in cells})
-    if len(runs) < 2 or sets < 2 or not ranks:
-        return None
-    reported = recipe.reported.ranks if recipe.reported else {}
-    lines, best = [], set()
-    for number, (noise, own) in enumerate(ranks.items()):
-        paper = reported.get(f"{noise:g}", reported.get(str(noise), {}))
-        lines.append([f"{noise:g}"])
-        for place, run in enumerate(runs):
-            lines[-1].append(f"{own[run]:.2f}" + (f" / {paper[run]:g}" if run in paper else ""))
-            if own[run] <= min(own.values()) + TIE:
-                best.add((number, place + 1))
-    note = f"rank among {len(runs)} runs, mean over {sets} sets"
-    if recipe.reported is not None and reported:
-        note += f"; behind the slash: {recipe.reported.source}"
-    return TextTable("Mean rank by noise", ["noise", *runs], lines, 1, best, note)
-
-
-def tables_of(recipe: ClassificationRecipe, results: Sequence[Result]) -> list[TextTable]:
-    """The tables that the recipe asks for."""
-    cells = cells_of(recipe, results)
-    made = {"results": results_table, "ranks": ranks_table, "seconds": seconds_table}
-    found = [made[name](recipe, cells) for name in recipe.tables]
-    return [table for table in found if table is not None]
-
-
 def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str, Any]:
     """The tables as numbers, for metrics.json."""
     cells = cells_of(recipe, results)
-    reported = recipe.reported.values if recipe.reported else {}
     entries = []
     for cell in cells:
         mean, sd, se, values = cell.spread(recipe.measure)
-        paper = reported.get(cell.set, {}).get(cell.run) if not cell.noise else None
+        paper = _paper(recipe, "values", cell.set, cell.run) if not cell.noise else None
         entries.append(
             {
                 "set": cell.set,
@@ -178,3 +96,89 @@ def as_data(recipe: ClassificationRecipe, results: Sequence[Result]) -> dict[str
         )
     ranks = [{"noise": noise, "ranks": own} for noise, own in mean_ranks(cells).items()]
     return {"measure": recipe.measure, "results": entries, "ranks": ranks}
+
+
+def tables_of(recipe: ClassificationRecipe, data: Data) -> list[TextTable]:
+    """The tables that the recipe asks for, of what ``as_data`` gives; without results there are none."""
+    made = {"results": results_table, "ranks": ranks_table, "seconds": seconds_table}
+    found = [made[name](recipe, data) for name in recipe.tables if data]
+    return [table for table in found if table is not None]
+
+
+def results_table(recipe: ClassificationRecipe, data: Data) -> TextTable:
+    """Sets × runs: mean ± standard error in percent, with the paper's number after a slash."""
+    sign = -1.0 if recipe.measure == "accuracy" else 1.0
+
+    def text(cell: Data) -> str:
+        shown = fixed(100 * cell["mean"]) + ("" if cell["se"] is None else f" ±{100 * cell['se']:.2f}")
+        paper = _paper(recipe, "values", cell["set"], cell["run"]) if not cell["noise"] else None
+        return shown if paper is None else f"{shown} / {paper:g}"
+
+    note = f"{recipe.measure} in percent"
+    if any(cell["se"] is not None for cell in data["results"]):
+        note += f", mean ± standard error over {'seeds' if len(recipe.run_seeds) > 1 else 'folds'}"
+    note += _source(recipe, "values")
+    return _grid(f"Test {recipe.measure} (%)", data, text, lambda cell: sign * float(cell["mean"]), note)
+
+
+def seconds_table(recipe: ClassificationRecipe, data: Data) -> TextTable:
+    """Sets × runs: seconds of training per fold, with the paper's number after a slash."""
+
+    def text(cell: Data) -> str:
+        paper = _paper(recipe, "seconds", cell["set"], cell["run"])
+        return f"{cell['seconds']:.3f}" + ("" if paper is None else f" / {paper:g}")
+
+    note = "mean over folds; reading not included"
+    return _grid("Seconds of training", data, text, lambda cell: float(cell["seconds"]), note)
+
+
+def _paper(recipe: ClassificationRecipe, what: Literal["values", "seconds"], name: str, run: str) -> float | None:
+    """The paper's number for a run on a set."""
+    return getattr(recipe.reported, what).get(name, {}).get(run) if recipe.reported else None
+
+
+def _source(recipe: ClassificationRecipe, what: Literal["values", "ranks"]) -> str:
+    """Where the paper's numbers come from, if there are any."""
+    known = recipe.reported is not None and getattr(recipe.reported, what)
+    return f"; behind the slash: {recipe.reported.source}" if recipe.reported is not None and known else ""
+
+
+def _grid(
+    caption: str, data: Data, text: Callable[[Data], str], order: Callable[[Data], float], note: str
+) -> TextTable:
+    cells = data["results"]
+    rows = list(dict.fromkeys((cell["set"], cell["noise"]) for cell in cells))
+    runs = list(dict.fromkeys(cell["run"] for cell in cells))
+    noisy = any(noise for _, noise in rows)
+    found = {(cell["set"], cell["noise"], cell["run"]): cell for cell in cells}
+    lines, best = [], set()
+    for number, row in enumerate(rows):
+        own = [found.get((*row, run)) for run in runs]
+        lowest = min(order(cell) for cell in own if cell is not None)
+        first = [row[0], f"{row[1]:g}"] if noisy else [row[0]]
+        if len(runs) > 1:
+            for place, cell in enumerate(own):
+                if cell is not None and order(cell) <= lowest + TIE:
+                    best.add((number, len(first) + place))
+        lines.append([*first, *(NONE if cell is None else text(cell) for cell in own)])
+    headings = ["set", *(["noise"] if noisy else []), *runs]
+    return TextTable(caption, headings, lines, 2 if noisy else 1, best, note)
+
+
+def ranks_table(recipe: ClassificationRecipe, data: Data) -> TextTable | None:
+    """Noise levels × runs: mean ranks, with the paper's number after a slash; None for a single run or set."""
+    runs, sets = (list(dict.fromkeys(cell[key] for cell in data["results"])) for key in ("run", "set"))
+    if len(runs) < 2 or len(sets) < 2 or not data["ranks"]:
+        return None
+    reported = recipe.reported.ranks if recipe.reported else {}
+    lines, best = [], set()
+    for number, line in enumerate(data["ranks"]):
+        noise, own = line["noise"], line["ranks"]
+        paper = reported.get(f"{noise:g}", reported.get(str(noise), {}))
+        lines.append([f"{noise:g}"])
+        for place, run in enumerate(runs):
+            lines[-1].append(f"{own[run]:.2f}" + (f" / {paper[run]:g}" if run in paper else ""))
+            if own[run] <= min(own.values()) + TIE:
+                best.add((number, place + 1))
+    note = f"rank among {len(runs)} runs, mean over {len(sets)} sets" + _source(recipe, "ranks")
+    return TextTable("Mean rank by noise", ["noise", *runs], lines, 1, best, note)

@@ -10,7 +10,7 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.examples.data import ExampleSet, load_set, load_sets
+from rerank.runs.examples.sets import ExampleSet, load_set, load_sets
 
 
 @pytest.fixture

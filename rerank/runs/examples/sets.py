@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +22,7 @@ from rerank.readers.lines import LineReader
 from rerank.readers.streams import open_stream
 from rerank.recipes.example_recipe import ClassificationRecipe, ExampleData, FoldSettings, SourceSettings
 from rerank.runs.examples.splits import draw_folds, fold_numbers
-from rerank.runs.examples.text import read_newsgroups, read_texts
+from rerank.runs.examples.texts import read_newsgroups, read_texts
 
 log = logging.getLogger("rerank")
 FILES = ("path", "train", "test", "folds", "vocabulary")  # settings of a set that name one
@@ -87,6 +91,58 @@ class ExampleSet:
         held = self.folds == np.unique(self.folds)[number]
         train, index = np.flatnonzero(~held), np.flatnonzero(held)
         return Split(noisy.take(train), self.examples.take(index), index, changed[train])
+
+
+Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every seed where nothing is drawn
+
+
+class Sets:
+    """The sets of a recipe, which are read when they are needed, one at a time.
+
+    sources: by name, see ``load_sets``; counts: what metrics.json says about those that were read.
+    """
+
+    def __init__(self, recipe: ClassificationRecipe) -> None:
+        self.sources = load_sets(recipe)
+        self.counts: dict[str, dict[str, Any]] = {}
+        self._data = recipe.data
+        self._drawn: dict[str, Draw] = {}
+
+    def draw(self, name: str) -> Draw:
+        """The function from a seed to the set, which is kept in memory until another one is asked for."""
+        if name not in self._drawn:
+            self._drawn = {name: self._draw(name)}
+        return self._drawn[name]
+
+    def _draw(self, name: str) -> Draw:
+        source = self.sources[name]
+
+        @cache
+        def drawn(seed: int) -> ExampleSet:
+            start = time.perf_counter()
+            found = load_set(self._data, name, source, seed)
+            self.counts.setdefault(name, _counts(found, time.perf_counter() - start))
+            return found
+
+        return lambda seed: drawn(seed if source.generator is not None else 0)
+
+
+def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
+    """What metrics.json says about a set."""
+    labels = np.bincount(found.examples.label, minlength=len(found.examples.classes))
+    dropped = found.test.dropped if found.test is not None else 0
+    if dropped:
+        message = "set %s: %s values of features that the training examples do not have are left out"
+        log.warning(message, found.name, f"{dropped:,}")
+    return {
+        "examples": found.examples.size,
+        "test_examples": found.tested.size,
+        "nonzeros": found.examples.nonzeros,
+        "columns": found.examples.width,
+        "classes": dict(zip(found.examples.classes, labels.tolist(), strict=True)),
+        "splits": found.splits,
+        "seconds": round(seconds, 3),
+    }
 
 
 def load_sets(recipe: ClassificationRecipe) -> dict[str, SourceSettings]:

@@ -1,0 +1,216 @@
+"""The course of a recipe over labelled examples: set by set, at every noise level, with every seed, on every fold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.base.progress import track
+from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
+from rerank.learn.contract import accepted
+from rerank.metrics.classification import Classification
+from rerank.models.model import Model
+from rerank.recipes.example_recipe import ClassificationRecipe, Spec
+from rerank.recipes.settings import files_named
+from rerank.runs.examples.baselines import make_baseline
+from rerank.runs.examples.drawing import Traced, check_figures, draw_all, traces_of
+from rerank.runs.examples.experiment import SetOrigin, run_spec
+from rerank.runs.examples.fitting import make_learner
+from rerank.runs.examples.learning import learning_curve
+from rerank.runs.examples.models import train_model
+from rerank.runs.examples.page import write_page
+from rerank.runs.examples.predictions import Tested, selections_of, significance_of, write_predictions
+from rerank.runs.examples.results import Result, key_of, load_results, save_results
+from rerank.runs.examples.sets import Sets
+from rerank.runs.examples.shown import best_of, features_table, groups_of, hardest_table
+from rerank.runs.examples.tables import as_data
+from rerank.runs.examples.tuning import points_of
+from rerank.runs.figures import write_figures
+from rerank.runs.kept import place_of
+from rerank.runs.report.table import TextTable
+from rerank.runs.stages import Stages
+from rerank.runs.steps import Metrics, Steps
+from rerank.storage.written import claim
+
+log = logging.getLogger("rerank")
+
+
+class ExampleSteps(Steps[ClassificationRecipe]):
+    """See ``Steps``; found: the results of all single runs; tested, hardest, traced: what is known of every set once
+    it has been gone through, for predictions, report and figures."""
+
+    results = ("model",)  # which not every recipe writes
+    singles: list[Spec]
+
+    def check(self) -> None:
+        """See ``Steps``."""
+        if not self.trains:
+            message = "`rerank test` is not for recipes of the task classification; `rerank run` trains and tests"
+            raise RecipeError(message, key="task")
+        self.singles = check_parts(self.recipe)
+        self.sets = Sets(self.recipe)
+        if not self.tests and not self.single:
+            raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
+        self.found = list[Result]()
+        self.tested, self.hardest = dict[str, Tested](), dict[str, TextTable]()
+        self.traced = dict[str, Traced]()
+        self.features: TextTable | None = None
+
+    @property
+    def single(self) -> bool:
+        """Is it one learner, one set, one noise level, one seed? Then there is a model."""
+        return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
+
+    def files(self) -> list[str]:
+        """See ``Steps``."""
+        return files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
+
+    @property
+    def code(self) -> str:
+        """See ``Steps``."""
+        return f"{code_digest(CLASSIFICATION)[:32]} {user_digest(self.recipe.model_dump(mode='json'))[:32]}"
+
+    @property
+    def size(self) -> dict[str, int]:
+        """See ``Steps``."""
+        return {"sets": len(self.sets.sources)}
+
+    def extract(self) -> dict[str, int]:
+        """See ``Steps``; the other sets are read when it is their turn, for they need not fit into memory together."""
+        first = self.sets.draw(self.singles[0].set)(self.recipe.run_seeds[0]).examples
+        return {"examples": first.size, "nonzeros": first.nonzeros, "columns": first.width}
+
+    def counts(self) -> dict[str, Any]:
+        """See ``Steps``."""
+        for name in self.sets.sources.keys() - self.sets.counts.keys():
+            self.sets.draw(name)(self.recipe.run_seeds[0])
+        return {name: self.sets.counts[name] for name in self.sets.sources}
+
+    def train(self, work: Stages) -> dict[str, int]:
+        """See ``Steps``: fits all folds, whose test parts are predicted at once; without tests there is only the
+        model to train."""
+        if self.tests:
+            shown = track(self.singles, self.recipe.name, total=len(self.singles), unit="runs")
+            for name, singles in groupby(shown, key=lambda single: single.set):
+                own = [result for single in singles for result in self._results(single)]
+                self.found += own
+                self._look_at(name, own)
+                work.append(line for each in own for line in each.lines())
+        return {"results": len(self.found)}
+
+    def _results(self, single: Spec) -> list[Result]:
+        """The results of a single run, one for every seed, unless they are kept already."""
+        found = self._kept(single)
+        error = float(np.mean([np.mean(each.values("error")) for each in found]))
+        level = f", noise {single.noise:g}" if single.noise else ""
+        chosen = f" ({_chosen(found[0].tuned)})" if found[0].tuned else ""
+        log.info("%s%s, %s%s: error %.2f %%", single.set, level, single.name, chosen, 100 * error)
+        return found
+
+    def _kept(self, single: Spec) -> list[Result]:
+        draw = self.sets.draw(single.set)
+        key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
+        place = place_of(self.directory, key)
+        found = load_results(place, key, single)
+        if found is None:
+            origin = SetOrigin.of(self.recipe.data, single.set, self.sets.sources[single.set])
+            found = run_spec(single, draw, self.engine, origin)
+            save_results(place, key, found)
+        return found
+
+    def _look_at(self, name: str, results: Sequence[Result]) -> None:
+        """Take from a set, which is still in memory, what later stages need of it."""
+        draw = self.sets.draw(name)
+        own = [single for single in self.singles if single.set == name]
+        for figure in self.recipe.figures:
+            if figure.traced:
+                self.traced.setdefault(figure.name, {}).update(traces_of(own, draw, figure, results))
+        examples = draw(self.recipe.run_seeds[0])
+        self.tested[name] = Tested.of(examples)
+        self.hardest[name] = hardest_table(examples, groups_of(results)[name])
+
+    def model(self) -> Model | None:
+        """See ``Steps``."""
+        if not self.single:
+            return None
+        (single,) = self.singles
+        tuned = self.found[0].tuned if self.found else None
+        model = train_model(single, self.sets.draw(single.set)(self.recipe.run_seeds[0]), tuned)
+        self.features = features_table(model, single.recipe.training.predictor)
+        return model
+
+    def evaluate(self) -> Metrics:
+        """See ``Steps``."""
+        recipe, results = self.recipe, self.found
+        return self.head(recipe.run_seeds[0], Classification().signature) | {
+            "corpora": self.counts(),
+            "reported": recipe.reported.model_dump() if recipe.reported else None,
+            "splits": {"test": results[0].splits()} if len(results) == 1 else {},
+            "tables": as_data(recipe, results) if results else {},
+            "significance": significance_of(recipe, self.tested, results),
+            "runs": [each.entry() for each in results],
+        }
+
+    def predict(self) -> None:
+        """See ``Steps``."""
+        for name, tested in self.tested.items():
+            write_predictions(self.directory, name, tested, [each for each in self.found if each.set == name])
+        if len(self.found) == 1:
+            (only,) = self.found
+            wrong = selections_of(only.predictions, self.tested[only.set].label)
+            wrong.save(claim(self.directory, "predictions", "test.selections.npz"))
+
+    def curve(self) -> dict[str, Any]:
+        """See ``Steps``: by set, of the best run there."""
+        best = {name: best_of(own) for name, own in groups_of(self.found).items()}
+        return {name: learning_curve(each, self.tested[name].label, self._kept) for name, each in best.items()}
+
+    def report(self, metrics: Metrics, seconds: float) -> None:
+        """See ``Steps``."""
+        drawings = draw_all(self.recipe, self.found, self.traced)
+        write_figures(self.directory, drawings)
+        metrics["figures"] = [drawing.as_data() for drawing in drawings]
+        write_page(
+            self.directory / "report.html",
+            self.recipe,
+            metrics,
+            seconds=seconds,
+            results=self.found,
+            tested=self.tested,
+            hardest=self.hardest,
+            features=self.features,
+            drawings=drawings,
+        )
+
+
+def check_parts(recipe: ClassificationRecipe) -> list[Spec]:
+    """Build every learner, baseline and figure that the recipe names; returns its single runs.
+
+    Raises
+    ------
+    RecipeError: an unknown part or setting, or settings that exclude one another.
+    """
+    if recipe.metric != {"name": "error"}:
+        raise RecipeError(f"found {recipe.metric}; classification is measured by {{name: error}}", key="metric")
+    specs = recipe.expand()
+    for spec in {each.name: each for each in specs}.values():  # of one set, at one noise level
+        for single in [spec.at(point) for point in points_of(spec)] if spec.recipe.tune else [spec]:
+            if single.baseline is not None:
+                make_baseline(single.baseline, f"runs.{spec.run}.baseline")
+            else:
+                accepted(make_learner(single))
+    check_figures(recipe, specs)
+    return specs
+
+
+def _chosen(tuned: Mapping[str, Any]) -> str:
+    """What tuning chose, in words."""
+    values = [f"{key.split('.')[-1]} {value}" for key, value in tuned.items() if "." in key]
+    if tuned["held_out_error"] == tuned.get("default_error") and not values:
+        values = ["the recipe's settings"]
+    return ", ".join([*values, *([f"{tuned['epochs']} epochs"] if tuned["epochs"] else [])]) or "nothing to tune"
