@@ -35,22 +35,24 @@ def limit_of(seats: Electorate, moves: Moves, i: int) -> float:
 
 
 @kernel
-def fits(seats: Electorate, moves: Moves, i: int) -> bool:
+def fits(seats: Electorate, moves: Moves, i: int, limit: float) -> bool:
     """Are all sums of ``spread`` for list i whole numbers within 16 bits, and can real patterns be added to them?
 
     A column moves at most once at a predictor, so that no entry exceeds Σ |value|·|move|. Intermediate results may
     wrap around: whole numbers that end within 16 bits are right all the same. Real patterns need rows of levels, and a
-    unit of which 1 is a multiple.
+    unit of which 1 is a multiple. limit: see ``limit_of``.
     """
-    limit, real = 0.0, seats.patterns[i] + seats.whole[i]
+    if has_real(seats, i) and limit >= 2.0**50:
+        return False
+    largest, real = 0.0, seats.patterns[i] + seats.whole[i]
     for p in range(seats.patterns[i], real):
         for q in range(seats.members[p], seats.members[p + 1]):
-            limit += moves.peak[seats.column[q]] * seats.largest[p]
+            largest += moves.peak[seats.column[q]] * seats.largest[p]
     for p in range(real, seats.patterns[i + 1]):
         c = seats.column[seats.members[p]]
         if moves.track[c] < 0 and (moves.start[c] != 0.0 or moves.first[c] < moves.end[c]):
             return False
-    return limit <= 32767.0 and not (has_real(seats, i) and limit_of(seats, moves, i) >= 2.0**50)
+    return largest <= 32767.0
 
 
 @kernel
@@ -70,11 +72,11 @@ def rounded(x: float, r: float) -> float:
 
 
 @kernel
-def steady(seats: Electorate, moves: Moves, i: int, least: float, lanes: int) -> bool:
-    """Does one column prove that list i's products come to ``least`` or more whenever any column is active?
+def suspected(seats: Electorate, moves: Moves, i: int, least: float, lanes: int) -> tuple[int, int]:
+    """Outside of predictors from..to - 1, list i's products come to ``least`` or more, or no column is active.
 
-    It is among the first to be active, and from then on its own products come to that. Most lists have such a column,
-    which saves ``mark_faint`` the sums over time.
+    Before, none is yet; and from then on, one column's own products come to that. On most lists such a column is among
+    the first to be active.
     """
     first = lasting = NEVER
     for p in range(seats.patterns[i], seats.patterns[i + 1]):
@@ -88,41 +90,50 @@ def steady(seats: Electorate, moves: Moves, i: int, least: float, lanes: int) ->
             first = min(first, t)
             if moves.floor[c] * seats.largest[p] >= least:
                 lasting = min(lasting, t)
-    return first == lasting
+        if lasting == 0:
+            break
+    return first, lasting
 
 
 @kernel
-def counted(product: float, r: float) -> float:
+def counted(product: float, r: float, unit: float) -> float:
     """|product| in whole units, and at least one unless it is 0, so that sums of 0 tell that no column is active."""
-    return max(rounded(abs(product), r), np.spacing(r)) if product != 0.0 else 0.0
+    return max(rounded(abs(product), r), unit) if product != 0.0 else 0.0
 
 
 @kernel
 def mark_faint(
-    seats: Electorate, moves: Moves, i: int, moved: np.ndarray, lane: np.ndarray, total: np.ndarray, faint: np.ndarray
-) -> bool:
-    """faint[t] ← True where predictor t is faint on list i; is any?
+    seats: Electorate, moves: Moves, i: int, limit: float, moved: np.ndarray, lane: np.ndarray, total: np.ndarray,
+    faint: np.ndarray,
+) -> bool:  # fmt: skip
+    """faint[t] ← True where predictor t is faint on list i, whose sums come to ``limit``; is any?
 
     moved, total (float64 [T]) and lane (float64 [T / ROWS]) are scratch space.
     """
-    limit, lanes = limit_of(seats, moves, i), lane.shape[0]
-    if steady(seats, moves, i, FAINT * limit, lanes):
+    lanes = lane.shape[0]
+    begin, end = suspected(seats, moves, i, FAINT * limit, lanes)
+    end = min(end, total.shape[0])
+    if begin >= end:
         return False
     r, before, found = rounder(limit), 0.0, False
+    unit = np.spacing(r)
     clear(moved)
     for p in range(seats.patterns[i], seats.patterns[i + 1]):
         for q in range(seats.members[p], seats.members[p + 1]):
             c = seats.column[q]
-            product = counted(moves.start[c] * seats.largest[p], r)
+            product = counted(moves.start[c] * seats.largest[p], r, unit)
             before += product
             for e in range(moves.first[c], moves.end[c]):
-                following = counted(moves.level[e] * seats.largest[p], r)
+                if when(moves.at[e], lanes) >= end:
+                    break
+                following = counted(moves.level[e] * seats.largest[p], r, unit)
                 moved[moves.at[e]] += following - product
                 product = following
     run_up(moved, lane, total)
-    for t in range(total.shape[0]):
-        if 0.0 < before + total[t] < FAINT * limit:  # 0: no column is active, and base scores decide without rounding
-            faint[t] = found = True
+    for t in range(begin, end):
+        here = layout(t, lanes)
+        if 0.0 < before + total[here] < FAINT * limit:  # 0: no column is active, and base scores decide unrounded
+            faint[here] = found = True
     return found
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.voting.block_rows import add, add_multiples, clear, copy, run_up
 from rerank.learn.voting.electorate import Electorate, has_real
 from rerank.learn.voting.faint import (
@@ -84,7 +84,7 @@ class FaintRoom(NamedTuple):
 @kernel
 def scatter(moves: Moves, column: int, sums: np.ndarray) -> None:
     """Add the moves of ``column``, in whole numbers, to ``sums`` [T]."""
-    for e in range(moves.first[column], moves.end[column]):
+    for e in range(np.uint64(moves.first[column]), np.uint64(moves.end[column])):
         sums[moves.at[e]] += moves.size[e]
 
 
@@ -103,6 +103,20 @@ def scatter_products(at: np.ndarray, level: np.ndarray, start: float, value: flo
 
 
 @kernel
+def fetch_ahead(seats: Electorate, moves: Moves, q: int, small: bool) -> None:
+    """Ask for the moves of the columns behind position q: they are all over memory."""
+    if q + 8 < seats.column.shape[0]:
+        c, later = seats.column[q + 3], seats.column[q + 8]
+        prefetch(moves.start, later)
+        prefetch(moves.first, later)
+        prefetch(moves.end, later)
+        prefetch(moves.at, moves.first[c])
+        if small:
+            prefetch(moves.row, later)
+            prefetch(moves.size, moves.first[c])
+
+
+@kernel
 def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Tables) -> None:
     """The whole patterns of list i: what their columns move in the block, all together, and their levels before it."""
     p0 = seats.patterns[i]
@@ -111,6 +125,7 @@ def sum_patterns(seats: Electorate, moves: Moves, i: int, small: bool, r: float,
         T.start[p] = 0.0
         for q in range(seats.members[p0 + p], seats.members[p0 + p + 1]):
             c = seats.column[q]
+            fetch_ahead(seats, moves, q, small)
             T.start[p] += moves.start[c] if small else rounded(moves.start[c], r)
             first, end = moves.first[c], moves.end[c]
             if first == end:
@@ -176,20 +191,44 @@ def spread_real(seats: Electorate, moves: Moves, i: int, r: float, out: Sums) ->
 @kernel
 def add_levels(seats: Electorate, moves: Moves, i: int, y: int, r: float, total: np.ndarray) -> None:
     """Add value · level of the real patterns that have rows of levels to the sum of list i's candidate at place y."""
-    a, p0 = seats.lists[i], seats.patterns[i]
+    a, p0, waiting = seats.lists[i], seats.patterns[i], -1  # added in pairs, as in ``spread``
     for e in range(seats.edges[a + y + 1] - 1, seats.edges[a + y] - 1, -1):  # real patterns come last
         if seats.pattern[e] < seats.whole[i]:
             break
-        c = seats.column[seats.members[p0 + seats.pattern[e]]]
-        if moves.track[c] >= 0:
-            add_products(total, np.float64(seats.value[e]), moves.levels[moves.track[c]], r)
+        if moves.track[seats.column[seats.members[p0 + seats.pattern[e]]]] < 0:
+            continue
+        if waiting < 0:
+            waiting = e
+        else:
+            add_products(seats, moves, p0, waiting, e, r, total)
+            waiting = -1
+    if waiting >= 0:
+        add_products(seats, moves, p0, waiting, -1, r, total)
 
 
 @kernel
-def add_products(out: np.ndarray, a: float, x: np.ndarray, r: float) -> None:
+def add_products(seats: Electorate, moves: Moves, p0: int, d: int, e: int, r: float, out: np.ndarray) -> None:
+    """Add what edges d and e, of real patterns with rows of levels, contribute to a candidate; e = -1 for none."""
+    x = moves.levels[moves.track[seats.column[seats.members[p0 + seats.pattern[d]]]]]
+    if e < 0:
+        add_rounded(out, np.float64(seats.value[d]), x, r)
+    else:
+        y = moves.levels[moves.track[seats.column[seats.members[p0 + seats.pattern[e]]]]]
+        add_two_rounded(out, np.float64(seats.value[d]), x, np.float64(seats.value[e]), y, r)
+
+
+@kernel
+def add_rounded(out: np.ndarray, a: float, x: np.ndarray, r: float) -> None:
     """out += a·x, every product rounded."""
     for t in range(out.shape[0]):
         out[t] += rounded(a * x[t], r)
+
+
+@kernel
+def add_two_rounded(out: np.ndarray, a: float, x: np.ndarray, b: float, y: np.ndarray, r: float) -> None:
+    """out += a·x + b·y, every product rounded."""
+    for t in range(out.shape[0]):
+        out[t] += rounded(a * x[t], r) + rounded(b * y[t], r)
 
 
 @kernel
@@ -294,15 +333,16 @@ def pick_terms(terms: Terms, times: np.ndarray, lanes: int, to: Terms) -> None:
 
 @kernel
 def elect_faint(
-    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, T: Tables, apart: FaintRoom
-) -> None:
+    seats: Electorate, moves_u: Moves, moves_v: Moves, i: int, terms: Terms, limit_u: float, limit_v: float, T: Tables,
+    apart: FaintRoom,
+) -> None:  # fmt: skip
     """Decide list i once more under the predictors that are faint on it."""
     lanes, shrunk, t = T.lane.shape[0], terms.threshold.shape[0] > 0, 0
     clear(apart.faint)
     # The list is decided: ``best`` is free to be scratch space.
-    found = mark_faint(seats, moves_u, i, T.best, apart.lane, apart.total, apart.faint)
+    found = mark_faint(seats, moves_u, i, limit_u, T.best, apart.lane, apart.total, apart.faint)
     if shrunk:
-        found |= mark_faint(seats, moves_v, i, T.best, apart.lane, apart.total, apart.faint)
+        found |= mark_faint(seats, moves_v, i, limit_v, T.best, apart.lane, apart.total, apart.faint)
     while found:
         n = call(apart.faint, terms.survived, t, lanes, apart.times)
         if n == 0:
@@ -322,6 +362,18 @@ def elect_faint(
 
 
 @kernel
+def count_votes(winner: np.ndarray, survived: np.ndarray, candidate: np.ndarray, votes: np.ndarray) -> None:
+    """Add the votes of a list's winners. Predictors mostly agree with the one before: their votes are added at once."""
+    same, together = winner[0], 0
+    for t in range(winner.shape[0]):
+        if winner[t] != same:
+            votes[candidate[same]] += together
+            same, together = winner[t], 0
+        together += survived[t]
+    votes[candidate[same]] += together
+
+
+@kernel
 def vote_block(
     pending: np.ndarray, seats: Electorate, moves_u: Moves, moves_v: Moves, terms: Terms, small: bool, T: Tables,
     apart: FaintRoom, votes: np.ndarray,
@@ -333,16 +385,17 @@ def vote_block(
     shrunk = terms.threshold.shape[0] > 0
     for i in range(pending.shape[0]):
         a, n = seats.lists[i], seats.lists[i + 1] - seats.lists[i]
-        if not pending[i] or (small and not (fits(seats, moves_u, i) and (not shrunk or fits(seats, moves_v, i)))):
+        if not pending[i]:
+            continue
+        whole = small and not has_real(seats, i)  # nothing is rounded then
+        limit_u = 0.0 if whole else limit_of(seats, moves_u, i)
+        limit_v = 0.0 if whole or not shrunk else limit_of(seats, moves_v, i)
+        if small and not (fits(seats, moves_u, i, limit_u) and (not shrunk or fits(seats, moves_v, i, limit_v))):
             continue
         pending[i] = False
         if n == 0:
             continue
-        whole = small and not has_real(seats, i)
-        r_u = 0.0 if whole else rounder(limit_of(seats, moves_u, i))
-        r_v = 0.0 if whole else rounder(limit_of(seats, moves_v, i))
-        elect(seats, moves_u, moves_v, i, terms, small, r_u, r_v, T)
-        if not whole and n > 1:  # whole numbers are not rounded, and a single candidate wins anyway
-            elect_faint(seats, moves_u, moves_v, i, terms, T, apart)
-        for t in range(T.winner.shape[0]):
-            votes[seats.candidate[a + T.winner[t]]] += terms.survived[t]
+        elect(seats, moves_u, moves_v, i, terms, small, rounder(limit_u), rounder(limit_v), T)
+        if not whole and n > 1:  # a single candidate wins anyway
+            elect_faint(seats, moves_u, moves_v, i, terms, limit_u, limit_v, T, apart)
+        count_votes(T.winner, terms.survived, seats.candidate[a : a + n], votes)

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.voting.electorate import is_real
 from rerank.learn.voting.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
-DENSE = 24  # a column that moves at one in so many predictors, or more, has a dense row
+DENSE = 24
 # Where other columns are whole, all real ones have a row of levels; elsewhere, those that move at one in so many
 # predictors, or more.
 TRACKED = 8
@@ -60,27 +60,35 @@ def mark_owned(columns: np.ndarray, values: np.ndarray, owned: np.ndarray, real:
 
 @kernel
 def sort_block(
-    votes: Votes, name: np.ndarray, begin: int, end: int, start: int, first: np.ndarray, at: np.ndarray,
-    value: np.ndarray, slope: np.ndarray,
+    votes: Votes, name: np.ndarray, begin: int, end: int, start: int, first: np.ndarray, named: np.ndarray,
+    at: np.ndarray, value: np.ndarray, slope: np.ndarray,
 ) -> None:  # fmt: skip
-    """The entries of updates begin..end − 1 by column, in time; update k makes predictor k + 1, at k + 1 − start."""
-    for c in range(first.shape[0]):
-        first[c] = 0
-    for e in range(votes.first[begin], votes.first[end]):
-        if name[votes.columns[e]] >= 0:
-            first[name[votes.columns[e]]] += 1
+    """The entries of updates begin..end − 1 by column, in time; update k makes predictor k + 1, at k + 1 − start.
+
+    first: int64 [C + 1], zeros; named: int32 [entries], scratch space; slope: [0] where the votes have none.
+    """
+    base = votes.first[begin]
+    for e in range(named.shape[0]):
+        c = named[e] = name[votes.columns[base + e]]
+        if c >= 0:
+            first[c] += 1
     total = 0
     for c in range(first.shape[0]):
         total += first[c]
         first[c] = total
     # Entries are placed from the last to the first: ends become beginnings, and a column's entries stay in time.
     for k in range(end - 1, begin - 1, -1):
-        for e in range(votes.first[k + 1] - 1, votes.first[k] - 1, -1):
-            c = name[votes.columns[e]]
-            if c >= 0:
-                first[c] -= 1
-                at[first[c]], value[first[c]] = k + 1 - start, votes.value[e]
-                slope[first[c]] = votes.slope[e] if votes.slope.shape[0] > 0 else np.sign(votes.value[e])
+        for e in range(votes.first[k + 1] - base - 1, votes.first[k] - base - 1, -1):
+            if e >= 8 and named[e - 8] >= 0:  # places are all over memory
+                prefetch(at, first[named[e - 8]] - 1)
+                prefetch(value, first[named[e - 8]] - 1)
+            c = named[e]
+            if c < 0:
+                continue
+            first[c] -= 1
+            at[first[c]], value[first[c]] = k + 1 - start, votes.value[base + e]
+            if slope.shape[0] > 0:
+                slope[first[c]] = votes.slope[base + e]
 
 
 @kernel
@@ -158,7 +166,8 @@ def active_moves(
                 level_u = level_v = 0.0
             if final:
                 break
-            a, b = value[e], slope[e]
+            a = value[e]
+            b = slope[e] if slope.shape[0] > 0 else np.sign(a)
             inside = active(k, a, b, threshold)
             before_u, before_v = level_u, level_v
             level_u, level_v = (a, b) if inside else (0.0, 0.0)
@@ -277,8 +286,9 @@ class MoveFinder:
         stop = min(self._votes.survived.size, start + self._T)
         begin, end = max(0, start - 1), stop - 1
         C, room = self.own.shape[1], int(self._votes.first[end] - self._votes.first[begin])
-        first, at, (value, slope) = np.zeros(C + 1, np.int64), np.empty(room, np.int64), np.empty((2, room))
-        sort_block(self._votes, self.name, begin, end, start, first, at, value, slope)
+        first, (named, at) = np.zeros(C + 1, np.int64), np.empty((2, room), np.int32)
+        value, slope = np.empty(room), np.empty(room if self._votes.slope.size else 0)
+        sort_block(self._votes, self.name, begin, end, start, first, named, at, value, slope)
         threshold = self._votes.threshold
         # An update may follow a column's leaving, and every column may leave once more after its last update.
         more = 2 * room + C if threshold.size else room
