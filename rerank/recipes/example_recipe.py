@@ -324,12 +324,6 @@ class Spec(Single[ClassificationRecipe]):
         """The noise level."""
         return self.recipe.data.noise[0]
 
-    @property
-    def settings(self) -> Settings:
-        """All that the run is, as plain values."""
-        recipe = self.recipe.model_dump(mode="json")
-        return {"run": self.run, "point": self.point, "recipe": recipe, "baseline": self.baseline}
-
     def at(self, point: Settings, more: Settings | None = None) -> Self:
         """The same run at another point, whose settings of baselines are for baselines alone; ``more``: other changes
         of its recipe, by dotted key."""

@@ -78,6 +78,8 @@ class TaskRecipe(Section):
     refusal: ClassVar[str]
     if TYPE_CHECKING:  # what the recipes of all tasks have, each in its own place
         learner: Settings
+        training: Any
+        significance: Any
         runs: tuple[RunSettings, ...]
         grid: Grid
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.metrics.base import Metric
+from rerank.data.shards import reference_rows
+from rerank.metrics.base import Metric, TestName
+from rerank.metrics.oracle import statistics_of
+from rerank.metrics.significance import compare
 from rerank.models.predictions import choices
-from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.recipe import TaskRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.evaluation import Selections
 from rerank.runs.report.data import LearningCurve
 from rerank.runs.report.measures import Measure
 from rerank.runs.report.verdict import LEVEL, verdict
@@ -22,39 +24,57 @@ from rerank.runs.run import Run
 
 log = logging.getLogger("rerank")
 Trained = TypeVar("Trained")
-FULL, PART = "full", "part"
+
+
+class CurvePoint(NamedTuple):
+    """What a curve shows of a model: its entry in ``points``, and the statistics of what it selects on the split by
+    which models are compared (float64 [L, K])."""
+
+    entry: dict[str, Any]
+    rows: np.ndarray
 
 
 def learning_curve(
-    chosen: Run, data: Data, metric: Metric, tests: tuple[str, ...], train: Callable[[ListRecipe], Run]
+    recipe: TaskRecipe,
+    metric: Metric,
+    reference: np.ndarray,
+    split: str,
+    unit: str,
+    whole: Trained,
+    train: Callable[[float], Trained],
+    look: Callable[[Trained], CurvePoint],
 ) -> dict[str, Any]:
-    """The entry ``curve`` of metrics.json: scores by share of the training lists, their slope, a test of the last step.
+    """An entry ``curve`` of metrics.json: scores by share of the training data, their slope, a test of the last step.
 
-    train: from a recipe with a ``training.share`` to its run. The slope is that on the first of ``tests``; the test
-    compares the chosen run with that of the largest smaller share.
+    reference: the statistics that ``metric`` needs in addition to rows. split: the one of slope and test; the slope is
+    the least-squares one over base-2 logarithms of sizes: what doubling them brings; the test compares with the largest
+    smaller share. unit: what is trained on, the key of the sizes. whole: what was trained on the recipe's own share;
+    train: from a smaller share to what is trained on it.
     """
-    recipe = chosen.recipe
-    whole, predictor = recipe.training.share, recipe.predictor
-    shares = sorted({share for share in recipe.training.curve if share < whole})
-    if not shares or not tests:
-        return {}
-    found = dict(at_shares(shares, lambda share: train(recipe.changed({"training.share": share}))))
+    training, settings = recipe.training, recipe.significance
+    shares = sorted({share for share in training.curve if share < training.share})
+    found = {share: look(each) for share, each in at_shares(shares, train)}
     if not found:
         return {}
-    runs = [*found.values(), chosen]
-    points = []
-    for share, each in zip([*found, whole], runs, strict=True):
-        scores = {split: _selected(each, data, metric, split, predictor)[1] for split in tests}
-        points.append({"share": share, "lists": each.training["lists"], "dev": each.dev_score, "splits": scores})
-    first = tests[0]
-    rows = {
-        name: _selected(each, data, metric, first, predictor)[0] for name, each in ((FULL, chosen), (PART, runs[-2]))
-    }
-    reference = chosen.selections[first].reference
-    both = Selections(chosen.selections[first].ids, metric.signature, reference, rows)
-    settings = recipe.significance
-    tested = both.significance(metric, [(FULL, PART)], settings.test, settings.samples, recipe.seed)
-    return curve_of(first, points, "lists", tested[f"{FULL}_vs_{PART}"])
+    found[training.share] = look(whole)
+    points = [{"share": share, **point.entry} for share, point in found.items()]
+    sizes = np.log2([point[unit] for point in points])
+    slope = float(np.polyfit(sizes, [point["splits"][split] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
+    *_, part, full = (point.rows for point in found.values())
+    test: TestName = settings.test or "mcnemar"
+    last = compare(metric, full, part, reference, test=test, samples=settings.samples, seed=recipe.seed)
+    return {"split": split, "points": points, "slope": slope, "last": last.as_dict()}
+
+
+def look_at_lists(run: Run, data: Data, metric: Metric, tests: Sequence[str]) -> CurvePoint:
+    """What the curve shows of a run over lists: its scores on dev and ``tests``, compared on the first of these."""
+    rows, scores = [], {}
+    for split in tests:
+        corpus = data.others[split].corpus
+        rows.append(statistics_of(corpus, choices(corpus, run.weights[run.recipe.predictor])))
+        total = reference_rows(corpus).sum(axis=0)
+        scores[split] = metric.report(rows[-1].sum(axis=0), total)[metric.primary]
+    return CurvePoint({"lists": run.training["lists"], "dev": run.dev_score, "splits": scores}, rows[0])
 
 
 def at_shares(shares: Iterable[float], train: Callable[[float], Trained]) -> Iterator[tuple[float, Trained]]:
@@ -66,31 +86,12 @@ def at_shares(shares: Iterable[float], train: Callable[[float], Trained]) -> Ite
             log.warning("training.curve: a share of %g cannot be trained on, and is left out: %s", share, error)
 
 
-def curve_of(split: str, points: Sequence[dict[str, Any]], unit: str, last: dict[str, object]) -> dict[str, Any]:
-    """An entry ``curve``: ``points`` by size, the slope of their scores on ``split``, and the test of the last step.
-
-    unit: what is trained on, the key of the sizes. The slope is the least-squares one over their base-2 logarithms:
-    what doubling them brings.
-    """
-    sizes = np.log2([point[unit] for point in points])
-    slope = float(np.polyfit(sizes, [point["splits"][split] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
-    return {"split": split, "points": points, "slope": slope, "last": last}
-
-
-def _selected(run: Run, data: Data, metric: Metric, split: str, predictor: str) -> tuple[np.ndarray, float]:
-    """The statistics of what a run selects from a split (float64 [L, K]), and their score."""
-    extracted = data.others[split]
-    chosen = choices(extracted.corpus, run.weights[predictor])
-    found = Selections.of(extracted.corpus, extracted.ids, metric, {predictor: chosen})
-    return found.rows[predictor], found.reports(metric)[predictor][metric.primary]
-
-
 def shown_curve(
     found: dict[str, Any], measure: Measure, dev: str | None = None, unit: str = "lists"
 ) -> LearningCurve | None:
     """The learning curve as the report shows it; None for an empty entry.
 
-    dev: the name of the dev split, if there is one; unit: what was trained on, as in ``curve_of``.
+    dev: the name of the dev split, if there is one; unit: what was trained on, as in ``learning_curve``.
     """
     if not found:
         return None

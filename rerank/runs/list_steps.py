@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,31 +16,35 @@ from rerank.extraction.content.base import make_reader
 from rerank.extraction.content.sets import with_set
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table, same_columns
-from rerank.kernels.sources import TRAINING, code_digest, user_digest
+from rerank.kernels.sources import TRAINING
 from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
+from rerank.models.dense_line import NAME as LINE
+from rerank.models.dense_line import dense_line
 from rerank.models.model import HEADER, Model
 from rerank.models.provenance import provenance
 from rerank.models.unscaled import raw_weights
+from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
 from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data
-from rerank.runs.decoding import check_decoding, decodings, tune_decoding
+from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
 from rerank.runs.ensembles import check_ensemble, train_ensemble
 from rerank.runs.figures import check_figures
 from rerank.runs.kept import RUNS, is_finished, place_of
-from rerank.runs.learning import learning_curve
+from rerank.runs.learning import CurvePoint, learning_curve, look_at_lists
 from rerank.runs.mert import check_mert, tune_run
 from rerank.runs.opening import open_files
 from rerank.runs.page import write_page
-from rerank.runs.results import evaluate_runs, prediction_files, save_selections, write_predictions
+from rerank.runs.results import describe, prediction_files, write_answers, write_predictions
 from rerank.runs.run import Run, check_stored
 from rerank.runs.stages import Stages
-from rerank.runs.steps import Metrics, Steps
+from rerank.runs.steps import Metrics, Steps, code_of
 from rerank.runs.training import check_mixing, check_pairs, check_room, train_run, trained_on
 from rerank.storage.strict_json import read_object
+from rerank.storage.written import claim
 
 log = logging.getLogger("rerank")
 
@@ -64,36 +69,21 @@ class ListSteps(Steps[ListRecipe]):
         for single in recipe.expand():
             check_parts(single.recipe)
         open_files(recipe, self.inputs)
-        self.recipe = with_set(recipe)
-        self.singles = self.recipe.expand()
-        self.metric = metric_of(self.recipe)
-        self.tested = tuple(recipe.data.tests) if self.tests else ()
+        self.recipe = recipe = with_set(recipe)
+        self.singles = recipe.expand()
+        self.metric = metric_of(recipe)
+        self.tested = recipe.data.tests if self.tests else ()
+        self.size = {"splits": len(self.tested)}
+        self.predictions = [name for split in recipe.data.tests for name in prediction_files(split)]
+        warm = [] if recipe.training.warm_start is None else [str(Path(recipe.training.warm_start) / HEADER)]
+        lists = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
+        self.files = [*lists, *files_named(recipe.model_dump()), *warm]
+        self.code = code_of(recipe, TRAINING)
         if not self.trains and not (self.directory / RUNS).exists():
             message = (
                 "no trained runs are kept here (a finished `rerank run` removes its own); run `rerank train` first"
             )
             raise DataError(message, path=str(self.directory))
-
-    def files(self) -> list[str]:
-        """See ``Steps``."""
-        recipe = self.recipe
-        found = [path for split in recipe.splits for path in paths_of(recipe.data, split)]
-        warm = recipe.training.warm_start
-        return [*found, *files_named(recipe.model_dump()), *([] if warm is None else [str(Path(warm) / HEADER)])]
-
-    @property
-    def code(self) -> str:
-        """See ``Steps``."""
-        return _code(self.recipe)
-
-    @property
-    def size(self) -> dict[str, int]:
-        """See ``Steps``."""
-        return {"splits": len(self.tested)}
-
-    def predictions(self) -> list[str]:
-        """See ``Steps``."""
-        return [name for split in self.recipe.data.tests for name in prediction_files(split)]
 
     def extract(self) -> dict[str, int]:
         """See ``Steps``."""
@@ -109,46 +99,42 @@ class ListSteps(Steps[ListRecipe]):
 
     def train(self, work: Stages) -> dict[str, int]:
         """See ``Steps``."""
+        tasks = [self._task(each.name, each.recipe, f"{number:04d}") for number, each in enumerate(self.singles)]
         if self.trains:
-            self._train_all()
+            self._train(tasks)
         self.runs = []
-        for number, single in enumerate(self.singles):
-            stored = self.directory.absolute() / RUNS / f"{number:04d}"
-            if not is_finished(stored):
+        for task in tasks:
+            if not is_finished(task.stored):
                 raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
-            run = Run.load(stored, single.name, single.recipe, _digests(self.data, single.recipe))
-            work.append({"run": run.name, "seed": run.recipe.seed, **line} for line in run.history)
-            self.runs.append(run)
+            self.runs.append(task.load())
+            work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in self.runs[-1].history)
         return {"epochs": sum(each.training["epochs_run"] for each in self.runs)}
 
-    def _train_all(self) -> None:
+    def _train(self, tasks: Sequence[RunTask]) -> None:
         """Train and store all runs that are not stored already, side by side where there are workers."""
-        pending, shown, engine = [], [], self.engine
-        for number, single in enumerate(self.singles):
-            stored = place_of(self.directory, f"{number:04d}")
-            if is_finished(stored):
-                check_stored(stored, _digests(self.data, single.recipe))  # before others are trained in vain
+        pending, engine = {}, self.engine
+        for number, task in enumerate(tasks):
+            if is_finished(task.stored):
+                check_stored(task.stored, task.digests)  # before others are trained in vain
                 continue
-            _check_warm_start(single.recipe, self.data.table)
-            pending.append(self._pending(single.name, single.recipe, stored))
-            shown.append(f"run {number + 1} of {len(self.singles)}: {single.name}, seed {single.recipe.seed}")
-        if len(pending) > 1 and engine.workers > 1 and all(each.recipe.training.mixing is None for each in pending):
+            _check_warm_start(task.recipe, self.data.table)
+            pending[f"run {number + 1} of {len(tasks)}: {task.name}, seed {task.recipe.seed}"] = task
+        if len(pending) > 1 and engine.workers > 1 and all(t.recipe.training.mixing is None for t in pending.values()):
             log.info("training %d runs, %d at once", len(pending), min(engine.workers, len(pending)))
-            for line, _ in zip(shown, engine.map(train_pending, pending), strict=True):
+            for line, _ in zip(pending, engine.map(train_task, pending.values()), strict=True):
                 log.info("%s: trained", line)
             return
-        for line, each in zip(shown, pending, strict=True):
+        for line, task in pending.items():
             log.info("%s", line)
-            train_pending(each, engine)
+            train_task(task, engine)
 
-    def _pending(self, name: str, single: ListRecipe, stored: Path) -> Pending:
+    def _task(self, name: str, single: ListRecipe, place: str) -> RunTask:
         """A run with what it needs of the data."""
-        data = self.data
+        data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None
-        mert = single.mert if isinstance(single, TextRecipe) else None
-        tuned = data.others[mert.split].corpus if mert is not None else None
-        table = data.table if mert is not None else None
-        return Pending(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
+        tuned, table = (data.others[mert.split].corpus, data.table) if mert is not None else (None, None)
+        stored = place_of(self.directory, place)
+        return RunTask(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
 
     def decode(self) -> None:
         """See ``Steps``."""
@@ -184,28 +170,67 @@ class ListSteps(Steps[ListRecipe]):
 
     def evaluate(self) -> Metrics:
         """See ``Steps``."""
-        head = self.head(self.chosen.recipe.seed, self.metric.signature)
-        own = evaluate_runs(self.recipe, self.directory, self.data, self.metric, self.runs, self.chosen, self.tested)
-        return head | own | {"choice": self.choice, "blind": blind(self.recipe, self.choice)}
+        recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
+        for each in self.runs:
+            for split in self.tested:
+                each.evaluate(split, data.others[split], data.training.corpus, metric)
+            each.forget_votes()
+        decoded = {split: evaluate_decoding(recipe, data, self.runs, chosen, split, metric) for split in self.tested}
+        for split, answers in decoded.items():
+            if answers is not None:
+                write_answers(self.directory, split, answers)
+        line = dense_line(data.training.corpus, data.table) if self.tested else None
+        if line is not None:
+            for split in self.tested:
+                chosen.evaluate_beside(split, LINE, line.weights, data.others[split], metric)
+        columns = ScoreColumns.of_table(data.table.about)
+        signatures = {split: describe(recipe, split, data.others[split], chosen, columns) for split in self.tested}
+        entries, own = [each.entry() for each in self.runs], chosen.entry()
+        return self.head(chosen.recipe.seed, metric.signature) | {
+            "measure": metric.primary,
+            "signatures": signatures,
+            "corpora": self.counts(),
+            "features": {key: value for key, value in data.table.about.items() if key != "templates"},
+            "dev_split": own["training"]["base"]["split"],
+            "reported": recipe.reported.model_dump() if recipe.reported else None,
+            "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
+            "predictor": own["training"].get("decode", {}).get("use") or recipe.predictor,
+            "ranked_by": recipe.predictor,
+            LINE: line.about if line is not None else None,
+            "training": own["training"],
+            "splits": own["splits"],
+            "significance": own["significance"],
+            "runs": entries,
+            "choice": self.choice,
+            "blind": blind(recipe, self.choice),
+        }
 
     def predict(self) -> None:
         """See ``Steps``."""
         write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
-        save_selections(self.directory, self.chosen, self.tested)
+        for split in self.tested:
+            self.chosen.selections[split].save(claim(self.directory, "predictions", prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
         """See ``Steps``."""
+        chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
 
-        def train(single: ListRecipe) -> Run:
+        def train(share: float) -> Run:
             """The run of a share of the training lists, unless it is stored already."""
-            share, name = single.training.share, self.chosen.name
-            stored = place_of(self.directory, f"share-{share:g}")
-            if not is_finished(stored):
+            single = chosen.recipe.changed({"training.share": share})
+            task = self._task(chosen.name, single, f"share-{share:g}")
+            if not is_finished(task.stored):
                 log.info("learning curve: %g %% of the training lists", 100 * share)
-                train_pending(self._pending(name, single, stored), self.engine)
-            return Run.load(stored, name, single, _digests(self.data, single))
+                train_task(task, self.engine)
+            return task.load()
 
-        return learning_curve(self.chosen, self.data, self.metric, self.tested, train)
+        def look(run: Run) -> CurvePoint:
+            return look_at_lists(run, data, metric, tests)
+
+        if not tests:
+            return {}
+        reference = chosen.selections[tests[0]].reference
+        return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
         """See ``Steps``."""
@@ -248,7 +273,7 @@ def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
 
 
 @dataclass(frozen=True)
-class Pending:
+class RunTask:
     """A run to be trained: a task. The lists, and the place where the run is stored, are on a disk that workers share.
 
     tuned: the lists of MERT; table: what it needs to know of the columns; digests: those of everything that the run
@@ -264,18 +289,22 @@ class Pending:
     digests: tuple[str, ...]
     stored: Path
 
+    def load(self) -> Run:
+        """The run, once it is trained."""
+        return Run.load(self.stored, self.name, self.recipe, self.digests)
 
-def train_pending(task: Pending, engine: Engine | None = None) -> None:
+
+def train_task(task: RunTask, engine: Engine | None = None) -> None:
     """Train a run and store it; with mixing, by the workers of ``engine``."""
     single, metric = task.recipe, metric_of(task.recipe)
+    how = metric, task.digests, task.stored, engine
     if single.training.ensemble is not None and task.dev is not None:
-        lists = task.training, task.dev
-        run_ = train_ensemble(task.name, single, *lists, metric, task.digests, task.stored, engine)
+        run = train_ensemble(task.name, single, task.training, task.dev, *how)
     else:
-        run_ = train_run(task.name, single, task.training, task.dev, metric, task.digests, task.stored, engine)
+        run = train_run(task.name, single, task.training, task.dev, *how)
     if isinstance(single, TextRecipe) and task.tuned is not None and task.table is not None:
-        tune_run(run_, single, task.tuned, task.dev, metric, task.table)
-    run_.save(task.stored)
+        tune_run(run, single, task.tuned, task.dev, metric, task.table)
+    run.save(task.stored)
 
 
 def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
@@ -285,9 +314,9 @@ def _digests(data: Data, single: ListRecipe) -> tuple[str, ...]:
     splits = [single.data.dev, mert.split if mert is not None else None]
     lists = [data.others[split].key for split in splits if split]
     warm = single.training.warm_start
-    return data.key, *lists, _code(single), *([] if warm is None else [read_object(Path(warm) / HEADER)["digest"]])
-
-
-def _code(recipe: ListRecipe) -> str:
-    """Digest of the code that trains: this program's, and that of the user's own parts."""
-    return f"{code_digest(TRAINING)[:32]} {user_digest(recipe.model_dump())[:32]}"
+    return (
+        data.key,
+        *lists,
+        code_of(single, TRAINING),
+        *([] if warm is None else [read_object(Path(warm) / HEADER)["digest"]]),
+    )

@@ -54,7 +54,7 @@ def run(
         steps = check(recipe, inputs, directory, stages, engine)
         both = steps.trains and steps.tests
         results = RESULTS + steps.results
-        with output_directory(directory, steps.recipe.as_yaml(), results, resume=resume, inputs=steps.files()):
+        with output_directory(directory, steps.recipe.as_yaml(), results, resume=resume, inputs=steps.files):
             last = "report" if both else "model"  # the stage that ends a finished run; the test of one is done again
             done = finished(directory, {last}) if steps.trains else None
             if done is None:
@@ -99,7 +99,7 @@ def _kind(task: str) -> type[Steps[Any]]:
 def _stages(steps: Steps[Any], work: Stages) -> Metrics:
     """Stage by stage; returns the content of metrics.json except for the stages, the time and the code."""
     start, recipe = time.monotonic(), steps.recipe
-    for name in steps.predictions():
+    for name in steps.predictions:
         claim(steps.directory, "predictions", name)
     with work.stage("extract") as found:
         found |= steps.extract()

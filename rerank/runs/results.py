@@ -75,66 +75,18 @@ from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
 from rerank.extraction.content import content_of
 from rerank.extraction.extraction import Extracted
-from rerank.metrics.base import Metric
-from rerank.models.dense_line import NAME, dense_line
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer, write_ranked
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
-from rerank.runs.decoding import evaluate_decoding
 from rerank.runs.ranking import ranked_lists
 from rerank.runs.run import Run
-from rerank.runs.steps import Metrics
 from rerank.storage.written import claim
 
 
-def evaluate_runs(
-    recipe: ListRecipe,
-    directory: Path,
-    data: Data,
-    metric: Metric,
-    runs: list[Run],
-    chosen: Run,
-    tests: tuple[str, ...],
-) -> Metrics:
-    """What metrics.json has of lists; evaluates every run on the test splits."""
-    for each in runs:
-        for split in tests:
-            each.evaluate(split, data.others[split], data.training.corpus, metric)
-        each.forget_votes()
-    decoded = {split: evaluate_decoding(recipe, data, runs, chosen, split, metric) for split in tests}
-    for split, answers in decoded.items():
-        if answers is not None:
-            write_answers(directory, split, answers)
-    line = dense_line(data.training.corpus, data.table) if tests else None
-    if line is not None:
-        for split in tests:
-            chosen.evaluate_beside(split, NAME, line.weights, data.others[split], metric)
-    columns = ScoreColumns.of_table(data.table.about)
-    signatures = {split: _describe(recipe, split, data.others[split], chosen, columns) for split in tests}
-    entries = [each.entry() for each in runs]
-    own = chosen.entry()
-    return {
-        "measure": metric.primary,
-        "signatures": signatures,
-        "corpora": data.counts(recipe, metric),
-        "features": {key: value for key, value in data.table.about.items() if key != "templates"},
-        "dev_split": own["training"]["base"]["split"],
-        "reported": recipe.reported.model_dump() if recipe.reported else None,
-        "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
-        "predictor": own["training"].get("decode", {}).get("use") or recipe.predictor,
-        "ranked_by": recipe.predictor,
-        NAME: line.about if line is not None else None,
-        "training": own["training"],
-        "splits": own["splits"],
-        "significance": own["significance"],
-        "runs": entries,
-    }
-
-
-def _describe(
+def describe(
     recipe: ListRecipe, split: str, extracted: Extracted, chosen: Run, columns: ScoreColumns | None
 ) -> dict[str, str]:
     """Add what needs the texts to the chosen run's reports of a split; returns the signatures of measures."""
@@ -149,7 +101,7 @@ def _describe(
 
 
 def prediction_files(split: str) -> tuple[str, str, str]:
-    """What ``write_predictions``, ``save_selections`` and ``write_answers`` write for a split, in ``predictions``."""
+    """What ``write_predictions``, ``Selections.save`` and ``write_answers`` write for a split, in ``predictions``."""
     return f"{split}.nbest.gz", f"{split}.selections.npz", f"{split}.decoded.gz"
 
 
@@ -158,12 +110,6 @@ def made_room(directory: Path, split: str, number: int) -> Path:
     target = claim(directory, "predictions", prediction_files(split)[number])
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
-
-
-def save_selections(directory: Path, chosen: Run, tests: tuple[str, ...]) -> None:
-    """The statistics of what the chosen run selects, for `rerank compare`."""
-    for split in tests:
-        chosen.selections[split].save(claim(directory, "predictions", prediction_files(split)[1]))
 
 
 def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:

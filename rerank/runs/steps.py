@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from rerank import __version__
 from rerank.engines.settings import Engine
+from rerank.kernels.sources import code_digest, user_digest
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import Single, TaskRecipe
@@ -19,14 +20,19 @@ Metrics = dict[str, Any]
 
 
 class Steps(ABC, Generic[R]):
-    """A recipe on its way through the stages, which stand here in their order.
+    """What is done in the stages, which stand here in their order.
 
-    results: what a new run starts without, in addition to what all recipes leave. trains, tests: which of the two parts
-    of the work are wanted. singles: the recipe's single runs.
+    trains, tests: which of the two parts of the work are wanted. ``check`` finds the others: singles, the single runs;
+    files, all that are read; code, the digest of the code that results depend on, this program's and that of the user's
+    own parts; size: how much is tested, for the history; predictions: files there that must not be anybody else's.
     """
 
-    results: ClassVar[tuple[str, ...]] = ()
+    results: ClassVar[tuple[str, ...]] = ()  # what a new run starts without, in addition to what all recipes leave
     singles: Sequence[Single[Any]]
+    files: list[str]
+    code: str
+    size: dict[str, int]
+    predictions: list[str]
 
     def __init__(self, recipe: R, directory: Path, stages: Sequence[str], engine: Engine, inputs: Inputs) -> None:
         self.recipe, self.directory, self.engine, self.inputs = recipe, directory, engine, inputs
@@ -41,24 +47,6 @@ class Steps(ABC, Generic[R]):
         RecipeError: an unknown part or setting, or settings that exclude one another.
         DataError: a file that does not exist or cannot be opened.
         """
-
-    @abstractmethod
-    def files(self) -> list[str]:
-        """All files that are read."""
-
-    @property
-    @abstractmethod
-    def code(self) -> str:
-        """Digest of the code that results depend on: this program's, and that of the user's own parts."""
-
-    @property
-    @abstractmethod
-    def size(self) -> dict[str, int]:
-        """How much is tested, for the history."""
-
-    def predictions(self) -> list[str]:
-        """The files in ``predictions`` that must not be anybody else's."""
-        return []
 
     @abstractmethod
     def extract(self) -> dict[str, int]:
@@ -100,3 +88,8 @@ class Steps(ABC, Generic[R]):
         """What metrics.json begins with; metric: its signature."""
         task, name = self.recipe.task, self.recipe.name
         return {"schema": 1, "task": task, "name": name, "seed": seed, "version": __version__, "metric": metric}
+
+
+def code_of(recipe: TaskRecipe, parts: tuple[str, ...]) -> str:
+    """Digest of code: of those parts of this program, and of the user's own parts in a recipe."""
+    return f"{code_digest(parts)[:32]} {user_digest(recipe.model_dump())[:32]}"

@@ -49,6 +49,8 @@ def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     for part in ("Test error (%)", "Mean rank by noise", "plain", "more", "one", "two"):
         assert part in result.out
+    again = rerank("run", path, "-o", tmp_path / "out", "--resume")
+    assert (again.code, again.out) == (0, result.out), "what is finished is shown, and not done again"
 
 
 def test_two_runs_are_compared(rerank: Command, files: tuple[str, str], tmp_path: Path) -> None:

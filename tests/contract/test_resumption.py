@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import small
+import small_classes
 from entries import find_entries
 from strategies import random_corpus, targets
 
@@ -147,6 +148,19 @@ def running(data: Path, place: Path, _: str) -> Any:
     }
 
 
+def running_examples(_data: Path, place: Path, _: str) -> Any:
+    sets = place.parent / "sets"
+    sets.mkdir(exist_ok=True)
+    for name in "ab":
+        small_classes.write_set(sets, name, seed=ord(name))
+    runs = [{"name": "perceptron"}, {"name": "pa", "set": {"learner": {"name": "pa"}, "tune.epochs": 2}}]
+    recipe = small_classes.recipe(sets, data={"sets": ["a", "b"]}, runs=runs, seeds=[1, 2])
+    found = pipeline.run(recipe, place / "out", resume=True)
+    hardest = (place / "out" / "report.html").read_text().split("Hardest examples of")[1:]
+    predicted = small.files_of(place / "out" / "predictions")
+    return small_classes.steady(found), predicted, [part.partition("</table>")[0] for part in hardest]
+
+
 Work = Callable[[Path, str], Any]  # does it, with results below a place, under a key
 CHECKPOINTS: dict[str, Work] = {
     **{f"training by {name}": partial(learning, name) for name in sorted(ENTRIES)},
@@ -155,7 +169,8 @@ CHECKPOINTS: dict[str, Work] = {
     "the weight of the base score": searching,
     **{f"votes, {whole=}, {l1=}": partial(counting, whole, l1) for whole in (False, True) for l1 in (0.0, 0.25)},
 }
-KINDS = [*CHECKPOINTS, "extraction", "runs"]
+RUNNING = {"runs": running, "runs over examples": running_examples}
+KINDS = [*CHECKPOINTS, "extraction", *RUNNING]
 
 
 @pytest.fixture
@@ -164,7 +179,7 @@ def work(request: pytest.FixtureRequest) -> Work:
     kind = request.param
     if kind in CHECKPOINTS:
         return CHECKPOINTS[kind]
-    return partial({"extraction": extracting, "runs": running}[kind], request.getfixturevalue("small_data"))
+    return partial({"extraction": extracting, **RUNNING}[kind], request.getfixturevalue("small_data"))
 
 
 LEARNING = len(ENTRIES)
@@ -184,7 +199,7 @@ def test_what_was_broken_off_is_resumed(work: Work, after: int, tmp_path: Path) 
     assert len(rest) == len(whole) - after
 
 
-@pytest.mark.parametrize("work", KINDS[KINDS.index("training by vrda") : -1], indirect=True)
+@pytest.mark.parametrize("work", KINDS[KINDS.index("training by vrda") : -len(RUNNING)], indirect=True)
 def test_damaged_results_and_those_of_other_work_are_not_used(
     work: Work, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -16,7 +16,7 @@ from rerank.learn.base import Weights
 from rerank.models import dense_line as module
 from rerank.models.dense_line import dense_line
 from rerank.models.predictions import choices
-from rerank.runs import pipeline, results
+from rerank.runs import list_steps, pipeline
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.report.table import plain_text, results_table
@@ -34,7 +34,7 @@ def loaded(root: Path, workspace: Path, **changes: object) -> Data:
 def test_a_run_shows_the_line(root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs and two seeds: fitted once, shown once, in the table, the report, and what compare takes."""
     fits = []
-    monkeypatch.setattr(results, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
+    monkeypatch.setattr(list_steps, "dense_line", lambda *given: fits.append(1) or dense_line(*given))
     runs = [{"name": "vrda"}, {"name": "perceptron", "set": {"learner": {"name": "perceptron"}}}]
     directory = workspace / "rankings" / "shown"
     found = pipeline.run(small_rankings.recipe(root, runs=runs, seeds=[1, 2]), directory)

@@ -16,7 +16,6 @@ from rerank.data.labelled import from_csr
 from rerank.models.inspection import find_features, shares
 from rerank.models.model import Model
 from rerank.runs import pipeline
-from rerank.runs.examples import steps
 from rerank.runs.examples.baselines import fit_baseline, make_baseline
 from rerank.runs.examples.curves import trace
 from rerank.runs.examples.experiment import run_spec
@@ -255,30 +254,6 @@ def test_baselines_that_there_are_not(settings: dict[str, Any]) -> None:
         make_baseline(settings)
 
 
-def test_a_stopped_recipe_goes_on(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = small_classes.recipe(root, runs=TWO)
-    whole = pipeline.run(recipe, tmp_path / "whole")
-    calls = []
-    true = run_spec
-
-    def stops(spec: Any, *rest: Any) -> Any:
-        calls.append(spec.name)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return true(spec, *rest)
-
-    monkeypatch.setattr(steps, "run_spec", stops)
-    with pytest.raises(KeyboardInterrupt):
-        pipeline.run(recipe, tmp_path / "stopped")
-    assert not (tmp_path / "stopped" / "metrics.json").exists()
-    rest = pipeline.run(recipe, tmp_path / "stopped", resume=True)
-    assert calls == ["perceptron", "PA", "PA"]
-    assert small_classes.steady(rest) == small_classes.steady(whole)
-    assert not (tmp_path / "stopped" / ".runs").exists()
-    with pytest.raises(RecipeError, match="other settings"):
-        pipeline.run(small_classes.recipe(root, seed=9), tmp_path / "stopped", resume=True)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -298,13 +273,6 @@ def test_a_wrong_recipe_is_refused_before_anything_is_written(
         carried_out(root, tmp_path / "out", **change)
     assert message in str(raised.value)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_directory_with_something_else_is_left_alone(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "metrics.json").write_text("mine")
-    with pytest.raises(RecipeError, match=r"holds 'metrics\.json', but no run"):
-        carried_out(root, tmp_path)
-    assert (tmp_path / "metrics.json").read_text() == "mine"
 
 
 def test_a_baseline_that_cannot_be_fitted_says_so() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import small_classes
 from browser import assert_nothing_overflows, look, needs_browser
 
 from rerank.runs import pipeline
-from rerank.runs.examples import steps
 from rerank.runs.examples.fitting import margins
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.shown import CLASSES, confusion_table, fold_figures
@@ -73,21 +71,6 @@ def test_a_learning_curve(root: Path, tmp_path: Path) -> None:
     alone = {"learner": learner | point, "training": {"share": 0.25, "epochs": run["tuned"]["epochs"]}}
     _, part = page_of(root, tmp_path / "part", **alone)
     assert part["runs"][0]["mean"] == errors[0]
-
-
-def test_results_that_are_kept_keep_their_margins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page, _ = page_of(root, tmp_path / "whole")
-    monkeypatch.setattr(steps, "write_page", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-    recipe = small_classes.recipe(root)
-    with pytest.raises(KeyboardInterrupt):
-        pipeline.run(recipe, tmp_path / "stopped")
-    monkeypatch.undo()
-    pipeline.run(recipe, tmp_path / "stopped", resume=True)
-    tables = [
-        re.findall(r"<tbody.*?</tbody>", text, re.DOTALL)
-        for text in (page, (tmp_path / "stopped" / "report.html").read_text())
-    ]
-    assert tables[0][1:4] == tables[1][1:4]
 
 
 def test_margins() -> None:

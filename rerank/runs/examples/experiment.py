@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import cpu_count
 from typing import Any, NamedTuple
 
@@ -19,7 +18,6 @@ from rerank.runs.examples.fitting import Fit, fit
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.sets import Draw, ExampleSet, Split, load_set
 from rerank.runs.examples.tuning import Map, best_point, held_out_errors, points_of
-from rerank.storage.strict_json import as_json
 
 log = logging.getLogger("rerank")
 
@@ -38,24 +36,11 @@ def workers(count: int | None) -> Iterator[Map]:
             pool.shutdown(cancel_futures=True)  # after an error or an interrupt nothing more is started
 
 
-@dataclass(frozen=True)
-class SetOrigin:
-    """Where a set comes from, for workers that have not read it: its name, and its settings as JSON."""
-
-    name: str
-    data: str
-    source: str
-
-    @staticmethod
-    def of(data: ExampleData, name: str, source: SourceSettings) -> SetOrigin:
-        """The origin of a set of a recipe."""
-        return SetOrigin(name, data.model_dump_json(), source.model_dump_json())
-
-    @lru_cache(maxsize=2)  # noqa: B019 - a worker keeps the last sets
-    def __call__(self, seed: int) -> ExampleSet:
-        """The set for a seed."""
-        data, source = ExampleData.model_validate_json(self.data), SourceSettings.model_validate_json(self.source)
-        return load_set(data, self.name, source, seed if source.generator is not None else 0)
+@lru_cache(maxsize=2)  # the last sets are kept
+def set_again(data: str, name: str, source: str, seed: int) -> ExampleSet:
+    """A set for a seed, in a worker that has not read it: from its settings as JSON."""
+    settings, own = ExampleData.model_validate_json(data), SourceSettings.model_validate_json(source)
+    return load_set(settings, name, own, seed if own.generator is not None else 0)
 
 
 class FoldJob(NamedTuple):
@@ -89,16 +74,19 @@ def errors_of(job: FoldJob) -> list[list[float]]:
     return held_out_errors(job.spec, examples.noisy(job.spec.noise, job.seed), examples.examples)
 
 
-def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None, origin: SetOrigin | None = None) -> list[Result]:
+def run_spec(
+    spec: Spec, draw: Draw, engine: Engine | None = None, source: SourceSettings | None = None
+) -> list[Result]:
     """The results of a single run by seed; tuned once, with the first seed.
 
-    Folds, and points of tuning, are tasks of ``engine``, whose workers read the set by its ``origin``; in this process
-    they are shared by threads.
+    Folds, and points of tuning, are tasks of ``engine``, whose workers read the set from its ``source``; in this
+    process they are shared by threads.
     """
     seeds, place = spec.recipe.run_seeds, draw
     shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
-    if engine is not None and engine.workers > 1 and origin is not None:
-        place, shared = origin, nullcontext(engine.map)
+    if engine is not None and engine.workers > 1 and source is not None:
+        place = partial(set_again, spec.recipe.data.model_dump_json(), spec.set, source.model_dump_json())
+        shared = nullcontext(engine.map)
     single, tuned = spec, None
     with shared as run_all:
         if spec.recipe.tune is not None:
@@ -113,12 +101,12 @@ def run_spec(spec: Spec, draw: Draw, engine: Engine | None = None, origin: SetOr
     return [_result(spec, seed, by_seed[seed], tested[seed], entry) for seed in seeds]
 
 
-_WARM = set[str]()  # the single runs that this process has compiled the kernels for
+_WARM = set[str]()  # the recipes of single runs that this process has compiled the kernels for
 
 
 def _warm_up(spec: Spec, part: Split, seed: int) -> None:
     """Fit a few examples of a set, once, so that no fold's time includes the compilation of kernels."""
-    key = as_json(spec.settings)
+    key = spec.recipe.model_dump_json()
     if spec.baseline is None and key not in _WARM:
         once = spec.at({"training.epochs": 1})
         few, some = (np.arange(min(4, each.size)) for each in (part.train, part.test))

@@ -9,8 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from rerank.metrics.classification import Classification
 from rerank.recipes.example_recipe import ClassificationRecipe
-from rerank.runs.examples.learning import ERROR, UNIT
 from rerank.runs.examples.predictions import Tested
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.shown import best_of, confusion_table, fold_figures, groups_of
@@ -20,12 +20,15 @@ from rerank.runs.examples.tuning import Tuned
 from rerank.runs.learning import shown_curve
 from rerank.runs.report.html import fill, frame
 from rerank.runs.report.lines import FigureDrawing
-from rerank.runs.report.measures import NONE, count, duration, signed
+from rerank.runs.report.measures import MEASURES, NONE, count, duration, signed
 from rerank.runs.report.sections import learning
 from rerank.runs.report.table import TextTable
 from rerank.runs.report.verdict import verdict
 from rerank.runs.results import environment
 from rerank.storage.files import write_text
+
+UNIT = "examples"
+ERROR = next(measure for measure in MEASURES if measure.key == Classification.primary)
 
 
 def write_page(

@@ -114,7 +114,8 @@ def key_of(examples: ExampleSet, spec: Spec, code: str) -> str:
     arrays += [examples.folds] if examples.folds is not None else []
     # One number that all values share (stride 0) is read once.
     sums = [zlib.crc32(np.ascontiguousarray(a if a.strides != (0,) else a[:1]).data) for a in arrays]
-    text = as_json([__version__, code, spec.settings, sums])
+    settings = [spec.run, spec.point, spec.recipe.model_dump(mode="json"), spec.baseline]
+    text = as_json([__version__, code, settings, sums])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,25 +105,19 @@ class Sets:
         self.sources = load_sets(recipe)
         self.counts: dict[str, dict[str, Any]] = {}
         self._data = recipe.data
-        self._drawn: dict[str, Draw] = {}
+        self._read: dict[tuple[str, int], ExampleSet] = {}
 
-    def draw(self, name: str) -> Draw:
-        """The function from a seed to the set, which is kept in memory until another one is asked for."""
-        if name not in self._drawn:
-            self._drawn = {name: self._draw(name)}
-        return self._drawn[name]
-
-    def _draw(self, name: str) -> Draw:
+    def draw(self, name: str, seed: int) -> ExampleSet:
+        """The set of this name for a seed, which is kept in memory until one of another name is asked for."""
         source = self.sources[name]
-
-        @cache
-        def drawn(seed: int) -> ExampleSet:
+        key = name, seed if source.generator is not None else 0
+        if key not in self._read:
+            for other in [each for each in self._read if each[0] != name]:
+                del self._read[other]
             start = time.perf_counter()
-            found = load_set(self._data, name, source, seed)
+            self._read[key] = found = load_set(self._data, name, source, key[1])
             self.counts.setdefault(name, _counts(found, time.perf_counter() - start))
-            return found
-
-        return lambda seed: drawn(seed if source.generator is not None else 0)
+        return self._read[key]
 
 
 def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
-from rerank.kernels.sources import CLASSIFICATION, code_digest, user_digest
+from rerank.kernels.sources import CLASSIFICATION
 from rerank.learn.contract import accepted
 from rerank.metrics.classification import Classification
 from rerank.models.model import Model
@@ -19,22 +20,22 @@ from rerank.recipes.example_recipe import ClassificationRecipe, Spec
 from rerank.recipes.settings import files_named
 from rerank.runs.examples.baselines import make_baseline
 from rerank.runs.examples.drawing import Traced, check_figures, draw_all, traces_of
-from rerank.runs.examples.experiment import SetOrigin, run_spec
+from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import make_learner
-from rerank.runs.examples.learning import learning_curve
 from rerank.runs.examples.models import train_model
-from rerank.runs.examples.page import write_page
+from rerank.runs.examples.page import UNIT, write_page
 from rerank.runs.examples.predictions import Tested, selections_of, significance_of, write_predictions
 from rerank.runs.examples.results import Result, key_of, load_results, save_results
 from rerank.runs.examples.sets import Sets
-from rerank.runs.examples.shown import best_of, features_table, groups_of, hardest_table
+from rerank.runs.examples.shown import best_of, features_table, groups_of, hardest_table, mean_error
 from rerank.runs.examples.tables import as_data
-from rerank.runs.examples.tuning import points_of
+from rerank.runs.examples.tuning import Tuned, points_of
 from rerank.runs.figures import write_figures
 from rerank.runs.kept import place_of
+from rerank.runs.learning import CurvePoint, learning_curve
 from rerank.runs.report.table import TextTable
 from rerank.runs.stages import Stages
-from rerank.runs.steps import Metrics, Steps
+from rerank.runs.steps import Metrics, Steps, code_of
 from rerank.storage.written import claim
 
 log = logging.getLogger("rerank")
@@ -54,6 +55,9 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             raise RecipeError(message, key="task")
         self.singles = check_parts(self.recipe)
         self.sets = Sets(self.recipe)
+        self.size, self.predictions = {"sets": len(self.sets.sources)}, []
+        self.files = files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
+        self.code = code_of(self.recipe, CLASSIFICATION)
         if not self.tests and not self.single:
             raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
         self.found = list[Result]()
@@ -66,29 +70,15 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         """Is it one learner, one set, one noise level, one seed? Then there is a model."""
         return len(self.singles) == len(self.recipe.run_seeds) == 1 and self.singles[0].baseline is None
 
-    def files(self) -> list[str]:
-        """See ``Steps``."""
-        return files_named(self.recipe.model_dump(mode="json"), self.recipe.data.root)
-
-    @property
-    def code(self) -> str:
-        """See ``Steps``."""
-        return f"{code_digest(CLASSIFICATION)[:32]} {user_digest(self.recipe.model_dump(mode='json'))[:32]}"
-
-    @property
-    def size(self) -> dict[str, int]:
-        """See ``Steps``."""
-        return {"sets": len(self.sets.sources)}
-
     def extract(self) -> dict[str, int]:
         """See ``Steps``; the other sets are read when it is their turn, for they need not fit into memory together."""
-        first = self.sets.draw(self.singles[0].set)(self.recipe.run_seeds[0]).examples
+        first = self.sets.draw(self.singles[0].set, self.recipe.run_seeds[0]).examples
         return {"examples": first.size, "nonzeros": first.nonzeros, "columns": first.width}
 
     def counts(self) -> dict[str, Any]:
         """See ``Steps``."""
         for name in self.sets.sources.keys() - self.sets.counts.keys():
-            self.sets.draw(name)(self.recipe.run_seeds[0])
+            self.sets.draw(name, self.recipe.run_seeds[0])
         return {name: self.sets.counts[name] for name in self.sets.sources}
 
     def train(self, work: Stages) -> dict[str, int]:
@@ -113,19 +103,18 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return found
 
     def _kept(self, single: Spec) -> list[Result]:
-        draw = self.sets.draw(single.set)
+        draw = partial(self.sets.draw, single.set)
         key = key_of(draw(self.recipe.run_seeds[0]), single, self.code)
         place = place_of(self.directory, key)
         found = load_results(place, key, single)
         if found is None:
-            origin = SetOrigin.of(self.recipe.data, single.set, self.sets.sources[single.set])
-            found = run_spec(single, draw, self.engine, origin)
+            found = run_spec(single, draw, self.engine, self.sets.sources[single.set])
             save_results(place, key, found)
         return found
 
     def _look_at(self, name: str, results: Sequence[Result]) -> None:
         """Take from a set, which is still in memory, what later stages need of it."""
-        draw = self.sets.draw(name)
+        draw = partial(self.sets.draw, name)
         own = [single for single in self.singles if single.set == name]
         for figure in self.recipe.figures:
             if figure.traced:
@@ -140,7 +129,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             return None
         (single,) = self.singles
         tuned = self.found[0].tuned if self.found else None
-        model = train_model(single, self.sets.draw(single.set)(self.recipe.run_seeds[0]), tuned)
+        model = train_model(single, self.sets.draw(single.set, self.recipe.run_seeds[0]), tuned)
         self.features = features_table(model, single.recipe.training.predictor)
         return model
 
@@ -166,9 +155,24 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             wrong.save(claim(self.directory, "predictions", "test.selections.npz"))
 
     def curve(self) -> dict[str, Any]:
-        """See ``Steps``: by set, of the best run there."""
-        best = {name: best_of(own) for name, own in groups_of(self.found).items()}
-        return {name: learning_curve(each, self.tested[name].label, self._kept) for name, each in best.items()}
+        """See ``Steps``: by set, of the best run there, with the parameters that were tuned on all examples."""
+        return {name: self._curve(best_of(own)) for name, own in groups_of(self.found).items()}
+
+    def _curve(self, best: Result) -> dict[str, Any]:
+        spec = Tuned.from_dict(best.tuned).applied(best.spec) if best.tuned else best.spec
+        label = self.tested[best.set].label
+
+        def train(share: float) -> Result:
+            log.info("learning curve: %g %% of the training examples of %s", 100 * share, best.set)
+            (found,) = self._kept(spec.at({"tune": None, "training.share": share, "seeds": [best.seed]}))
+            return found
+
+        def look(found: Result) -> CurvePoint:
+            entry = {UNIT: found.size, "splits": {best.set: mean_error(found)}}
+            return CurvePoint(entry, selections_of({found.predictor: found.predicted}, label).rows[found.predictor])
+
+        ones = np.ones((label.size, 1))
+        return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
         """See ``Steps``."""
