@@ -28,7 +28,7 @@ TRAINING = (
     "runs/ensembles.py", "runs/kept.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
-    "data", "estimators", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
+    "data", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
     "models/predictions.py", "readers", "runs/examples", "runs/kept.py",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}

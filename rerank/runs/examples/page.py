@@ -39,12 +39,10 @@ def write_page(
     seconds: float,
     results: Sequence[Result],
     tested: Mapping[str, Tested],
-    hardest: Mapping[str, TextTable],
     features: TextTable | None,
     drawings: Sequence[FigureDrawing],
 ) -> None:
-    """Write the report to ``path``; tested, hardest: the tested examples of every set, and those that most runs get
-    wrong; features: the strongest of the model.
+    """Write the report to ``path``; tested: the tested examples of every set; features: the strongest of the model.
 
     Raises
     ------
@@ -75,7 +73,7 @@ def write_page(
             learning(shown_curve(each, ERROR, unit=UNIT), ERROR) for each in metrics.get("curve", {}).values()
         ],
         "figures": figures_of(drawings),
-        "errors": [_errors(name, own, tested[name], hardest[name]) for name, own in groups_of(results).items()],
+        "errors": [_errors(name, own, tested[name]) for name, own in groups_of(results).items()],
         "features": features,
     }
     write_text(path, fill("classification.html.j2", content))
@@ -86,9 +84,10 @@ def figures_of(drawings: Sequence[FigureDrawing]) -> list[dict[str, Any]]:
     return [{"svg": Markup(each.svg), "caption": each.caption} for each in drawings]
 
 
-def _errors(name: str, results: Sequence[Result], tested: Tested, hardest: TextTable) -> dict[str, Any]:
+def _errors(name: str, results: Sequence[Result], tested: Tested) -> dict[str, Any]:
     """What is wrong in one set."""
-    tables = [confusion_table(best_of(results), tested.label, tested.classes), *([hardest] if hardest.rows else [])]
+    confusions = confusion_table(best_of(results), tested.label, tested.classes)
+    tables = [confusions, *([tested.hardest] if tested.hardest.rows else [])]
     return {"set": name, "figures": figures_of(fold_figures(results)), "tables": tables}
 
 

@@ -15,6 +15,8 @@ from rerank.recipes.example_recipe import ClassificationRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.sets import ExampleSet
+from rerank.runs.examples.shown import groups_of, hardest_table
+from rerank.runs.report.table import TextTable
 from rerank.storage.files import write_text
 from rerank.storage.written import claim
 
@@ -23,18 +25,20 @@ MOST = 12  # up to so many runs are all compared with one another; of more, each
 
 class Tested(NamedTuple):
     """The examples of a set that are in some test part, by the first seed: their classes, as indices of ``classes``
-    (``label``, int64 [n]), and folds (int64 [n])."""
+    (``label``, int64 [n]), folds (int64 [n]), and those that most runs get wrong."""
 
     label: np.ndarray
     classes: tuple[str, ...]
     folds: np.ndarray
+    hardest: TextTable
 
     @staticmethod
-    def of(examples: ExampleSet) -> Tested:
-        """Those of a set."""
+    def of(examples: ExampleSet, results: Sequence[Result]) -> Tested:
+        """Those of a set, with the results on it."""
         part = examples.tested
         folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)
-        return Tested(part.label, part.classes, folds)
+        (own,) = groups_of(results).values()
+        return Tested(part.label, part.classes, folds, hardest_table(examples, own))
 
 
 def write_predictions(directory: Path, name: str, tested: Tested, results: Sequence[Result]) -> None:
@@ -43,7 +47,7 @@ def write_predictions(directory: Path, name: str, tested: Tested, results: Seque
     They go into ``predictions`` of the output directory. Columns are separated by tabs; where there are several seeds,
     the predictions of the first are written.
     """
-    label, classes, folds = tested
+    label, classes, folds, _ = tested
     for noise in dict.fromkeys(each.noise for each in results):
         own = _first_seed([each for each in results if each.noise == noise])
         lines = ["\t".join(["example", "fold", "label", *(each.spec.name for each in own)])]

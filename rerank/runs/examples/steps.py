@@ -27,7 +27,7 @@ from rerank.runs.examples.page import UNIT, write_page
 from rerank.runs.examples.predictions import Tested, selections_of, significance_of, write_predictions
 from rerank.runs.examples.results import Result, key_of, load_results, save_results
 from rerank.runs.examples.sets import Sets
-from rerank.runs.examples.shown import best_of, features_table, groups_of, hardest_table, mean_error
+from rerank.runs.examples.shown import best_of, features_table, groups_of, mean_error
 from rerank.runs.examples.tables import as_data
 from rerank.runs.examples.tuning import Tuned, points_of
 from rerank.runs.figures import write_figures
@@ -42,7 +42,7 @@ log = logging.getLogger("rerank")
 
 
 class ExampleSteps(Steps[ClassificationRecipe]):
-    """See ``Steps``; found: the results of all single runs; tested, hardest, traced: what is known of every set once
+    """See ``Steps``; found: the results of all single runs; tested, traced: what is known of every set once
     it has been gone through, for predictions, report and figures."""
 
     results = ("model",)  # which not every recipe writes
@@ -61,8 +61,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         if not self.tests and not self.single:
             raise RecipeError("a model is of one set, one noise level and one run; leave the others out", key="runs")
         self.found = list[Result]()
-        self.tested, self.hardest = dict[str, Tested](), dict[str, TextTable]()
-        self.traced = dict[str, Traced]()
+        self.tested, self.traced = dict[str, Tested](), dict[str, Traced]()
         self.features: TextTable | None = None
 
     @property
@@ -119,9 +118,7 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         for figure in self.recipe.figures:
             if figure.traced:
                 self.traced.setdefault(figure.name, {}).update(traces_of(own, draw, figure, results))
-        examples = draw(self.recipe.run_seeds[0])
-        self.tested[name] = Tested.of(examples)
-        self.hardest[name] = hardest_table(examples, groups_of(results)[name])
+        self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), results)
 
     def model(self) -> Model | None:
         """See ``Steps``."""
@@ -186,7 +183,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
             seconds=seconds,
             results=self.found,
             tested=self.tested,
-            hardest=self.hardest,
             features=self.features,
             drawings=drawings,
         )

@@ -31,7 +31,7 @@ def summary(
         return _over_sets(metrics, groups)
     ((name, runs),) = groups.items()
     best, *others = sorted(runs, key=mean_error)
-    label, classes, _ = tested[name]
+    label, classes, *_ = tested[name]
     usual = int(np.bincount(label, minlength=len(classes)).argmax())
     chance = float(np.mean(label != usual))
     found = _against_largest(recipe, best, label, usual)
