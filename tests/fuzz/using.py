@@ -35,7 +35,7 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import validate
 from rerank.runs import pipeline
 from rerank.runs.evaluation import compare_runs
-from rerank.runs.examples.sets import load_set
+from rerank.runs.examples.sets import Sets
 from rerank.storage.checksums import seal
 
 from .reading import Rng, holds, options
@@ -111,8 +111,7 @@ def check_examples(directory: Path, rng: Rng) -> int:
     }
     data |= {"scale": choice(rng, (None, "l2", "max")), "bias": choice(rng, (None, 1.0))}
     recipe = validate(ClassificationRecipe, {"name": "x", "task": "classification", "data": data})
-    ((name, found),) = recipe.data.named_sets("x").items()
-    examples = load_set(recipe.data, name, found, 1)
+    examples = Sets(recipe).draw("x", 1)
     for number in range(examples.splits):
         split = examples.split(number, 0.0, 1)
         holds(np.isfinite(split.train.values).all(), "finite values")

@@ -20,7 +20,7 @@ from rerank.runs.examples.baselines import fit_baseline, make_baseline
 from rerank.runs.examples.curves import trace
 from rerank.runs.examples.experiment import run_spec
 from rerank.runs.examples.fitting import fit
-from rerank.runs.examples.sets import load_set, load_sets
+from rerank.runs.examples.sets import Sets
 from rerank.runs.stages import epoch_lines
 
 
@@ -81,8 +81,7 @@ def test_errors_are_those_of_the_predictions(root: Path, tmp_path: Path) -> None
 
 def test_a_fold_is_a_fit_of_the_rest(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.2})
-    ((name, source),) = load_sets(recipe).items()
-    examples = load_set(recipe.data, name, source, 1)
+    examples = Sets(recipe).draw("marked", 1)
     (spec,) = recipe.expand()
     (result,) = run_spec(spec, lambda _: examples)
     folds = np.arange(120) // 2 % 4
@@ -211,8 +210,7 @@ def test_the_curve_over_epochs_ends_where_the_tuned_runs_end(root: Path, tmp_pat
 
 def test_online_mistakes_are_those_by_the_true_labels(root: Path) -> None:
     recipe = small_classes.recipe(root, data={"noise": 0.3})
-    ((name, source),) = load_sets(recipe).items()
-    part = load_set(recipe.data, name, source, 1).split(0, 0.3, 1)
+    part = Sets(recipe).draw("marked", 1).split(0, 0.3, 1)
     (spec,) = recipe.expand()
     found = trace(spec, part, seed=1, every=40, test=True)
     # The slow twin: a perceptron on dense vectors, in the same order; a tie is a mistake by the label it is given.

@@ -10,7 +10,7 @@ import pytest
 import small_classes
 
 from rerank.base.errors import DataError, RecipeError
-from rerank.runs.examples.sets import ExampleSet, load_set, load_sets
+from rerank.runs.examples.sets import ExampleSet, Sets
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def loaded(root: Path, seed: int = 1, **data: Any) -> ExampleSet:
-    recipe = small_classes.recipe(root, data=data)
-    ((name, source),) = load_sets(recipe).items()
-    return load_set(recipe.data, name, source, seed)
+    sets = Sets(small_classes.recipe(root, data=data))
+    (name,) = sets.sources
+    return sets.draw(name, seed)
 
 
 def test_every_example_is_tested_once(root: Path) -> None:

@@ -52,20 +52,12 @@ class FoldJob(NamedTuple):
     fold: int = 0
 
 
-class FoldOutcome(NamedTuple):
-    """The result of a fold: the fit, which examples were tested, and how many trained."""
-
-    fit: Fit
-    tested: np.ndarray
-    size: int
-
-
-def fit_fold(job: FoldJob) -> FoldOutcome:
-    """Fit one fold with one seed."""
+def fit_fold(job: FoldJob) -> tuple[Fit, np.ndarray, int]:
+    """Fit one fold with one seed; also which examples were tested, and how many trained."""
     examples = job.draw(job.seed)
     part = examples.split(job.fold, job.spec.noise, job.seed).shared(job.spec.recipe.training.share, job.seed)
     _warm_up(job.spec, part, job.seed)
-    return FoldOutcome(fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size)
+    return fit(job.spec, part.train, part.test, seed=job.seed), part.index, part.train.size
 
 
 def errors_of(job: FoldJob) -> list[list[float]]:
@@ -97,8 +89,7 @@ def run_spec(
         found = list(zip(jobs, run_all(fit_fold, jobs), strict=True))
     entry = tuned.as_dict() if tuned is not None else {}
     by_seed = {seed: [outcome for job, outcome in found if job.seed == seed] for seed in seeds}
-    tested = {seed: draw(seed).tested.size for seed in seeds}
-    return [_result(spec, seed, by_seed[seed], tested[seed], entry) for seed in seeds]
+    return [_result(spec, seed, own, draw(seed).tested.size, entry) for seed, own in by_seed.items()]
 
 
 _WARM = set[str]()  # the recipes of single runs that this process has compiled the kernels for
@@ -114,15 +105,17 @@ def _warm_up(spec: Spec, part: Split, seed: int) -> None:
         _WARM.add(key)
 
 
-def _result(spec: Spec, seed: int, outcomes: list[FoldOutcome], tested: int, tuned: dict[str, Any]) -> Result:
-    fits = [outcome.fit for outcome in outcomes]
+def _result(
+    spec: Spec, seed: int, outcomes: list[tuple[Fit, np.ndarray, int]], tested: int, tuned: dict[str, Any]
+) -> Result:
+    fits, places, sizes = zip(*outcomes, strict=True)
     predictions = {name: np.full(tested, -1, np.int64) for name in fits[0].errors}
     margins = np.full(tested, np.nan)
-    for outcome in outcomes:
-        if outcome.fit.margins.size:
-            margins[outcome.tested] = outcome.fit.margins
-        for key, classes in outcome.fit.predictions.items():
-            predictions[key][outcome.tested] = classes
+    for done, place in zip(fits, places, strict=True):
+        if done.margins.size:
+            margins[place] = done.margins
+        for key, classes in done.predictions.items():
+            predictions[key][place] = classes
     return Result(
         spec=spec,
         seed=seed,
@@ -133,7 +126,7 @@ def _result(spec: Spec, seed: int, outcomes: list[FoldOutcome], tested: int, tun
         mistakes=[done.mistakes for done in fits],
         predictions=predictions,
         margins=margins,
-        size=outcomes[0].size,
+        size=sizes[0],
         tuned=tuned,
         history=[{"fold": number, **line} for number, done in enumerate(fits) for line in done.history],
     )

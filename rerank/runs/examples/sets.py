@@ -98,13 +98,18 @@ Draw = Callable[[int], ExampleSet]  # from a seed to the set; the same for every
 class Sets:
     """The sets of a recipe, which are read when they are needed, one at a time.
 
-    sources: by name, see ``load_sets``; counts: what metrics.json says about those that were read.
+    sources: by name, with the root in the paths of their files, which exist; counts: what metrics.json says about those
+    that were read.
+
+    Raises
+    ------
+    RecipeError, DataError: an invalid source, or a file that does not exist.
     """
 
     def __init__(self, recipe: ClassificationRecipe) -> None:
-        self.sources = load_sets(recipe)
+        self._data, named = recipe.data, recipe.data.named_sets(recipe.name)
+        self.sources = {name: _found(recipe.data, source) for name, source in named.items()}
         self.counts: dict[str, dict[str, Any]] = {}
-        self._data = recipe.data
         self._read: dict[tuple[str, int], ExampleSet] = {}
 
     def draw(self, name: str, seed: int) -> ExampleSet:
@@ -136,16 +141,6 @@ def _counts(found: ExampleSet, seconds: float) -> dict[str, Any]:
         "splits": found.splits,
         "seconds": round(seconds, 3),
     }
-
-
-def load_sets(recipe: ClassificationRecipe) -> dict[str, SourceSettings]:
-    """All sets by name, with the root in the paths of their files, after a check that these exist.
-
-    Raises
-    ------
-    RecipeError, DataError: an invalid source, or a file that does not exist.
-    """
-    return {name: _found(recipe.data, source) for name, source in recipe.data.named_sets(recipe.name).items()}
 
 
 def _found(data: ExampleData, source: SourceSettings) -> SourceSettings:
