@@ -59,11 +59,16 @@ def _cache_directory(module: str, file: str) -> str | None:
 
 
 class _Called(Dispatcher):  # type: ignore[misc]
-    """A kernel as other kernels call it: constants are no types of their own, and nothing takes Python's arguments."""
+    """A kernel as other kernels call it: nothing takes Python's arguments, and numbers are of few types.
+
+    Constants are no types of their own, and what was read from an array of int32 is taken as an int64, so that a leaf
+    is not compiled once for each.
+    """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """See ``Dispatcher.get_call_template``."""
-        return super().get_call_template([types.unliteral(each) for each in args], kws)
+        args = [types.unliteral(each) for each in args]
+        return super().get_call_template([types.int64 if each == types.int32 else each for each in args], kws)
 
 
 class _Kernel(Dispatcher):  # type: ignore[misc]

@@ -109,7 +109,9 @@ def spread(lists: Lists, weights: Weights) -> float:
     """The standard deviation of scores from the means of their lists; 1 where all are alike."""
     total = 0.0
     for _, part in parts(lists):
-        total = add_base_squares(np.array(part.lists), scores(part, weights), total)
+        found = scores(part, weights)
+        found.flags.writeable = False  # like the base scores that this is compiled for
+        total = add_base_squares(part.lists, found, total)
     deviation = float(np.sqrt(total / max(lists.candidate_count, 1)))
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 

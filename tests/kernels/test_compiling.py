@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from numba.core import event
 
@@ -67,6 +68,24 @@ def test_kernels_are_called_without_what_takes_pythons_arguments_and_alike_with_
     assert not found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name)
     assert leaf(1.0, 3) == 4.0
     assert len(leaf.signatures) == 1
+
+
+def _twice(i: int) -> int:
+    return 2 * i
+
+
+twice: Any = kernel(_twice)
+
+
+def _read(small: Any) -> int:
+    return int(twice(small[0]) + twice(small.shape[0]))
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_numbers_from_arrays_of_int32_compile_nothing_twice() -> None:
+    read: Any = numba.njit(_read)
+    assert read(np.array([2**31 - 1], np.int32)) == 2**32
+    assert len(twice.called.overloads) == 1
 
 
 def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

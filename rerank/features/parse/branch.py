@@ -50,8 +50,8 @@ def _fire_right_branch(
         leaves = f.leaf_first[y + 1] - f.leaf_first[y]
         off = f.first[y + 1] - f.first[y] - leaves - on
         for v in range(ids.shape[0]):
-            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), ON), y, on)
-            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), OFF), y, off)
+            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), ON), y, float(on))
+            emit_value(sink, put(sink, begin(sink, ids[v], seeds[v]), OFF), y, float(off))
 
 
 @templates.add("RightBranch")

@@ -133,7 +133,8 @@ def flush(state: Any, sums: PredictorSums, q: Any) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
     close_predictor(state, sums, q)
     for j in range(state.total.shape[0]):
-        settle_column(state, j, state.counts[UPDATES] - sums.k0 + 1, sums, state.counts[FREE], q)
+        column: Any = np.uint32(j)  # as lists have them, for which this is compiled anyway
+        settle_column(state, column, state.counts[UPDATES] - sums.k0 + 1, sums, state.counts[FREE], q)
         state.total[j] = sums.cells[j, TOTAL_SO_FAR]
 
 
