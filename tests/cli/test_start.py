@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import pytest
+
 # Pydantic is loaded by typer itself, for the arguments.
 HEAVY = (
     "jinja2", "llvmlite", "matplotlib", "nltk", "numba", "numpy", "sacrebleu", "scipy", "sklearn", "starlette",
@@ -75,3 +78,26 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
         "rich", "sacrebleu", "sklearn", "typer",
     }  # fmt: skip
     assert others & loaded == set()
+
+
+LISTS = """
+import sys
+from rerank.cli import main
+try:
+    main()
+finally:
+    assert "numba.np.arraymath" in sys.modules
+    assert "scipy.linalg" not in sys.modules
+    import scipy.linalg
+"""
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_lists_are_reranked_without_linear_algebra(small_run: Path, tmp_path: Path) -> None:
+    """It would be loaded by numba itself, which asks whether it is there; whoever needs it has it."""
+    lists = tmp_path / "lists"
+    lists.write_text("2 one\n-1\n(S1 (NN a))\n-2\n(S1 (NP (NN a)))\n\n")
+    command = [sys.executable, "-c", LISTS, "rerank", small_run / "model", lists]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("(S1 ")
