@@ -154,7 +154,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
     (folder / "rate_own.py").write_text("RATE = 0.0\n")
 
     def kill(_event: str, _number: int) -> None:
-        if list((folder / "edited").glob("out/.runs/[0-9a-f]*/result.json")):
+        if list((folder / "edited").glob("out/.runs/*/trained/result.json")):
             os.kill(os.getpid(), signal.SIGKILL)
 
     ended = run("run", folder, "edited", fault=kill)
@@ -163,7 +163,7 @@ def test_results_of_classification_of_code_that_was_edited(folder: Path) -> None
 
     def look(_event: str, _number: int) -> None:
         """The results are made again, under another key."""
-        if len(list((folder / "edited").glob("out/.runs/[0-9a-f]*/result.json"))) == 3:
+        if len(list((folder / "edited").glob("out/.runs/*/trained/result.json"))) == 3:
             (folder / "seen").touch()
 
     ended = run("run", folder, "edited", "--resume", fault=look)
