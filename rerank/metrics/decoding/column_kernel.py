@@ -24,6 +24,12 @@ class BracketVotes(NamedTuple):
     most_crossed: np.ndarray  # float64 [B]: the weight of the heaviest bracket that crosses it
     most_relabelled: np.ndarray  # float64 [B]: and of another over its words
 
+    @classmethod
+    def empty(cls, B: int) -> BracketVotes:
+        """Before any candidate has been counted."""
+        one, two = np.zeros((5, B)), np.zeros((2, 2, B))
+        return cls(one[0], one[1], one[2], two[0], two[1], one[3], one[4])
+
 
 @kernel
 def crossing(found: Brackets, a: int, b: int) -> bool:

@@ -21,6 +21,7 @@ NUMBERS = (
     "size", "words", "start", "candidates", "entropy", "children",
 )  # fmt: skip
 SCALES = np.array([0.5, 1.0, 2.5])  # of the sharpness
+OWN, BASE = 1, 3  # rows of the weights: those at the sharpness itself, those of the base scores
 LEAST = 1e-6  # log-odds are those of at least this probability, and of at most 1 minus it
 
 
@@ -41,12 +42,11 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
-    one, two = np.zeros((5, B)), np.zeros((2, 2, B))
-    votes = BracketVotes(one[0], one[1], one[2], two[0], two[1], one[3], one[4])
-    count_votes(found, order, scores, weights[[1, 3]], total[1], np.zeros(B, np.int64), votes)
+    votes = BracketVotes.empty(B)
+    count_votes(found, order, scores, weights[[OWN, BASE]], total[OWN], np.zeros(B, np.int64), votes)
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
     read_kin(found, order, np.ascontiguousarray(fusion.tags.T), np.empty(found.bracket.size, np.int32), kin)
-    own, places = weights[1], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
+    own, places = weights[OWN], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
     entropy = np.full(B, -float(own @ np.log(np.where(own > 0, own, 1.0))))
     share = _log_odds(votes.times / n, 0.5 / n)
     masses = *votes.crossed, *votes.relabelled, votes.most_crossed, votes.most_relabelled

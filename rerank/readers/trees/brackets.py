@@ -36,11 +36,15 @@ _MESSAGES = {
 }
 
 
+# Indices of a scan's state: depth, -1 in a comment; line; line where the open tree starts; first later line that
+# starts with (.
+DEPTH, LINE, START, MARGIN = range(4)
+
+
 class Scan(NamedTuple):
     """What the scanner keeps from chunk to chunk, and the trees it finds in a chunk."""
 
-    # int64 [4]: depth, -1 in a comment; line; line where the open tree starts; first later line that starts with (
-    state: np.ndarray
+    state: np.ndarray  # int64 [4]: see DEPTH and what follows it
     begin: np.ndarray  # int64 [M]: where trees begin in the chunk, 0 for one that continues from the chunk before
     end: np.ndarray  # int64 [M]: one past their last bytes
     line: np.ndarray  # int64 [M]: the line numbers of their first brackets
@@ -58,7 +62,7 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
 
     Returns (number of trees and comments found, where an unfinished one begins, error code, place of the error).
     """
-    depth, line, start, margin = scan.state[0], scan.state[1], scan.state[2], scan.state[3]
+    depth, line, start, margin = scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN]
     found, begin, code, place = 0, 0, 0, 0
     for i in range(data.shape[0]):
         byte = data[i]
@@ -91,7 +95,7 @@ def scan_brackets(data: np.ndarray, at_line_start: bool, scan: Scan) -> tuple[in
         elif depth == 0 and not (byte == 32 or 9 <= byte <= 13):
             code, place = _OUTSIDE, i
             break
-    scan.state[0], scan.state[1], scan.state[2], scan.state[3] = depth, line, start, margin
+    scan.state[DEPTH], scan.state[LINE], scan.state[START], scan.state[MARGIN] = depth, line, start, margin
     return found, begin, code, place
 
 
@@ -122,17 +126,17 @@ def read_trees(path: PathLike, *, chunk: int = CHUNK, empty_lines: bool = False)
                     pieces, held = [], 0
             if code:
                 message = f"{_MESSAGES[code]} (near {excerpt(data[place : place + 40])})"
-                raise DataError(message, path=stream.path, line=int(scan.state[1]))
-            if scan.state[0] > 0:
+                raise DataError(message, path=stream.path, line=int(scan.state[LINE]))
+            if scan.state[DEPTH] > 0:
                 pieces.append(data[rest:])
                 held += len(pieces[-1])
             if held > LONGEST:
                 raise _unclosed(scan, stream.path, f"within {LONGEST >> 20} MiB")
             at_line_start = data[-1:] == b"\n"
-        if scan.state[0] > 0:
+        if scan.state[DEPTH] > 0:
             raise _unclosed(scan, stream.path, "before the end of the file")
         if empty_lines:
-            yield from ((b"", empty) for empty in range(after, int(scan.state[1])))
+            yield from ((b"", empty) for empty in range(after, int(scan.state[LINE])))
 
 
 def _unclosed(scan: Scan, path: str, where: str) -> DataError:
