@@ -16,8 +16,8 @@ from rerank.metrics.decoding.column_kernel import add_contributions, add_leaves
 from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
 from rerank.metrics.decoding.fusion import Fusion
 
-# 4,650 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
-TREES, LEAVES, RATE = 150, 16, 0.15
+# 9,300 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.
+TREES, LEAVES, RATE = 300, 16, 0.08
 FEWEST, SHRINKAGE = 40, 1.0  # brackets at a leaf; the penalty of a leaf's value
 OTHER, UNKNOWN = 40, 63  # codes: of a symbol that is not among the 40 most frequent of its column, of one never seen
 EXTRA = "pip install 'rerank-nbest[estimators]'"
