@@ -102,18 +102,22 @@ def scatter_products(at: np.ndarray, level: np.ndarray, start: float, value: flo
         before = product
 
 
+# How many columns ahead memory is asked for: where the moves of one are noted, and then for the moves themselves.
+FAR, NEAR = 8, 3
+
+
 @kernel
-def fetch_ahead(seats: Electorate, moves: Moves, q: int, small: bool) -> None:
-    """Ask for the moves of the columns behind position q: they are all over memory."""
-    if q + 8 < seats.column.shape[0]:
-        c, later = seats.column[q + 3], seats.column[q + 8]
+def fetch_ahead(seats: Electorate, moves: Moves, at: int, small: bool) -> None:
+    """Ask for the moves of the columns behind position ``at``: they are all over memory."""
+    if at + FAR < seats.column.shape[0]:
+        soon, later = seats.column[at + NEAR], seats.column[at + FAR]
         prefetch(moves.start, later)
         prefetch(moves.first, later)
         prefetch(moves.end, later)
-        prefetch(moves.at, moves.first[c])
+        prefetch(moves.at, moves.first[soon])
         if small:
             prefetch(moves.row, later)
-            prefetch(moves.size, moves.first[c])
+            prefetch(moves.size, moves.first[soon])
 
 
 @kernel
