@@ -11,7 +11,7 @@ import numpy as np
 
 from rerank.base.errors import DataError, ModelError, RecipeError
 from rerank.data.shards import Lists, list_sizes
-from rerank.data.shares import apart
+from rerank.data.shares import apart, share_of
 from rerank.engines.settings import Engine
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.content import metric_of
@@ -112,6 +112,15 @@ def set_apart(extracted: Extracted, settings: HoldoutSettings) -> tuple[Extracte
     chosen = apart(documents, settings.share, settings.seed)
     about = f"{extracted.key} {settings.model_dump_json()}"
     return _part(extracted, ~chosen, about), _part(extracted, chosen, f"{about} {HOLDOUT}")
+
+
+def shared_lists(extracted: Extracted, share: float, seed: int) -> Extracted:
+    """The share of the lists that ``share_of`` draws."""
+    if share == 1:
+        return extracted
+    chosen = np.zeros(extracted.corpus.list_count, np.bool_)
+    chosen[share_of(chosen.size, share, seed)] = True
+    return _part(extracted, chosen, f"{extracted.key} {share!r} {seed}")
 
 
 def _part(extracted: Extracted, chosen: np.ndarray, key: str) -> Extracted:

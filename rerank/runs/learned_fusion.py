@@ -18,12 +18,12 @@ from rerank.metrics.decoding.bracket_model import BracketModel, fit, require_cla
 from rerank.metrics.decoding.columns import BracketColumns, bracket_columns, right_brackets
 from rerank.metrics.decoding.fusion import Fusion
 from rerank.recipes.recipe import ListRecipe
-from rerank.runs.corpora import Data
+from rerank.runs.corpora import Data, shared_lists
 from rerank.runs.ensembles import members, spread
 from rerank.runs.kept import UNFINISHED
 from rerank.runs.lists_again import ListAgain, run_scores, see_again
 from rerank.runs.run import Run
-from rerank.runs.training import trained_once
+from rerank.runs.training import trained_on, trained_once
 
 log = logging.getLogger("rerank")
 FOLDS = 5
@@ -85,8 +85,8 @@ def check_learning(recipe: ListRecipe) -> None:
 def learn_brackets(
     recipe: ListRecipe, data: Data, run: Run, metric: Metric, sharpness: float, engine: Engine | None = None
 ) -> BracketModel:
-    """What a run learns of brackets: each fifth of the training lists, in their order, is scored by a training on the
-    others (of an ensemble, that of its first member).
+    """What a run learns of brackets: each fifth of the training lists, or of its share of them, is scored by a training
+    on the others (of an ensemble, that of its first member).
 
     Those that an interrupted call has finished are kept at the place of the run.
 
@@ -94,9 +94,10 @@ def learn_brackets(
     ------
     RecipeError: see ``fit``.
     """
-    corpus = data.training.corpus
+    training = shared_lists(data.training, run.recipe.training.share, run.recipe.seed)
+    corpus = training.corpus
     single = members(run.recipe)[0] if run.recipe.training.ensemble else run.recipe
-    single = single.changed({"training.vote": False})
+    single = single.changed({"training.vote": False, "training.share": 1.0})
     dev = None if recipe.data.dev is None else data.others[recipe.data.dev].corpus
     if corpus.list_count < FOLDS:
         message = (
@@ -108,12 +109,12 @@ def learn_brackets(
     for fold, (first, last) in enumerate(pairwise(edges)):
         log.info("learned fusion: fold %d of %d", fold + 1, FOLDS)
         rest = corpus.take(np.concatenate([np.arange(first), np.arange(last, corpus.list_count)]))
-        lists = f"{run.data[0]} without {first} to {last}", *run.data[1:]
+        lists = f"{trained_on(run.data[0], run.recipe)} without {first} to {last}", *run.data[1:]
         kept = None if run.place is None else run.place / UNFINISHED / f"fold-{fold}"
         own = trained_once(run.name, single, rest, dev, metric, lists, kept, engine)
         held = section(corpus, first, last)
         scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))
     base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
     found = BracketReading(np.concatenate(scored), base, sharpness)
-    see_again(recipe, data, recipe.data.training, data.training, [found])
+    see_again(recipe, data, recipe.data.training, training, [found])
     return found.fit()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ from commands import Command, refused
 
 from rerank import evaluate, load, read
 from rerank.base.errors import ModelError, RecipeError
+from rerank.data.shards import Lists
 from rerank.models.model import Model
 from rerank.readers.inputs import Inputs
+from rerank.recipes.recipe import ListRecipe
 from rerank.runs import pipeline, training
 from rerank.runs.decoding import LEARNED
 from rerank.runs.run import Run
@@ -76,6 +80,27 @@ def test_the_same_seed_gives_the_same_bits(learned_run: Path, small_data: Path, 
     one, other = Model.load(learned_run / "model").brackets, Model.load(workspace / "again" / "model").brackets
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name])
+
+
+@pytest.mark.parametrize("ensemble", [None, {"seeds": 2}])
+def test_nothing_is_learned_of_lists_outside_the_share(
+    small_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ensemble: Any
+) -> None:
+    sizes = list[int]()
+
+    def counted(name: str, recipe: ListRecipe, corpus: Lists, *arguments: Any) -> Run:
+        sizes.append(round(corpus.list_count * recipe.training.share))
+        return train_run(name, recipe, corpus, *arguments)
+
+    monkeypatch.setattr(training, "train_run", counted)
+    settings = {"epochs": 1, "vote": False, "share": 0.5, "ensemble": ensemble}
+    with caplog.at_level(logging.INFO, "rerank"):
+        pipeline.run(small.recipe(small_data, training=settings, decode=DECODE), tmp_path / "run")
+    lists = small.results(tmp_path / "run")["corpora"]["train"]["lists"]
+    found = re.search(r"brackets of (\d+) lists", caplog.text)
+    assert found is not None
+    assert 0 < int(found[1]) <= round(lists / 2)
+    assert max(sizes) <= round(lists / 2)
 
 
 def test_an_interrupted_run_keeps_the_trainings_it_has_finished(
