@@ -10,9 +10,9 @@ ASKS, ANSWER = "numba.np.arraymath", "_HAVE_BLAS"  # the module that asks, and i
 
 
 class _NoBlas(MetaPathFinder):
-    """Tells numba that there is no scipy.linalg while it finds out whether np.cov could be compiled.
+    """Tells numba that there is no scipy.linalg while it finds out whether np.cov is to use it, or loops of its own.
 
-    No kernel could call that, as it allocates. Whoever else asks, or asks later, finds scipy.linalg.
+    No kernel calls np.cov, which allocates. Whoever else asks, or asks later, finds scipy.linalg.
     """
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> None:  # noqa: ARG002 - Python passes them
