@@ -37,8 +37,11 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
 
 @kernel
 def look_up(data: ListArrays, order: np.ndarray, at: int, w: np.ndarray) -> None:
-    """Prefetch the weights of the next list, up to 256 of them, while there is still work to do on list ``at``."""
-    if at + 1 < order.shape[0]:
+    """Prefetch the weights of the next list, up to 256 of them, while there is still work to do on list ``at``.
+
+    ``w``: what there is of every column, or nothing.
+    """
+    if at + 1 < order.shape[0] and w.shape[0] > 0:
         i = order[at + 1]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
         for p in range(np.uint64(begin), np.uint64(min(end, begin + 256))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pickle
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -13,8 +14,8 @@ from own_rules import Average, Harmonic
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from strategies import random_corpus, targets
-from variants import make, variants
+from strategies import random_corpus, run, targets
+from variants import every_variant, make
 
 from rerank.base.errors import RecipeError
 from rerank.estimators.base import OnlineClassifier
@@ -27,9 +28,24 @@ from rerank.learn.trainer import train
 from rerank.learn.voting.voting import vote
 
 
-@pytest.mark.parametrize(("name", "parameters"), list(variants()))
+@every_variant
 def test_every_learner_keeps_the_contract(name: str, parameters: dict[str, Any]) -> None:
     check_contract(make(name, parameters))
+
+
+@every_variant
+def test_without_an_average_the_last_predictor_is_the_same(name: str, parameters: dict[str, Any]) -> None:
+    learner, corpus = make(name, parameters), replace(random_corpus(5), free=2)
+    fresh = learner.init(corpus.width, corpus.candidate_count)
+    light = run(learner, corpus, 2, state=learner.light(fresh))
+    whole = run(learner, corpus, 2)
+    assert learner.last(light.state).w.tobytes() == learner.last(whole.state).w.tobytes()
+    assert learner.last(light.state).base == learner.last(whole.state).base
+    if sum(array.size for array in light.state) < sum(array.size for array in whole.state):
+        with pytest.raises(ValueError, match="this state keeps no average"):
+            learner.average(light.state)
+    else:
+        np.testing.assert_array_equal(learner.average(light.state).w, learner.average(whole.state).w)
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,7 @@ def look_up_all(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: 
     look_up(data, order, at, state.w)
     if q.always:
         look_up(data, order, at, state.cells)
-        if state.u.shape[0] > 0:
-            look_up(data, order, at, state.u)
+        look_up(data, order, at, state.u)
 
 
 @kernel

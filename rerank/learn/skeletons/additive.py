@@ -36,8 +36,8 @@ class AdditiveState(NamedTuple):
     base: np.ndarray  # float64 [2]: learned weight of the base score, and its u
 
 
-def averaged_lists(state: Any, past: np.ndarray) -> int:
-    """Σ c_k of a state that keeps an average; ``past``: its Σ NOW·Δ, [0] where it keeps none.
+def require_average(state: Any, past: np.ndarray) -> None:
+    """Refuse a state that keeps no average; ``past``: its sums of weights or of Δ, [0] where it keeps none.
 
     Raises
     ------
@@ -45,6 +45,11 @@ def averaged_lists(state: Any, past: np.ndarray) -> int:
     """
     if past.size < len(state[0]) and state.counts[UPDATES] > 0:  # a state of no columns keeps one of no columns
         raise ValueError("this state keeps no average; train without `light`")
+
+
+def averaged_lists(state: Any, past: np.ndarray) -> int:
+    """Σ c_k of a state that keeps an average; see ``require_average``."""
+    require_average(state, past)
     return int(state.counts[SEEN])
 
 

@@ -23,7 +23,7 @@ from rerank.kernels.compile import kernel, kernel_of
 from rerank.learn.apart import ByColumn, TrainedApart, cells_of
 from rerank.learn.base import Learner, Weights
 from rerank.learn.passes import gradient_pass, repeat_steps
-from rerank.learn.skeletons.additive import counted
+from rerank.learn.skeletons.additive import counted, require_average
 from rerank.learn.steps import ALIVE, UPDATES, beta, outlive, scale_of, settle
 from rerank.learn.voting.moves import leaving
 from rerank.learn.workspace import ListArrays, Scratch
@@ -131,7 +131,8 @@ def settle_column(state: Any, j: int, last: int, sums: PredictorSums, free: int,
 @kernel
 def flush(state: Any, sums: PredictorSums, q: Any) -> None:
     """Bring every column's total up to date; nothing lazy is left."""
-    close_predictor(state, sums, q)
+    if state.total.shape[0] > 0:
+        close_predictor(state, sums, q)
     for j in range(state.total.shape[0]):
         column: Any = np.uint32(j)  # as lists have them, for which this is compiled anyway
         settle_column(state, column, state.counts[UPDATES] - sums.k0 + 1, sums, state.counts[FREE], q)
@@ -140,7 +141,10 @@ def flush(state: Any, sums: PredictorSums, q: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Lazy(Learner):
-    """A learner whose state has ``total`` (float64 [D], Σ c_k w_k), ``counts`` (int64 [5]) and ``base``."""
+    """A learner whose state has ``total`` (float64 [D], Σ c_k w_k), ``counts`` (int64 [5]) and ``base``.
+
+    ``total`` has no numbers where no average is wanted; then there are no lazy sums.
+    """
 
     passes: ClassVar[Any] = gradient_pass
     replays: ClassVar[Any] = repeat_steps
@@ -148,6 +152,10 @@ class Lazy(Learner):
     @abstractmethod
     def init(self, columns: int, candidates: int = 0) -> Any:
         """See ``Learner.init``."""
+
+    def light(self, state: Any) -> Any:
+        """See ``Learner.light``."""
+        return state._replace(total=np.zeros(0))
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: Any) -> PredictorSums:
         """See ``Learner.begin``.
@@ -163,9 +171,9 @@ class Lazy(Learner):
                 "train on corpora of one feature table"
             )
         state.counts[FREE] = corpus.free
-        k0, n = int(state.counts[UPDATES]), order.size + 2
-        P, Q, F, level = np.zeros((4, n))
-        cells = cells_of(corpus.width, 4)
+        k0, columns = int(state.counts[UPDATES]), state.total.size
+        P, Q, F, level = np.zeros((4, order.size + 2 if columns else 0))
+        cells = cells_of(columns, 4)
         cells[:, TOTAL_SO_FAR] = state.total
         return PredictorSums(P, Q, F, level, cells, k0)
 
@@ -175,9 +183,10 @@ class Lazy(Learner):
 
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
+        require_average(state, state.total)
         seen = int(state.counts[TOTAL])
         if seen == 0:
-            return Weights(np.zeros(state.total.size), float(self.base))
+            return Weights(np.zeros(len(state[0])), float(self.base))
         return Weights(state.total / seen, float(state.base[SUM] / seen) if self.base_rate else float(self.base))
 
     def counted(self, apart: TrainedApart) -> np.ndarray:
@@ -188,16 +197,17 @@ class Lazy(Learner):
 
     def penalised(self, state: Any, value: float) -> np.ndarray:
         """float64 [D]: ``value`` in the columns that are not free, else 0."""
-        return np.where(np.arange(state.total.size) < state.counts[FREE], 0.0, value)
+        return np.where(np.arange(len(state[0])) < state.counts[FREE], 0.0, value)
 
 
 @body(settle, Lazy)
 def settle_touched(state: Any, lazy: Any, t: Scratch, count: int, free: int, q: Any) -> None:
     """The current predictor ends."""
-    close_predictor(state, lazy, q)
-    last = state.counts[UPDATES] - lazy.k0 + 1
-    for r in range(np.uint64(count)):
-        settle_column(state, t.column[r], last, lazy, free, q)
+    if state.total.shape[0] > 0:
+        close_predictor(state, lazy, q)
+        last = state.counts[UPDATES] - lazy.k0 + 1
+        for r in range(np.uint64(count)):
+            settle_column(state, t.column[r], last, lazy, free, q)
     state.counts[ALIVE] = 0
 
 
