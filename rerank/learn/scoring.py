@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
+from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
 
 
@@ -51,7 +52,11 @@ def best_of_lists(lists: np.ndarray, scores: np.ndarray, base: np.ndarray, chose
 def scores(corpus: Corpus, weights: Weights) -> np.ndarray:
     """float64 [N]: β·b(y) + w·φ(y) of every candidate."""
     out = np.empty(corpus.candidate_count)
-    score_rows(corpus.rows, corpus.columns, corpus.values, weights.w, out)
+
+    def score(first: int, last: int) -> None:
+        score_rows(corpus.rows[first : last + 1], corpus.columns, corpus.values, weights.w, out[first:last])
+
+    share_rows(score, corpus.rows)
     return out + weights.base * corpus.base
 
 

@@ -1,0 +1,35 @@
+"""Threads of this process, for kernels whose rows do not depend on one another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+
+LEAST = 1 << 20  # nonzeros of a thread: fewer are done before it has started
+
+
+def thread_count() -> int:
+    """How many threads may compute at once: one for each processor, but one alone in a worker process."""
+    workers = os.environ.get("NUMBA_NUM_THREADS")
+    return int(workers) if workers else min(os.cpu_count() or 1, 16)
+
+
+def share_rows(work: Callable[[int, int], None], rows: np.ndarray) -> None:
+    """Call ``work(first, last)`` for runs of rows that have about as many nonzeros each, all at once.
+
+    rows: int64 [N + 1], where the nonzeros of each row begin. What ``work`` writes must be its rows' own.
+    """
+    nonzeros = int(rows[-1] - rows[0])
+    threads = max(1, min(thread_count(), nonzeros // LEAST))
+    edges = np.searchsorted(rows, rows[0] + np.arange(threads + 1) * (nonzeros // threads))
+    edges[0], edges[-1] = 0, rows.size - 1
+    if threads == 1:
+        work(0, rows.size - 1)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for job in [pool.submit(work, first, last) for first, last in pairwise(edges.tolist())]:
+            job.result()

@@ -1,0 +1,79 @@
+"""Rows shared out among threads: each is done once, whatever their sizes; in a worker, by one thread."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rerank.data.corpus import Corpus
+from rerank.engines import threads
+from rerank.engines.threads import share_rows, thread_count
+from rerank.learn.scoring import Weights, scores
+
+
+@given(lengths=st.lists(st.integers(0, 9), max_size=30), count=st.integers(1, 5), start=st.integers(0, 7))
+def test_every_row_is_done_once(lengths, count, start):
+    rows = start + np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    done = np.zeros(len(lengths), np.int64)
+
+    def work(first, last):
+        done[first:last] += 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "LEAST", 1)
+        patch.setattr(threads, "thread_count", lambda: count)
+        share_rows(work, rows)
+    assert np.array_equal(done, np.ones(len(lengths)))
+
+
+def test_threads_are_as_many_as_there_is_work_for(monkeypatch):
+    names = list[str]()
+    monkeypatch.setattr(threads, "thread_count", lambda: 8)
+    rows = np.arange(11) * threads.LEAST // 5  # twice the least
+    share_rows(lambda first, last: names.append(f"{threading.current_thread().name} {first} {last}"), rows)
+    assert sorted(name.split(" ", 1)[1] for name in names) == ["0 5", "5 10"]
+
+
+def test_what_a_thread_raises_is_raised(monkeypatch):
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
+
+    def fail(first, _last):
+        raise ValueError(f"from row {first}")
+
+    with pytest.raises(ValueError, match="from row 0"):
+        share_rows(fail, np.arange(5))
+
+
+def test_a_worker_has_one_thread(monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    assert thread_count() == 1
+
+
+def test_scores_have_the_same_bits(monkeypatch):
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(0, 30, 400)
+    rows = np.concatenate([[0], np.cumsum(lengths)])
+    columns = np.concatenate([np.sort(rng.choice(50, size, replace=False)) for size in lengths]).astype(np.int32)
+    corpus = Corpus(
+        lists=np.arange(0, 401, 20),
+        rows=rows,
+        columns=columns,
+        values=rng.normal(size=columns.size).astype(np.float32),
+        base=rng.normal(size=400),
+        gain=np.zeros(400),
+        stats=np.zeros((400, 0)),
+        reference=np.zeros((20, 0)),
+        weight=np.ones(20),
+        width=50,
+        about={},
+    )
+    weights = Weights(rng.normal(size=50), 0.3)
+    alone = scores(corpus, weights)
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(threads, "thread_count", lambda: 3)
+    assert np.array_equal(scores(corpus, weights), alone)
