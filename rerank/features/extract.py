@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from rerank.features.places import TREE, UPWARD, places_of
 from rerank.features.scores import LARGEST, ScoreTemplate, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
+from rerank.kernels.compile import machine_code, type_key
 from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
@@ -34,6 +35,9 @@ class KernelCall(NamedTuple):
     ids: np.ndarray
     seeds: np.ndarray
     options: np.ndarray
+
+
+Call = tuple[KernelCall, *tuple[Any, ...]]  # with what its templates look at, and the sink
 
 
 def families_of(templates: Sequence[Template]) -> list[KernelCall]:
@@ -98,6 +102,7 @@ class FeatureExtractor:
         self._user_first = len(templates)
         self._bits = bits
         self._sinks: list[Sink] = []  # sinks that no call is using
+        self._codes: dict[bytes, list[Callable[..., None]]] = {}  # of the kernels, by the types of what they are given
         for text in marks.TEXTS.values():
             symbols.intern(text)
 
@@ -131,6 +136,16 @@ class FeatureExtractor:
         if max(sink.hashes.size, sink.value.size) <= KEPT:
             self._sinks.append(sink)
         return found
+
+    def _run(self, calls: Sequence[Call], arrays: Sequence[np.ndarray]) -> None:
+        """Run the templates of every call on what comes with them; ``arrays`` are all that these consist of."""
+        key = type_key(tuple(arrays))
+        codes = self._codes.get(key)
+        if codes is None:
+            codes = [machine_code(own.fire, *given, own.ids, own.seeds, own.options) for own, *given in calls]
+            self._codes[key] = codes
+        for code, (own, *given) in zip(codes, calls, strict=True):
+            code(*given, own.ids, own.seeds, own.options)
 
     def _call(
         self, name: str, function: UserTemplate, candidates: Sequence[Any], symbols: SymbolTable | None
@@ -215,9 +230,9 @@ class Extractor(FeatureExtractor):
 
         def fire(sink: Sink) -> None:
             places = places_of(forest, self._scopes, sink)
-            for family, scope in zip(self._families, self._scope_of, strict=True):
-                family.fire(forest, places[scope], sink, family.ids, family.seeds, family.options)
-            for family in self._of_scores:
-                family.fire(seen, sink, family.ids, family.seeds, family.options)
+            of_places = zip(self._families, self._scope_of, strict=True)
+            calls: list[Call] = [(family, forest, places[scope], sink) for family, scope in of_places]
+            calls += [(family, seen, sink) for family in self._of_scores]
+            self._run(calls, [*forest, *chain.from_iterable(places), *seen, *sink])
 
         return self._extract(total, candidates, table, fire)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
+from numba._dispatcher import compute_fingerprint as type_key  # bytes: the same for values of the same types
 from numba.core import cgutils as _cgutils
 from numba.core import config as _config
 from numba.core import types as _types
@@ -25,6 +26,7 @@ from numba.extending import intrinsic
 from rerank.kernels.cache import state_directory
 from rerank.kernels.sources import PACKAGE, module_digest, name_of
 
+__all__ = ["kernel", "kernel_of", "machine_code", "prefetch", "type_key"]
 F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS: dict[str, Any] = {
     "nopython": True, "nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True,
@@ -141,6 +143,18 @@ def kernel_of(function: F, kind: type) -> F:
     if kind.__module__ == "__main__":
         return _compiled(cast(F, cast(Any, function).py_func), None)
     return _compiled(cast(F, cast(Any, function).py_func), _cache_directory(kind.__module__, file))
+
+
+def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """A kernel's code for arguments of these types, compiled or loaded if need be.
+
+    It does not look at the types of what it is given, as a call of the kernel does: for tuples of dozens of arrays that
+    takes longer than many a kernel. Call it only with values that have the same ``type_key``. What is no kernel is
+    given back.
+    """
+    if not isinstance(function, Dispatcher):
+        return function
+    return cast(Callable[..., Any], function.compile(tuple(map(function.typeof_pyval, arguments))))
 
 
 def _generate_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

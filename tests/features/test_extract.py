@@ -20,6 +20,7 @@ from rerank.features.extract import Extractor
 from rerank.features.sets import SETS
 from rerank.features.sink import OVERFLOW, larger, new_sink
 from rerank.features.template import Template, make_template
+from rerank.readers.trees.trees import Trees
 
 EVERY_SET = [make_template(spec) for spec in SETS["extended"]]
 # Options that no set uses, so that the twins are compared on them too.
@@ -275,6 +276,19 @@ def test_base_scores_may_be_a_column_of_a_matrix() -> None:
     extractor = Extractor([make_template("LogP")], SymbolTable(), centred=False)
     features = extractor.features(parsed([CHASES, ATTACHED], extractor.symbols), matrix[:, 0])
     assert features.value.tolist() == [-1.0, -3.0]
+
+
+def test_arrays_of_other_types_give_the_same_in_one_extractor() -> None:
+    extractor, base = Extractor(ALL, SymbolTable()), np.array([-1.0, -2.0, -3.0])
+    own = parsed([CHASES, ATTACHED, NOUN], extractor.symbols)
+    frozen = Trees(*(array.copy() for array in own))
+    for array in frozen:
+        array.flags.writeable = False
+    expected = extractor.features(own, base)
+    for trees in (frozen, own, frozen, own):
+        found = extractor.features(trees, base)
+        for name in ListFeatures._fields:
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_a_template_can_be_used_once() -> None:

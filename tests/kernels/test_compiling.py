@@ -14,7 +14,7 @@ from numba.core import event
 
 from rerank.base.progress import Compilation, counting
 from rerank.kernels import compiling
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, machine_code, type_key
 
 
 def _plus(x: float, i: int) -> float:
@@ -99,3 +99,25 @@ def test_the_collector_waits_while_kernels_are_compiled(monkeypatch: pytest.Monk
     assert switched == ["disable"]
     listener.on_end(None)
     assert switched == ["disable", "enable"]
+
+
+def _total(values: np.ndarray, more: float) -> float:
+    return float(values.sum() + more)
+
+
+total: Any = kernel(_total)
+
+
+def test_machine_code_is_of_the_arguments_types() -> None:
+    for kind in (np.int32, np.float64):
+        values = np.arange(4).astype(kind)
+        assert machine_code(total, values, 0.5)(values + values, 1.5) == 13.5
+    assert machine_code(_total, values, 0.5) is _total
+
+
+def test_keys_tell_types_apart() -> None:
+    values, fixed = np.arange(4.0), np.arange(4.0)
+    fixed.flags.writeable = False
+    others = [fixed, values.astype(np.float32), values[::2], values.reshape(2, 2), np.asfortranarray(np.eye(2))]
+    assert type_key((values,)) == type_key((values[1:],))
+    assert len({type_key((each,)) for each in [values, *others]}) == 6

@@ -9,7 +9,7 @@ from typing import Any
 
 from rerank.data.symbols import SymbolTable
 from rerank.features.collecting import ListFeatures
-from rerank.features.extract import FeatureExtractor, UserTemplate
+from rerank.features.extract import Call, FeatureExtractor, UserTemplate
 from rerank.features.lexical.tables import LexicalTables
 from rerank.features.sink import Sink
 from rerank.features.template import Template
@@ -69,10 +69,9 @@ class TextExtractor(FeatureExtractor):
         scores = lexical_view(self._tables, view) if self._lexical and self._tables is not None else None
 
         def fire(sink: Sink) -> None:
-            for family in self._families:
-                family.fire(view, sink, family.ids, family.seeds, family.options)
-            for family in self._lexical:
-                family.fire(scores, sink, family.ids, family.seeds, family.options)
+            calls: list[Call] = [(family, view, sink) for family in self._families]
+            calls += [(family, scores, sink) for family in self._lexical]
+            self._run(calls, [*view, *(scores or ()), *sink])
 
         return self._extract(total, candidates, self.symbols if names else None, fire)
 
