@@ -10,6 +10,8 @@ from rerank.learn.pairs_kernel import chosen_pair, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot
 from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, ListArrays, Scratch
 
+TINY = 1e-100  # squares of coefficients below it may be 0
+
 
 @kernel
 def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
@@ -230,18 +232,11 @@ def squared_norm(t: Scratch, count: int) -> float:
 
 @kernel
 def squared_norm_of_quotient(t: Scratch, count: int, size: float) -> float:
-    """‖g/size‖², in four sums too."""
-    one = two = three = four = 0.0
-    end = np.uint64(count)
-    quarters = end - end % np.uint64(4)
-    for r in range(np.uint64(0), quarters, np.uint64(4)):
-        one += (t.value[r] / size) ** 2
-        two += (t.value[r + ONE] / size) ** 2
-        three += (t.value[r + TWO] / size) ** 2
-        four += (t.value[r + THREE] / size) ** 2
-    for r in range(quarters, end):
-        one += (t.value[r] / size) ** 2
-    return float((one + two) + (three + four))
+    """‖g/size‖²."""
+    total = 0.0
+    for r in range(count):
+        total += (t.value[r] / size) ** 2
+    return total
 
 
 @kernel
@@ -264,9 +259,9 @@ def sum_of(x: np.ndarray, count: int) -> float:
 def squared_radius(t: Scratch, count: int, g_base: float, loss: int) -> float:
     """‖z‖² of the vector in ``t.value`` and, for the base score, ``g_base``; z = φ(y*) − φ(y') for pairwise losses.
 
-    Their coefficient is divided out of every entry, since its square may be 0.
+    Their coefficient is divided out of the sum, or of every entry where its square may be 0.
     """
     size = t.a[1] if loss <= EXPONENTIAL and t.a[1] != 0.0 else 1.0
-    if size not in (1.0, -1.0):
+    if abs(size) < TINY:
         return float((g_base / size) ** 2 + squared_norm_of_quotient(t, count, size))
-    return g_base * g_base + squared_norm(t, count)
+    return float((g_base * g_base + squared_norm(t, count)) / (size * size))

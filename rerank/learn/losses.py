@@ -25,15 +25,17 @@ def rivals(
     With ``any_ties`` every candidate with the oracle's gain is an oracle, and the best-scoring of them plays y*.
     ``scores`` counts from ``first``; among equals the first candidate is taken.
     """
-    star, rival = oracle, -1
+    star, rival, highest = oracle, -1, 0.0
     for y in range(first, last):
         if y == oracle:
             continue
         if any_ties and gain[y] == gain[oracle]:
             if scores[y - first] > scores[star - first]:
                 star = y
-        elif rival < 0 or scores[y - first] - tilt * gain[y] > scores[rival - first] - tilt * gain[rival]:
-            rival = y
+            continue
+        height = scores[y - first] - tilt * gain[y]
+        if rival < 0 or height > highest:
+            rival, highest = y, height
     return star, rival
 
 
