@@ -16,7 +16,10 @@ LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
-WIDE = 64  # columns whose numbers lie abreast, see ``Scratch.abreast``
+# Of WIDE columns, ``Scratch.abreast`` has a number of each, then another of each, …: NUMBERS of them, a BLOCK. The next
+# columns' follow. Loops over the numbers of a block compute several columns at once: they know how far apart they are.
+WIDE, NUMBERS = 64, 8
+BLOCK = WIDE * NUMBERS
 
 
 class EpochStats(NamedTuple):
@@ -73,7 +76,7 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
-    abreast: np.ndarray  # float64 [8 · WIDE]: a number of up to WIDE columns, then another, …
+    abreast: np.ndarray  # float64 [BLOCK · ⌈T / WIDE⌉]: more of what a learner needs per column
     # [T], or [0] as ``seen``: the least and the largest value of a column among the candidates, how many have it
     low: np.ndarray  # float64
     high: np.ndarray  # float64
@@ -126,7 +129,7 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
-        abreast=np.empty(8 * WIDE),
+        abreast=np.empty(BLOCK * -(-widest // WIDE)),
         low=np.empty(widest if D else 0),
         high=np.empty(widest if D else 0),
         owners=np.empty(widest if D else 0, np.int64),

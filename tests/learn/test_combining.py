@@ -204,8 +204,8 @@ def test_step_sizes_weigh_ftrl() -> None:
     states = [each.state for each in trained(ftrl)[1]]
     q = np.array([state.cells[:-1, 2] for state in states])
     combined = combine(ftrl, states)
-    expected = (q * [state.w for state in states]).sum(axis=0) / q.sum(axis=0)
-    np.testing.assert_allclose(combined.w, expected, rtol=1e-12)
+    expected = (q * [ftrl.last(state).w for state in states]).sum(axis=0) / q.sum(axis=0)
+    np.testing.assert_allclose(ftrl.last(combined).w, expected, rtol=1e-12)
     z, q, n = combined.cells[:-1, 0], combined.cells[:-1, 2], sum(state.cells[:-1, 1] ** 2 for state in states)
     np.testing.assert_allclose(-np.sign(z) * np.maximum(np.abs(z) - 0.05, 0) / (q + 0.1), expected, rtol=1e-9)
     np.testing.assert_allclose(q, (0.01 + np.sqrt(n)) / 0.3, rtol=1e-12)

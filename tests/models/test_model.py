@@ -210,13 +210,31 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-@pytest.mark.parametrize("spec", [{"name": "arow"}, {"name": "cw", "normalize": True}, {"name": "nherd"}])
-def test_states_of_an_earlier_layout_are_read(spec: dict[str, Any], tmp_path: Path) -> None:
-    """Gaussians kept Σ NOW·Δμ apart from mean and variance."""
+def gaussian_apart(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Σ NOW·Δμ apart from mean and variance."""
+    return state | {"g": state["g"][:, :2].copy(), "u": state["g"][:, 2].copy()}
+
+
+def ftrl_apart(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights and Σ NOW·Δw apart from what they follow from."""
+    cells = state["cells"]
+    kept = {name: array for name, array in state.items() if name != "averaged"}
+    return kept | {"cells": cells[:, :4].copy(), "w": cells[:-1, 4].copy(), "u": cells[:-1, 5].copy()}
+
+
+@pytest.mark.parametrize(
+    ("spec", "earlier"),
+    [
+        ({"name": "arow"}, gaussian_apart),
+        ({"name": "cw", "normalize": True}, gaussian_apart),
+        ({"name": "nherd"}, gaussian_apart),
+        ({"name": "ftrl"}, ftrl_apart),
+    ],
+)
+def test_states_of_an_earlier_layout_are_read(spec: dict[str, Any], earlier: Any, tmp_path: Path) -> None:
     model = trained(spec)
     state = {name: array.copy() for name, array in model.state.items()}
-    apart = {"g": state["g"][:, :2].copy(), "u": state["g"][:, 2].copy()}
-    replace(model, state=state | apart).save(tmp_path / "earlier")
+    replace(model, state=earlier(state)).save(tmp_path / "earlier")
     found = Model.load(tmp_path / "earlier")
     assert set(found.state) == set(state)
     for name, array in state.items():

@@ -33,7 +33,7 @@ from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.lazy import FREE, SUM, Lazy, PredictorSums, first_penalised, shrink, summed, summed_column
 from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
 from rerank.learn.steps import UPDATES, beta, coordinate, gather, look_up_weights, scale_of, score, step, threshold_of
-from rerank.learn.workspace import WIDE, ListArrays, Scratch
+from rerank.learn.workspace import NUMBERS, WIDE, ListArrays, Scratch
 
 # Indices of AdaptiveState.cells (a column's numbers lie together) and of .base.
 S, STEP, NORM, UNIT = range(4)
@@ -140,50 +140,43 @@ def follow(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: floa
     top = largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
+    load_all(state.cells, t, count, rate, q.normalized)
     if q.normalized:
-        grow_all(state.cells, t, count)
         count_size(state.norm, squared_size(t, count, top))
     for first in range(0, count, WIDE):
-        some = min(WIDE, count - first)
-        load(state.cells, t, first, some, rate, q.normalized)
-        adagrad(t.abreast, some, q.eta, q.delta)
-        store(state.cells, t, first, some)
+        adagrad(t.abreast[first * NUMBERS :], min(WIDE, count - first), q.eta, q.delta)
+    store_all(state.cells, t, count)
     state.base[BASE_S] += rate * g_base
     state.base[BASE_NORM] = math.sqrt(state.base[BASE_NORM] ** 2 + (rate * g_base) ** 2)
     state.counts[UPDATES] += 1
 
 
 @kernel
-def load(cells: np.ndarray, t: Scratch, first: int, n: int, rate: float, normalized: bool) -> None:
-    """What ``adagrad`` needs of the columns from place ``first`` of g."""
-    x = t.abreast
-    for r in range(np.uint64(n)):
-        cell = cells[t.column[first + r]]
-        x[SUMS + r], x[NORMS + r], x[UNITS + r] = cell[S], cell[NORM], cell[UNIT] if normalized else 1.0
-        x[G + r] = rate * t.value[first + r]
+def load_all(cells: np.ndarray, t: Scratch, count: int, rate: float, normalized: bool) -> None:
+    """What ``adagrad`` needs of the columns of g, abreast, each in its unit, which grows to the x_j in ``t.extra``; the
+    unit is left there."""
+    for first in range(0, count, WIDE):
+        x = t.abreast[first * NUMBERS :]
+        column, value, extra = t.column[first:], t.value[first:], t.extra[first:]
+        for r in range(np.uint64(min(WIDE, count - first))):
+            cell, unit = cells[column[r]], 1.0
+            if normalized and value[r] != 0.0:
+                if extra[r] > cell[UNIT]:
+                    grow(cell, extra[r])
+                unit = cell[UNIT]
+            x[SUMS + r], x[NORMS + r], x[UNITS + r], x[G + r] = cell[S], cell[NORM], unit, rate * value[r]
+            extra[r] = unit
 
 
 @kernel
-def store(cells: np.ndarray, t: Scratch, first: int, n: int) -> None:
+def store_all(cells: np.ndarray, t: Scratch, count: int) -> None:
     """What ``adagrad`` has made of them; where g is 0 nothing changes."""
-    x = t.abreast
-    for r in range(np.uint64(n)):
-        if t.value[first + r] != 0.0:
-            cell = cells[t.column[first + r]]
-            cell[S], cell[STEP], cell[NORM] = x[SUMS + r], x[STEPS + r], x[NORMS + r]
-
-
-@kernel
-def grow_all(cells: np.ndarray, t: Scratch, count: int) -> None:
-    """Let the c_j of the touched columns grow to the x_j in ``t.extra``, and leave them there."""
-    for r in range(np.uint64(count)):
-        if t.value[r] != 0.0:
-            cell = cells[t.column[r]]
-            if t.extra[r] > cell[UNIT]:
-                grow(cell, t.extra[r])
-            t.extra[r] = cell[UNIT]
-        else:
-            t.extra[r] = 1.0
+    for first in range(0, count, WIDE):
+        x, column, value = t.abreast[first * NUMBERS :], t.column[first:], t.value[first:]
+        for r in range(np.uint64(min(WIDE, count - first))):
+            if value[r] != 0.0:
+                cell = cells[column[r]]
+                cell[S], cell[STEP], cell[NORM] = x[SUMS + r], x[STEPS + r], x[NORMS + r]
 
 
 @kernel

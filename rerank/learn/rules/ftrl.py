@@ -26,26 +26,25 @@ from rerank.kernels.by_type import body, by_type
 from rerank.kernels.compile import kernel
 from rerank.learn.apart import ByColumn, TrainedApart, cells_of, ratio, root
 from rerank.learn.base import learners
-from rerank.learn.judge import look_up
+from rerank.learn.judge import look_up, score_list
 from rerank.learn.losses import Loss
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.additive import SUM, WEIGHT, Additive, base_history, history
 from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
-from rerank.learn.steps import SEEN, close, gather, look_up_weights, step
-from rerank.learn.workspace import WIDE, ListArrays, Scratch
+from rerank.learn.steps import SEEN, beta, close, coordinate, gather, look_up_weights, score, step
+from rerank.learn.workspace import NUMBERS, WIDE, ListArrays, Scratch
 
-# Indices of a cell: z, √n, q and c of a column.
-Z, ROOT, Q, SCALE = range(4)
+# Indices of a cell, which is a line of the processor's caches: z, √n, q, c, w of a column, and its Σ NOW·Δw.
+Z, ROOT, Q, SCALE, W, PAST = range(6)
 WEIGHTS, ZS, ROOTS, QS, UNITS, G, BOUND = range(0, 7 * WIDE, WIDE)  # where these numbers lie abreast
 LARGEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
 class FTRLState(NamedTuple):
-    """What training changes; D columns. ``u`` holds Σ NOW·Δ (see ``additive``)."""
+    """What training changes; D columns."""
 
-    w: ByColumn  # float64 [D]
-    u: ByColumn  # float64 [D]
-    cells: ByColumn  # float64 [D + 1, 4]: z, √n, q and c of a column, together; the base score's come last
+    cells: ByColumn  # float64 [D + 1, 8]: see ``Z``; the base score's come last
+    averaged: np.ndarray  # bool [1]; [0] where no average is wanted
     norm: np.ndarray  # float64 [2]: t, N
     counts: np.ndarray  # int64 [3]: updates; lists the current predictor survived; lists seen (Σ c_k)
     base: np.ndarray  # float64 [2]: learned weight of the base score, and its u
@@ -82,8 +81,31 @@ class FTRL(Additive):
 
     def init(self, columns: int, candidates: int = 0) -> FTRLState:  # noqa: ARG002
         """See ``Learner.init``."""
-        w, u, cells = np.zeros(columns), np.zeros(columns), cells_of(columns + 1, 4)
-        return FTRLState(w, u, cells, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
+        averaged = np.ones(1, np.bool_)
+        return FTRLState(cells_of(columns + 1, 8), averaged, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
+
+    def stored(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """See ``Learner.stored``: w and Σ NOW·Δw were arrays of their own, ``w`` and ``u``."""
+        if not {"w", "u", "cells"} <= arrays.keys() or arrays["cells"].shape != (arrays["w"].size + 1, 4):
+            return arrays
+        cells = cells_of(arrays["w"].size + 1, 8)
+        cells[:, : SCALE + 1], cells[:-1, W] = arrays["cells"], arrays["w"]
+        if arrays["u"].size:
+            cells[:-1, PAST] = arrays["u"]
+        kept = {name: array for name, array in arrays.items() if name not in ("w", "u")}
+        return kept | {"cells": cells, "averaged": np.ones(int(arrays["u"].size > 0), np.bool_)}
+
+    def light(self, state: FTRLState) -> FTRLState:
+        """See ``Learner.light``."""
+        return state._replace(averaged=np.zeros(0, np.bool_))
+
+    def weights(self, state: FTRLState) -> np.ndarray:
+        """See ``Learner.weights``."""
+        return state.cells[:-1, W]
+
+    def past(self, state: FTRLState) -> np.ndarray:
+        """See ``Additive.past``."""
+        return past_of_cells(state)
 
     def combined(self, apart: TrainedApart, rule: str) -> FTRLState:
         """See ``Learner.combined``: n, t and N add up, and z is what makes w the leader at the step sizes that follow.
@@ -96,7 +118,7 @@ class FTRL(Additive):
             return np.asarray(end.cells[:, cell] * ratio(end.cells[:, SCALE], unit))
 
         def weights(end: FTRLState) -> np.ndarray:
-            return np.append(end.w, end.base[WEIGHT])
+            return np.append(self.weights(end), end.base[WEIGHT])
 
         if rule == "precision":
             sure = sum(in_units(end, Q) for end in apart.ends)
@@ -115,20 +137,37 @@ class FTRL(Additive):
         own = w * np.where(unit > 0, unit, 1.0)
         idle = np.clip(apart.mean(lambda end: in_units(end, Z)), -l1, l1)
         cells[:, Z] = np.where(own == 0, idle, -(own * (cells[:, Q] + l2) + np.sign(own) * l1))
-        u, counts = history(apart, w[:-1], lambda end: end.w)
-        return FTRLState(w[:-1], u, cells, norm, counts, base_history(apart, w[-1]))
+        cells[:-1, W] = w[:-1]
+        past, counts = history(apart, w[:-1], self.weights, past_of_cells)
+        if past.size:
+            cells[:-1, PAST] = past
+        return FTRLState(cells, apart.start.averaged, norm, counts, base_history(apart, w[-1]))
+
+
+def past_of_cells(state: FTRLState) -> np.ndarray:
+    """Σ NOW·Δw."""
+    return state.cells[:-1, PAST] if state.averaged.size else np.zeros(0)
 
 
 body(gather, FTRL)(gather_spread)
 
 
 @body(look_up_weights, FTRL)
-def look_up_all(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
-    """The weights, and what they follow from where every list is learned from."""
-    look_up(data, order, at, state.w)
-    if q.always:
-        look_up(data, order, at, state.cells)
-        look_up(data, order, at, state.u)
+def look_up_cells(data: ListArrays, order: np.ndarray, at: int, state: Any, lazy: Any, q: Any) -> None:
+    """The weights, and what they follow from."""
+    look_up(data, order, at, state.cells)
+
+
+@body(score, FTRL)
+def score_cells(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarray) -> None:
+    """β·b(y) + w·φ(y)."""
+    score_list(data, i, state.cells[:, W], beta(state, q), scores)
+
+
+@body(coordinate, FTRL)
+def weight_of_cell(state: Any, j: int, free: int, q: Any) -> tuple[float, float]:
+    """The weight itself."""
+    return state.cells[j, W], 0.0
 
 
 @kernel
@@ -150,72 +189,84 @@ def leader(z: float, steepness: float, l1: float, l2: float) -> float:
 
 
 @by_type
-def reweigh(state: Any, j: int, w: float) -> None:
+def reweigh(state: Any, cell: np.ndarray, w: float) -> None:
     """w_j ← w."""
-    if state.u.shape[0] > 0:
-        state.u[j] += state.counts[SEEN] * (w - state.w[j])
-    state.w[j] = w
+    if state.averaged.shape[0] > 0:
+        cell[PAST] += state.counts[SEEN] * (w - cell[W])
+    cell[W] = w
 
 
 @by_type
-def rescale(state: Any, t: Scratch, count: int, free: int, q: Any) -> None:
-    """Let the c_j of the touched columns grow to the x_j in ``t.extra``, and with them the unit; c_j is left there."""
-    for r in range(np.uint64(count)):
-        if t.value[r] == 0.0:
-            t.extra[r] = 1.0
-            continue
-        j, x = t.column[r], t.extra[r]
-        cell = state.cells[j]
-        if x > cell[SCALE]:
-            ratio = cell[SCALE] / x
-            cell[Z] *= ratio
-            cell[ROOT] *= ratio
-            cell[Q] *= ratio
-            cell[SCALE] = x
-            l1, l2 = (0.0, 0.0) if j < free else (q.l1, q.l2)
-            reweigh(state, j, leader(cell[Z], cell[Q], l1, l2) / x)
-        t.extra[r] = cell[SCALE]
+def rescale(state: Any, cell: np.ndarray, x: float, l1: float, l2: float) -> None:
+    """Let c_j grow to x, and with it the unit."""
+    ratio = cell[SCALE] / x
+    cell[Z] *= ratio
+    cell[ROOT] *= ratio
+    cell[Q] *= ratio
+    cell[SCALE] = x
+    reweigh(state, cell, leader(cell[Z], cell[Q], l1, l2) / x)
 
 
 @body(step, FTRL)
 def follow_all(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: float, free: int, q: Any) -> None:
     """Follow the leader in every column of g; a new predictor begins."""
-    alpha, top, x = q.alpha, largest_coefficient(t, n), t.abreast
+    alpha, top = q.alpha, largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
+    load_all(state, t, count, rate, free, q)
     if q.normalized:
-        rescale(state, t, count, free, q)
         count_size(state.norm, squared_size(t, count, top))
         alpha *= pace(state.norm)
     for first in range(0, count, WIDE):
-        some = min(WIDE, count - first)
-        for r in range(np.uint64(some)):
-            j = t.column[first + r]
-            load(x, r, state.cells[j], state.w[j], rate * t.value[first + r], q.normalized, j >= free)
-        follow(x, some, alpha, q.beta, q.l1, q.l2)
-        for r in range(np.uint64(some)):
-            if t.value[first + r] != 0.0:
-                j = t.column[first + r]
-                reweigh(state, j, store(x, r, state.cells[j]))
+        follow(t.abreast[first * NUMBERS :], min(WIDE, count - first), alpha, q.beta, q.l1, q.l2)
+    store_all(state, t, count)
     if g_base != 0.0:
-        own = state.cells[state.w.shape[0]]
-        load(x, 0, own, state.base[WEIGHT], rate * g_base, False, False)
+        own, x = state.cells[state.cells.shape[0] - 1], t.abreast
+        load(x, 0, own, state.base[WEIGHT], rate * g_base, 1.0, False)
         follow(x, 1, q.alpha, q.beta, 0.0, 0.0)
-        w = store(x, 0, own)
-        state.base[SUM] += state.counts[SEEN] * (w - state.base[WEIGHT])
-        state.base[WEIGHT] = w
+        store(x, 0, own)
+        state.base[SUM] += state.counts[SEEN] * (x[WEIGHTS] - state.base[WEIGHT])
+        state.base[WEIGHT] = x[WEIGHTS]
     close(state.counts)
 
 
 @by_type
-def load(x: np.ndarray, r: int, cell: np.ndarray, w: float, g: float, normalized: bool, bound: bool) -> None:
-    """What ``follow`` needs of a column, to place r."""
-    x[WEIGHTS + r], x[ZS + r], x[ROOTS + r], x[QS + r] = w, cell[Z], cell[ROOT], cell[Q]
-    x[UNITS + r], x[G + r], x[BOUND + r] = cell[SCALE] if normalized else 1.0, g, 1.0 if bound else 0.0
+def load_all(state: Any, t: Scratch, count: int, rate: float, free: int, q: Any) -> None:
+    """What ``follow`` needs of the columns of g, abreast, each in its unit, which grows to the x_j in ``t.extra``; the
+    unit is left there."""
+    for first in range(0, count, WIDE):
+        x = t.abreast[first * NUMBERS :]
+        column, value, extra = t.column[first:], t.value[first:], t.extra[first:]
+        for r in range(np.uint64(min(WIDE, count - first))):
+            cell, bound, unit = state.cells[column[r]], column[r] >= free, 1.0
+            if q.normalized and value[r] != 0.0:
+                if extra[r] > cell[SCALE]:
+                    rescale(state, cell, extra[r], bound * q.l1, bound * q.l2)
+                unit = cell[SCALE]
+            load(x, r, cell, cell[W], rate * value[r], unit, bound)
+            extra[r] = unit
 
 
 @by_type
-def store(x: np.ndarray, r: int, cell: np.ndarray) -> float:
-    """What ``follow`` has made of the column at place r; returns its weight."""
+def store_all(state: Any, t: Scratch, count: int) -> None:
+    """What ``follow`` has made of them; where g is 0 nothing changes."""
+    for first in range(0, count, WIDE):
+        x, column, value = t.abreast[first * NUMBERS :], t.column[first:], t.value[first:]
+        for r in range(np.uint64(min(WIDE, count - first))):
+            if value[r] != 0.0:
+                cell = state.cells[column[r]]
+                store(x, r, cell)
+                reweigh(state, cell, x[WEIGHTS + r])
+
+
+@by_type
+def load(x: np.ndarray, r: int, cell: np.ndarray, w: float, g: float, unit: float, bound: bool) -> None:
+    """What ``follow`` needs of a column, to place r."""
+    x[WEIGHTS + r], x[ZS + r], x[ROOTS + r], x[QS + r] = w, cell[Z], cell[ROOT], cell[Q]
+    x[UNITS + r], x[G + r], x[BOUND + r] = unit, g, 1.0 if bound else 0.0
+
+
+@by_type
+def store(x: np.ndarray, r: int, cell: np.ndarray) -> None:
+    """What ``follow`` has made of the column at place r, but its weight."""
     cell[Z], cell[ROOT], cell[Q] = x[ZS + r], x[ROOTS + r], x[QS + r]
-    return float(x[WEIGHTS + r])

@@ -36,20 +36,20 @@ class AdditiveState(NamedTuple):
     base: np.ndarray  # float64 [2]: learned weight of the base score, and its u
 
 
-def require_average(state: Any, past: np.ndarray) -> None:
-    """Refuse a state that keeps no average; ``past``: its sums of weights or of Δ, [0] where it keeps none.
+def require_average(state: Any, past: np.ndarray, columns: int) -> None:
+    """Refuse a state that keeps no average; ``past``: its sums for so many columns, [0] where it keeps none.
 
     Raises
     ------
     ValueError: it does not (see ``Learner.light``).
     """
-    if past.size < len(state[0]) and state.counts[UPDATES] > 0:  # a state of no columns keeps one of no columns
+    if past.size < columns and state.counts[UPDATES] > 0:
         raise ValueError("this state keeps no average; train without `light`")
 
 
-def averaged_lists(state: Any, past: np.ndarray) -> int:
+def averaged_lists(state: Any, past: np.ndarray, columns: int) -> int:
     """Σ c_k of a state that keeps an average; see ``require_average``."""
-    require_average(state, past)
+    require_average(state, past, columns)
     return int(state.counts[SEEN])
 
 
@@ -110,11 +110,16 @@ class Additive(Learner):
         """See ``Learner.weights``."""
         return np.asarray(state.w)
 
+    def past(self, state: Any) -> np.ndarray:
+        """float64 [D]: Σ NOW·Δ; [0] where the state keeps no average."""
+        return past_of(state)
+
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
-        total = averaged_lists(state, state.u)
+        w, past = self.weights(state), self.past(state)
+        total = averaged_lists(state, past, w.size)
         weight = averaged(state.base[WEIGHT], state.base[SUM], total)
-        return Weights(averaged(state.w, state.u, total), float(self.base + self.base_rate * weight))
+        return Weights(averaged(w, past, total), float(self.base + self.base_rate * weight))
 
     def combined(self, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG002
         """See ``Learner.combined``: w = Σ share·w_s."""

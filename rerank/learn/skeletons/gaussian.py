@@ -143,7 +143,8 @@ class Gaussian(Learner):
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
         past = self.past(state)
-        mu = averaged(self.means(state), past, averaged_lists(state, past))
+        mu = self.means(state)
+        mu = averaged(mu, past, averaged_lists(state, past, mu.size))
         return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
 
     def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002

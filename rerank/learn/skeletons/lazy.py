@@ -183,7 +183,7 @@ class Lazy(Learner):
 
     def average(self, state: Any) -> Weights:
         """See ``Learner.average``."""
-        require_average(state, state.total)
+        require_average(state, state.total, len(state[0]))
         seen = int(state.counts[TOTAL])
         if seen == 0:
             return Weights(np.zeros(len(state[0])), float(self.base))
