@@ -24,9 +24,8 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
     table, T = metric.table(symbols), trees.first.size - 1
     words = read_words_of(trees, table)
     identity = np.where(words.leaves >= 0, table.word[trees.word[words.leaves]], -1)
-    _, group = np.unique(identity, axis=0, return_inverse=True)
-    _, pattern = np.unique(np.column_stack([group.reshape(-1), words.keep]), axis=0, return_inverse=True)
-    group, pattern = group.reshape(-1), pattern.reshape(-1)
+    group = _groups(identity)
+    pattern = _groups(np.column_stack([group, words.keep]))
     if not words.counts.all() or (metric.punctuation == "evalb" and pattern.max(initial=0) > group.max(initial=0)):
         return _one_by_one(metric, trees, symbols)
     gains, space = np.zeros((T, T)), workspace(trees, trees).test
@@ -45,6 +44,13 @@ def parse_gains(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
         f = np.where(both > 0, 2.0 * matched / np.maximum(both, 1), 1.0)
         gains[np.ix_(own, references)] = f[:, np.searchsorted(own, references)]
     return gains
+
+
+def _groups(rows: np.ndarray) -> np.ndarray:
+    """int64 [T]: which rows are equal: those with the same number. Most often all are, and nothing needs sorting."""
+    if (rows == rows[:1]).all():
+        return np.zeros(len(rows), np.int64)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def picked(trees: Trees, places: Sequence[int]) -> Trees:
