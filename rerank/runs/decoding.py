@@ -41,6 +41,10 @@ class Points(NamedTuple):
     sharpness: np.ndarray  # float64 [A]
     thresholds: np.ndarray  # float64 [H]
 
+    def of(self, candidates: slice) -> Points:
+        """The same on some of the candidates."""
+        return self._replace(scores=self.scores[candidates])
+
 
 class Sweep(Reading, Protocol):
     """One way to decode, tried at all points on one list after the other."""
@@ -58,9 +62,19 @@ class Sweep(Reading, Protocol):
 class GainSweep:
     """By expected gain: ``chosen`` (int64 [A, L]) are candidates of the corpus, -1 for lists without any."""
 
-    def __init__(self, points: Points, corpus: Lists) -> None:
+    def __init__(self, points: Points, lists: int) -> None:
         self.points, self.texts = points, list[bytes]()
-        self.chosen = np.full((points.sharpness.size, corpus.list_count), -1, np.int64)
+        self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
+
+    def part(self, lists: int, candidates: slice) -> GainSweep:
+        """See ``Reading``."""
+        return GainSweep(self.points.of(candidates), lists)
+
+    def join(self, part: GainSweep, first: int, candidate: int) -> None:
+        """See ``Reading``."""
+        own = slice(first, first + part.chosen.shape[1])
+        self.chosen[:, own] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
+        self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
         """See ``Reading``."""
@@ -88,11 +102,21 @@ class FusionSweep:
     A list of failed parses alone is decoded by its best candidate.
     """
 
-    def __init__(self, points: Points, corpus: Lists, metric: Parseval, brackets: BracketModel | None = None) -> None:
+    def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
         self.points, self.texts, self._metric, self._brackets = points, list[bytes](), metric, brackets
         K = len(metric.columns)
-        self._rows = np.zeros((corpus.list_count, K))
+        self._rows = np.zeros((lists, K))
         self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
+
+    def part(self, lists: int, candidates: slice) -> FusionSweep:
+        """See ``Reading``."""
+        return FusionSweep(self.points.of(candidates), lists, self._metric, self._brackets)
+
+    def join(self, part: FusionSweep, first: int, candidate: int) -> None:  # noqa: ARG002 - answers are no candidates
+        """See ``Reading``."""
+        self._rows[first : first + len(part._rows)] = part._rows
+        self._sums += part._sums
+        self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
         """See ``Reading``."""
@@ -173,7 +197,7 @@ def tune_decoding(
         tried.append(sweeps)
     every = [sweep for found in tried for sweep in found.values()]
     if any(sweep.points.sharpness.size * sweep.points.thresholds.size > 1 for sweep in every):
-        _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every), every)
+        _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
     for run, found in zip(runs, tried, strict=True):
         best = corpus_score(extracted.corpus, run.weights[recipe.predictor], metric)
         tuned = {kind: _best_point(recipe, kind, sweep, extracted.corpus, metric) for kind, sweep in found.items()}
@@ -223,10 +247,16 @@ def decodings(run: Run) -> dict[str, Decoding]:
 
 
 def evaluate_decoding(
-    recipe: ListRecipe, data: Data, runs: list[Run], chosen: Run, split: str, metric: Metric
+    recipe: ListRecipe,
+    data: Data,
+    runs: list[Run],
+    chosen: Run,
+    split: str,
+    metric: Metric,
+    engine: Engine | None = None,
 ) -> list[bytes] | None:
-    """Evaluate how all runs decode a split; the answers of ``chosen`` if it uses any of them, empty ones for lists that
-    are not in the corpus."""
+    """Evaluate how all runs decode a split, by ``engine``; the answers of ``chosen`` if it uses any of them, empty ones
+    for lists that are not in the corpus."""
     extracted = data.others[split]
     tried: list[dict[str, Sweep]] = []
     for run in runs:
@@ -238,7 +268,7 @@ def evaluate_decoding(
     every = [sweep for found in tried for sweep in found.values()]
     if not every:
         return None
-    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every), every)
+    _warn_of_long(recipe, split, see_again(recipe, data, split, extracted, every, engine), every)
     answers = None
     for run, found in zip(runs, tried, strict=True):
         for kind, sweep in found.items():
@@ -259,6 +289,6 @@ def _warn_of_long(recipe: ListRecipe, split: str, long: int, sweeps: list[Sweep]
 def make_sweep(kind: str, points: Points, corpus: Lists, metric: Metric, brackets: BracketModel | None = None) -> Sweep:
     """One way to decode."""
     if kind == "mbr":
-        return GainSweep(points, corpus)
+        return GainSweep(points, corpus.list_count)
     assert isinstance(metric, Parseval)
-    return FusionSweep(points, corpus, metric, brackets if kind == "learned" else None)
+    return FusionSweep(points, corpus.list_count, metric, brackets if kind == "learned" else None)

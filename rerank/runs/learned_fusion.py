@@ -41,11 +41,22 @@ class BracketReading:
         self._columns, self._right = list[BracketColumns](), list[np.ndarray]()
         self._symbols = SymbolTable()
 
+    def part(self, lists: int, candidates: slice) -> BracketReading:  # noqa: ARG002 - it has no list's place
+        """See ``Reading``."""
+        return BracketReading(self._scores[candidates], self._deviation, self._sharpness)
+
+    def join(self, part: BracketReading, first: int, candidate: int) -> None:  # noqa: ARG002
+        """See ``Reading``. Every part has symbols of its own."""
+        symbols = part._symbols
+        known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)
+        self._columns += [each._replace(symbols=known[each.symbols + 1]) for each in part._columns]
+        self._right += part._right
+
     def see(self, again: ListAgain) -> None:
         """See ``Reading``. A list of failed parses alone has no brackets to learn from."""
         parses, fusion = again.pair.content, again.evidence.fusion
         assert isinstance(parses, Parses)
-        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)  # one table, for all lists
+        self._symbols, gold = parses.symbols, Fusion(again.pair.gold, parses.symbols)  # one table for the part
         if not fusion.used.any() or not np.array_equal(fusion.words, gold.words):
             return
         scores, base = self._scores[again.own], again.pair.nbest.base / self._deviation
@@ -116,5 +127,5 @@ def learn_brackets(
         scored.append(run_scores(own, held) / spread(held, own.weights[single.predictor]))
     base = spread(corpus, Weights(np.zeros(corpus.width), 1.0))
     found = BracketReading(np.concatenate(scored), base, sharpness)
-    see_again(recipe, data, recipe.data.training, training, [found])
+    see_again(recipe, data, recipe.data.training, training, [found], engine)
     return found.fit()

@@ -175,7 +175,8 @@ class ListSteps(Steps[ListRecipe]):
             for split in self.tested:
                 each.evaluate(split, data.others[split], data.training.corpus, metric)
             each.forget_votes()
-        decoded = {split: evaluate_decoding(recipe, data, self.runs, chosen, split, metric) for split in self.tested}
+        decoding = recipe, data, self.runs, chosen
+        decoded = {split: evaluate_decoding(*decoding, split, metric, self.engine) for split in self.tested}
         for split, answers in decoded.items():
             if answers is not None:
                 write_answers(self.directory, split, answers)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from rerank.base.progress import track
 from rerank.data.shards import Lists, list_sizes, parts
+from rerank.engines.settings import Engine, LocalEngine
+from rerank.extraction.blocks import BLOCK_BYTES, BLOCK_LISTS
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
 from rerank.learn.scoring import scores
 from rerank.models.decoding import Evidence, gain_functions
-from rerank.readers.base import BadList, SkipCount
+from rerank.readers.base import BadList, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
+from rerank.readers.sides import Beside
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.run import Run
@@ -31,7 +35,10 @@ class ListAgain(NamedTuple):
 
 
 class Reading(Protocol):
-    """What looks at one list after the other."""
+    """What looks at one list after the other: at those of a split, stretch by stretch, by any process."""
+
+    def part(self, lists: int, candidates: slice) -> Self:
+        """The same for some successive lists alone, which has seen nothing: numbers count from their first."""
 
     def see(self, again: ListAgain) -> None:
         """Look at a list."""
@@ -39,28 +46,99 @@ class Reading(Protocol):
     def skip(self) -> None:
         """Pass over a list that is not in the corpus, or has no candidates."""
 
+    def join(self, part: Self, first: int, candidate: int) -> None:
+        """Take over what a part has seen: from list ``first`` and ``candidate`` on, after all parts before it."""
 
-def see_again(recipe: ListRecipe, data: Data, split: str, extracted: Extracted, readings: Sequence[Reading]) -> int:
-    """Read all lists of a split again, for all ``readings``; returns how many have more candidates than
-    ``decode.most``."""
-    content = content_of(recipe, columns=ScoreColumns.of_table(data.table.about))
+
+class Stretch(NamedTuple):
+    """Lists to be read again, a task: with their numbers in the stretch, -1 for those outside the corpus, and the
+    sizes of the others."""
+
+    recipe: ListRecipe
+    columns: ScoreColumns | None
+    lists: list[tuple[int, Beside]]
+    sizes: np.ndarray
+    readings: list[Any]
+
+
+class Seen(NamedTuple):
+    """What readings have seen of a stretch, and how many of its lists have more candidates than ``decode.most``."""
+
+    readings: list[Any]
+    long: int
+
+
+def see_again(
+    recipe: ListRecipe, data: Data, split: str, extracted: Extracted, readings: Sequence[Any], engine: Engine | None
+) -> int:
+    """Read all lists of a split again, for all ``readings``, by ``engine`` (this process if None, or where gains are a
+    user's function, which may be known here alone); returns how many have more candidates than ``decode.most``."""
+    columns, sizes, long = ScoreColumns.of_table(data.table.about), list_sizes(extracted.corpus), 0
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    engine = LocalEngine() if engine is None or recipe.decode.gains is not None else engine
+    lists = content_of(recipe, columns=columns).read_again(recipe.data, split, extracted.ids, sizes)
+    places = deque[tuple[int, int]]()  # of stretches under way: their first list and their number of lists
+
+    def stretches() -> Iterator[Stretch]:
+        first = 0
+        for own in _cut(lists):
+            known = sum(number >= 0 for number, _ in own)
+            candidates = slice(int(ends[first]), int(ends[first + known]))
+            counted = [(number - first if number >= 0 else -1, raw) for number, raw in own]
+            parts = [reading.part(known, candidates) for reading in readings]
+            places.append((first, len(own)))
+            yield Stretch(recipe, columns, counted, sizes[first : first + known], parts)
+            first += known
+
+    def seen() -> Iterator[int]:
+        nonlocal long
+        for found in engine.map(look_at, stretches()):
+            first, count = places.popleft()
+            long += found.long
+            for reading, part in zip(readings, found.readings, strict=True):
+                reading.join(part, first, int(ends[first]))
+            yield from range(count)
+
+    for _ in track(seen(), f"decode {split}", total=sizes.size):
+        pass
+    return long
+
+
+def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside]]]:
+    """The lists in stretches of as many as there are in a block."""
+    own, size = list[tuple[int, Beside]](), 0
+    for number, raw in lists:
+        nbest = raw.nbest
+        if isinstance(nbest, NBestList):
+            raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
+            size += sum(map(len, nbest.texts))
+        own.append((number, raw))
+        if len(own) == BLOCK_LISTS or size >= BLOCK_BYTES:
+            yield own
+            own, size = [], 0
+    if own:
+        yield own
+
+
+def look_at(stretch: Stretch) -> Seen:
+    """Let the readings of a stretch see its lists."""
+    recipe, sizes, long = stretch.recipe, stretch.sizes, 0
+    content = content_of(recipe, columns=stretch.columns)
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
-    sizes, long = list_sizes(extracted.corpus), 0
     ends = np.cumsum(sizes)
-    lists = content.read_again(recipe.data, split, extracted.ids, sizes)
-    for number, raw in track(lists, f"decode {split}", total=sizes.size):
+    for number, raw in stretch.lists:
         usable = number >= 0 and not isinstance(raw.nbest, BadList) and sizes[number] > 0
         pair = content.pair(raw, SkipCount("skip")) if usable else None
         if pair is None:
-            for reading in readings:
+            for reading in stretch.readings:
                 reading.skip()
             continue
         evidence = Evidence(content, pair.nbest, pair.content, recipe.decode.most, gains)
         long += len(pair.nbest) > recipe.decode.most
         again = ListAgain(number, slice(int(ends[number] - sizes[number]), int(ends[number])), pair, evidence)
-        for reading in readings:
+        for reading in stretch.readings:
             reading.see(again)
-    return long
+    return Seen(stretch.readings, long)
 
 
 def run_scores(run: Run, corpus: Lists) -> np.ndarray:

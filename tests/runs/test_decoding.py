@@ -12,9 +12,11 @@ import small
 
 import rerank
 from rerank.base.errors import RecipeError
+from rerank.engines.processes import ProcessEngine
+from rerank.engines.settings import Engine, LocalEngine
 from rerank.metrics.evaluation import evaluate
 from rerank.readers.inputs import Inputs
-from rerank.runs import pipeline
+from rerank.runs import lists_again, pipeline
 from rerank.runs.decoding import SHARPNESS, THRESHOLDS
 from rerank.runs.evaluation import Selections
 
@@ -60,6 +62,26 @@ def test_answers_are_written_for_every_list(small_data: Path, workspace: Path) -
     assert scores["f1"] == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
     assert metrics["training"]["decode"]["fuse"]["threshold"] == 0.6
     assert metrics["predictor"] == "fuse"
+
+
+def test_stretches_and_workers_change_nothing(
+    small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decoded(name: str, engine: Engine, lists: int) -> tuple[Any, ...]:
+        monkeypatch.setattr(lists_again, "BLOCK_LISTS", lists)
+        recipe = small.recipe(
+            small_data, training={"epochs": 1, "vote": False}, decode={"kinds": ["mbr", "fuse", "learned"]}
+        )
+        pipeline.run(recipe, workspace / name, engine=engine)
+        metrics, written = small.results(workspace / name), workspace / name / "predictions"
+        rows = Selections.load(written / "test.selections.npz").rows
+        answers = small.lines_of(written / "test.decoded.gz")
+        return metrics["training"]["decode"], answers, {kind: own.tolist() for kind, own in rows.items()}
+
+    whole = decoded("whole", LocalEngine(), 1 << 9)
+    assert decoded("stretches", LocalEngine(), 7) == whole
+    with ProcessEngine(2) as engine:
+        assert decoded("workers", engine, 11) == whole
 
 
 @pytest.mark.parametrize(
