@@ -18,11 +18,12 @@ from typing import Any, TypeVar, cast
 from numba.extending import overload
 
 from rerank.kernels.compile import OPTIONS
+from rerank.kernels.shortcuts import LeafCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 BODIES: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 # As a call, a body would be handed every array of a corpus and of a state in pieces, for each list anew.
-INLINED = OPTIONS | {"forceinline": True}
+INLINED = OPTIONS | {"forceinline": True, "pipeline_class": LeafCompiler}
 
 
 def by_type(declared: F) -> F:

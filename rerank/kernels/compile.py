@@ -24,6 +24,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from rerank.kernels.cache import state_directory
+from rerank.kernels.shortcuts import KeptLeaves, KernelCompiler, LeafCompiler
 from rerank.kernels.sources import PACKAGE, module_digest, name_of
 
 __all__ = ["kernel", "kernel_of", "machine_code", "prefetch", "type_key"]
@@ -39,11 +40,11 @@ Dispatcher: Any = CPUDispatcher
 
 @cache
 def _kernel_digest() -> str:
-    """Digest of all sources of the package that define kernels: 16 hexadecimal digits."""
+    """Digest of all sources of the package that define kernels, or how they are compiled: 16 hexadecimal digits."""
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_bytes()
-        if b"@kernel" in source or b"@body(" in source or b"@by_type" in source:
+        if path.parent.name == "kernels" or any(each in source for each in (b"@kernel", b"@body(", b"@by_type")):
             digest.update(path.name.encode())
             digest.update(source)
     return digest.hexdigest()[:16]
@@ -72,6 +73,10 @@ class _Called(Dispatcher):  # type: ignore[misc]
         args = [types.unliteral(each) for each in args]
         return super().get_call_template([types.int64 if each == types.int32 else each for each in args], kws)
 
+    def enable_caching(self) -> None:
+        """See ``Dispatcher.enable_caching``."""
+        self._cache = KeptLeaves(self.py_func)
+
 
 class _Kernel(Dispatcher):  # type: ignore[misc]
     """A kernel as Python calls it, and in ``called`` as kernels do.
@@ -84,7 +89,8 @@ class _Kernel(Dispatcher):  # type: ignore[misc]
     @cached_property
     def called(self) -> Any:
         """What kernels find when they call this one."""
-        made = _Called(self.py_func, targetoptions={**self.targetoptions, "no_cpython_wrapper": True})
+        options = {**self.targetoptions, "no_cpython_wrapper": True}
+        made = _Called(self.py_func, targetoptions=options, pipeline_class=LeafCompiler)
         return _kept(made, self.directory and f"{self.directory}/called")
 
     @property
@@ -107,7 +113,7 @@ def _kept(made: Any, directory: str | None) -> Any:
 def _compiled(function: F, directory: str | None) -> F:
     if config.DISABLE_JIT:
         return function
-    made = _Kernel(function, targetoptions={**OPTIONS})
+    made = _Kernel(function, targetoptions={**OPTIONS}, pipeline_class=KernelCompiler)
     made.directory = directory
     return cast(F, _kept(made, directory))
 

@@ -22,13 +22,14 @@ from typing import Any, NamedTuple
 from rerank.base.registry import texts_in
 
 PACKAGE = Path(__file__).parents[1]
-EXTRACTION = ("data", "extraction", "features", "kernels/compile.py", "metrics", "readers")
+COMPILATION = ("kernels/compile.py", "kernels/shortcuts.py")
+EXTRACTION = (*COMPILATION, "data", "extraction", "features", "metrics", "readers")
 TRAINING = (
     *EXTRACTION, "kernels/by_type.py", "learn", "models/predictions.py", "runs/base_score.py", "runs/mert.py",
     "runs/ensembles.py", "runs/kept.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
-    "data", "kernels/by_type.py", "kernels/compile.py", "learn", "metrics",
+    *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics",
     "models/predictions.py", "readers", "runs/examples", "runs/kept.py",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}
