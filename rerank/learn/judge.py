@@ -8,7 +8,18 @@ from rerank.kernels.compile import kernel, prefetch
 from rerank.learn.losses import COST, EXPONENTIAL, LOG, LOGISTIC, coefficients, rivals
 from rerank.learn.pairs_kernel import chosen_pair, hope
 from rerank.learn.scoring import ONE, THREE, TWO, dot
-from rerank.learn.workspace import HOPE_FEAR, LISTS, LOSS, MISTAKES, ListArrays, Scratch
+from rerank.learn.workspace import (
+    HOPE_FEAR,
+    LARGEST,
+    LEAST,
+    LISTS,
+    LOSS,
+    MISTAKES,
+    OWNERS,
+    SUMMED,
+    ListArrays,
+    Scratch,
+)
 
 TINY = 1e-100  # squares of coefficients below it may be 0
 
@@ -20,12 +31,15 @@ def look_ahead(data: ListArrays, order: np.ndarray, at: int) -> None:
     if at + 12 < n:
         prefetch(data.lists, order[at + 12])  # and its oracle
     if at + 8 < n:
-        first = data.lists[order[at + 8]]
-        prefetch(data.rows, first)
-        if data.base.strides[0] != 0:
-            prefetch(data.base, first)
+        i = order[at + 8]
+        first = data.lists[i]
+        for y in range(first, min(data.lists[i + 1], first + 64), 8):
+            prefetch(data.rows, y)
+            prefetch(data.gain, y)
+            if data.base.strides[0] != 0:
+                prefetch(data.base, y)
         if data.weight.strides[0] != 0:
-            prefetch(data.weight, order[at + 8])
+            prefetch(data.weight, i)
     if at + 4 < n:
         i = order[at + 4]
         begin, end = data.rows[data.lists[i]], data.rows[data.lists[i + 1]]
@@ -148,10 +162,9 @@ def merge(data: ListArrays, x: int, a: float, y: int, b: float, column: np.ndarr
 
 
 @kernel
-def accumulate(data: ListArrays, t: Scratch, n: int, spread: bool) -> int:
+def accumulate(data: ListArrays, t: Scratch, n: int) -> int:
     """Σ a_y φ(y) over the first n candidates of ``t.who``, in that order, into ``t.column`` and ``t.value``.
 
-    With ``spread``, the least and the largest value of every column, and how many candidates with a_y ≠ 0 own it.
     ``t.seen`` needs no clearing: places of this sum count from its ``stamp``, and those of others are before it.
     """
     stamp, count = t.stamp[0], 0
@@ -160,16 +173,36 @@ def accumulate(data: ListArrays, t: Scratch, n: int, spread: bool) -> int:
         if a == 0.0:
             continue
         for p in range(np.uint64(data.rows[t.who[i]]), np.uint64(data.rows[t.who[i] + 1])):
-            j, x = data.columns[p], data.values[p]
+            j = data.columns[p]
             if t.seen[j] < stamp:
                 t.seen[j], t.column[count], t.value[count] = stamp + count, j, 0.0
-                t.low[count], t.high[count], t.owners[count] = np.inf, -np.inf, 0
                 count += 1
-            r = np.uint64(t.seen[j] - stamp)
-            t.value[r] += a * x
-            if spread:
-                t.low[r], t.high[r] = min(t.low[r], x), max(t.high[r], x)
-                t.owners[r] += 1
+            t.value[np.uint64(t.seen[j] - stamp)] += a * data.values[p]
+    t.stamp[0] += count
+    return count
+
+
+@kernel
+def accumulate_spread(data: ListArrays, t: Scratch, n: int) -> int:
+    """``accumulate``, into ``t.spread`` what each column sums up to, its least and its largest value, and how many
+    candidates with a_y ≠ 0 have it."""
+    stamp, count = t.stamp[0], 0
+    for i in range(n):
+        a = t.a[i]
+        if a == 0.0:
+            continue
+        for p in range(np.uint64(data.rows[t.who[i]]), np.uint64(data.rows[t.who[i] + 1])):
+            j, x = data.columns[p], float(data.values[p])
+            if t.seen[j] < stamp:
+                t.seen[j], t.column[count] = stamp + count, j
+                new = t.spread[np.uint64(count)]
+                new[SUMMED], new[LEAST], new[LARGEST], new[OWNERS] = 0.0 + a * x, x, x, 1.0
+                count += 1
+            else:
+                own = t.spread[np.uint64(t.seen[j] - stamp)]
+                own[SUMMED] += a * x
+                own[LEAST], own[LARGEST] = min(own[LEAST], x), max(own[LARGEST], x)
+                own[OWNERS] += 1.0
     t.stamp[0] += count
     return count
 
@@ -179,7 +212,7 @@ def subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """g = Σ a_y φ(y) of the n candidates that ``judge`` found, in ``t.column`` and ``t.value``; returns its length."""
     if n == 2:
         return merge(data, t.who[0], t.a[0], t.who[1], t.a[1], t.column, t.value)
-    return accumulate(data, t, n, False)
+    return accumulate(data, t, n)
 
 
 @kernel

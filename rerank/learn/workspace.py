@@ -20,6 +20,8 @@ SOURCES = ("oracle", "hope-fear", "sampled")
 # columns' follow. Loops over the numbers of a block compute several columns at once: they know how far apart they are.
 WIDE, NUMBERS = 64, 8
 BLOCK = WIDE * NUMBERS
+# Of a column, in ``Scratch.spread``: its sum, its least and its largest value among the candidates, how many have it.
+SUMMED, LEAST, LARGEST, OWNERS = range(4)
 
 
 class EpochStats(NamedTuple):
@@ -77,10 +79,7 @@ class Scratch(NamedTuple):
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
     abreast: np.ndarray  # float64 [BLOCK · ⌈T / WIDE⌉]: more of what a learner needs per column
-    # [T], or [0] as ``seen``: the least and the largest value of a column among the candidates, how many have it
-    low: np.ndarray  # float64
-    high: np.ndarray  # float64
-    owners: np.ndarray  # int64
+    spread: np.ndarray  # float64 [T, 4], or [0, 4] as ``seen``: see ``SUMMED``
     # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
     seen: np.ndarray
     stamp: np.ndarray  # int64 [1]: places in ``seen`` of the next sum count from here
@@ -130,9 +129,7 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
         value=np.empty(widest),
         extra=np.empty(widest),
         abreast=np.empty(BLOCK * -(-widest // WIDE)),
-        low=np.empty(widest if D else 0),
-        high=np.empty(widest if D else 0),
-        owners=np.empty(widest if D else 0, np.int64),
+        spread=np.empty((widest if D else 0, 4)),
         seen=seen,
         stamp=stamp,
     )

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from rerank.kernels.compile import kernel
-from rerank.learn.judge import accumulate, base_of, subgradient
-from rerank.learn.workspace import ListArrays, Scratch
+from rerank.learn.judge import accumulate_spread, base_of, subgradient
+from rerank.learn.workspace import LARGEST, LEAST, OWNERS, SUMMED, ListArrays, Scratch
 
 TIMES, SQUARES = range(2)  # indices of a learner's ``norm`` (float64 [2]): t, N
 NOISE = 1e-12  # coefficients up to this may be rounding alone
@@ -39,27 +39,27 @@ def largest_coefficient(t: Scratch, n: int) -> float:
 
 
 @kernel
-def find_spreads(t: Scratch, n: int, count: int) -> None:
-    """t.extra[r] ← max − min of the values of column t.column[r] over the n candidates with a_y ≠ 0."""
+def find_spreads(t: Scratch, n: int, count: int, top: float) -> None:
+    """From ``t.spread``, x_j of the n candidates with a_y ≠ 0 in ``t.extra`` and g_j, or 0, in ``t.value``."""
     candidates = 0
     for i in range(n):
         candidates += t.a[i] != 0.0
-    for r in range(count):
-        if t.owners[r] < candidates:
-            t.low[r], t.high[r] = min(t.low[r], 0.0), max(t.high[r], 0.0)
-        t.extra[r] = t.high[r] - t.low[r]
+    for r in range(np.uint64(count)):
+        own = t.spread[r]
+        low, high = own[LEAST], own[LARGEST]
+        if own[OWNERS] < candidates:
+            low, high = min(low, 0.0), max(high, 0.0)
+        x, g = high - low, own[SUMMED]
+        t.extra[r], t.value[r] = x, 0.0 if x == 0.0 or abs(g) <= NOISE * top * x else g
 
 
 @kernel
 def spread_subgradient(data: ListArrays, t: Scratch, n: int) -> int:
     """``subgradient``, with x_j in ``t.extra``; entries that may be rounding alone are 0."""
     top = largest_coefficient(t, n)
-    if t.low.shape[0] > 0:
-        count = accumulate(data, t, n, True)
-        find_spreads(t, n, count)
-        for r in range(count):
-            if t.extra[r] == 0.0 or abs(t.value[r]) <= NOISE * top * t.extra[r]:
-                t.value[r] = 0.0
+    if t.spread.shape[0] > 0:
+        count = accumulate_spread(data, t, n)
+        find_spreads(t, n, count, top)
     else:
         count = subgradient(data, t, n)
         for r in range(count):
