@@ -135,9 +135,10 @@ class FeatureTable:
                 raise ValueError(f"its array {name!r} is {array.dtype} {array.shape}; expected {types[name]} {shape}")
         if self.scale.ndim != 1 or self.free > D or not np.all(np.isfinite(self.scale) & (self.scale > 0)):
             raise ValueError("its scale is not one positive number for each free column")
+        free, rest = self.hashes[: self.free], self.hashes[self.free :]
         if (
-            any(np.any(part[1:] <= part[:-1]) for part in (self.hashes[: self.free], self.hashes[self.free :]))
-            or np.intersect1d(self.hashes[: self.free], self.hashes[self.free :]).size
+            any(np.any(part[1:] <= part[:-1]) for part in (free, rest))
+            or np.any(np.searchsorted(rest, free, side="right") > np.searchsorted(rest, free))  # one is in both
             or np.any(self.template < 0)
             or np.any(self.template >= len(self.templates))
             or self.first[0] != 0
