@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import minimize
 
 from rerank.kernels.compile import kernel
 
@@ -88,6 +87,8 @@ def fit_logistic(lists: np.ndarray, x: np.ndarray, gain: np.ndarray, weight: np.
     They apply to the values as they came; only the penalty is on features divided by their standard deviation within
     lists. A feature that is the same throughout every list weighs 0.
     """
+    from scipy.optimize import minimize  # it takes half a second to load, and most recipes have no dense columns
+
     center(lists, x)
     deviation = np.sqrt(np.mean(x**2, axis=0)) if x.shape[0] else np.zeros(x.shape[1])
     scale = np.divide(1.0, deviation, out=np.zeros(x.shape[1]), where=(deviation > 0) & np.isfinite(deviation))
