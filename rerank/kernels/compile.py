@@ -24,7 +24,7 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from rerank.kernels.cache import state_directory
-from rerank.kernels.shortcuts import KeptLeaves, KernelCompiler, LeafCompiler
+from rerank.kernels.shortcuts import KeptKernels, KeptLeaves, KernelCompiler, LeafCompiler
 from rerank.kernels.sources import PACKAGE, module_digest, name_of
 
 __all__ = ["kernel", "kernel_of", "machine_code", "prefetch", "type_key"]
@@ -85,6 +85,10 @@ class _Kernel(Dispatcher):  # type: ignore[misc]
     """
 
     directory: str | None = None  # where machine code is kept
+
+    def enable_caching(self) -> None:
+        """See ``Dispatcher.enable_caching``."""
+        self._cache = KeptKernels(self.py_func)
 
     @cached_property
     def called(self) -> Any:

@@ -110,7 +110,17 @@ class _KeptLeaf(Kept):  # type: ignore[misc]
         return Result(**dict.fromkeys(Result._fields) | known)
 
 
-class KeptLeaves(KeptFunctions):  # type: ignore[misc]
+class KeptKernels(KeptFunctions):  # type: ignore[misc]
+    """Where machine code of kernels is kept."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """See ``Cache.load_overload``, which has all of numba's declarations registered first: they are for what is
+        compiled, and take a sixth of the start of a command."""
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
+class KeptLeaves(KeptKernels):
     """Where leaves are kept."""
 
     _impl_class = _KeptLeaf

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import pytest
 
-from rerank.kernels.compile import OPTIONS, _Called, _kept, kernel
+from rerank.kernels.compile import OPTIONS, _Called, _compiled, _kept, kernel
 from rerank.kernels.shortcuts import ConfigStack, Flags, LeafCompiler, _Options, _remembering, types
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -45,6 +45,16 @@ def test_leaves_are_found_where_they_are_kept(tmp_path: Path) -> None:
         made: Any = _kept(_Called(_ratio, targetoptions=options, pipeline_class=LeafCompiler), str(tmp_path))
         assert _calling(made)(3.0) == 1.5
         assert sum(made.stats.cache_hits.values()) == known
+
+
+@compiled
+def test_what_is_kept_is_loaded_without_declarations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, again = (_compiled(_ratio, str(tmp_path)) for _ in range(2))
+    assert first(3.0, 2.0) == 1.5
+    monkeypatch.delattr("numba.core.base.BaseContext.refresh")
+    assert again(3.0, 2.0) == 1.5
+    with pytest.raises(AttributeError, match="refresh"):
+        again(3, 2)
 
 
 @compiled
