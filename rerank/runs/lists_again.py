@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.progress import track
 from rerank.data.shards import Lists, list_sizes, parts
 from rerank.engines.settings import Engine, LocalEngine
-from rerank.extraction.blocks import BLOCK_BYTES, BLOCK_LISTS
+from rerank.extraction.blocks import BLOCK_BYTES
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Pair
 from rerank.extraction.extraction import Extracted
@@ -23,6 +23,8 @@ from rerank.readers.sides import Beside
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.run import Run
+
+LISTS = 1 << 7  # at most, in a stretch: even a small split has work for several workers
 
 
 class ListAgain(NamedTuple):
@@ -105,7 +107,7 @@ def see_again(
 
 
 def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside]]]:
-    """The lists in stretches of as many as there are in a block."""
+    """The lists in stretches: of LISTS, or of as many bytes of texts as a block has."""
     own, size = list[tuple[int, Beside]](), 0
     for number, raw in lists:
         nbest = raw.nbest
@@ -113,7 +115,7 @@ def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside
             raw = raw._replace(nbest=nbest.changed(raw=None))  # needed only to write the list
             size += sum(map(len, nbest.texts))
         own.append((number, raw))
-        if len(own) == BLOCK_LISTS or size >= BLOCK_BYTES:
+        if len(own) == LISTS or size >= BLOCK_BYTES:
             yield own
             own, size = [], 0
     if own:

@@ -68,7 +68,7 @@ def test_stretches_and_workers_change_nothing(
     small_data: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decoded(name: str, engine: Engine, lists: int) -> tuple[Any, ...]:
-        monkeypatch.setattr(lists_again, "BLOCK_LISTS", lists)
+        monkeypatch.setattr(lists_again, "LISTS", lists)
         recipe = small.recipe(
             small_data, training={"epochs": 1, "vote": False}, decode={"kinds": ["mbr", "fuse", "learned"]}
         )
