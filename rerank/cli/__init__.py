@@ -18,7 +18,6 @@ from rerank.base.interrupts import Interrupted, handled
 from rerank.base.progress import console
 from rerank.cli.application import app
 from rerank.cli.ending import unforeseen
-from rerank.cli.lean import leave_out_blas
 
 __all__ = ["app", "main"]
 COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth of the start went into that, in vain
@@ -29,7 +28,6 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
     gc.set_threshold(COLLECTED, 20, 50)
-    leave_out_blas()
     try:
         with handled():
             if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe

@@ -67,8 +67,10 @@ print(*sys.modules)
 
 
 def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> None:
-    """Neither learners, metrics, formats and templates but its own, nor what training or a terminal needs."""
-    done = subprocess.run([sys.executable, "-c", RANK, small_run / "model"], capture_output=True, text=True, check=True)
+    """Neither learners, metrics, formats and templates but its own, nor what training, compiling, a terminal need."""
+    for _ in range(2):  # the first call may compile
+        command = [sys.executable, "-c", RANK, small_run / "model"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert {"rerank.learn.base", "rerank.features.parse", "rerank.metrics.parseval"} <= loaded
     others = {
@@ -86,18 +88,19 @@ from rerank.cli import main
 try:
     main()
 finally:
-    assert "numba.np.arraymath" in sys.modules
-    assert "scipy.linalg" not in sys.modules
-    import scipy.linalg
+    print(*sys.modules, file=sys.stderr)
 """
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
-def test_lists_are_reranked_without_linear_algebra(small_run: Path, tmp_path: Path) -> None:
-    """It would be loaded by numba itself, which asks whether it is there; whoever needs it has it."""
+def test_lists_are_reranked_without_numbas_declarations(small_run: Path, tmp_path: Path) -> None:
+    """They are for what is compiled, and ask for linear algebra; the first call leaves machine code for the second."""
     lists = tmp_path / "lists"
     lists.write_text("2 one\n-1\n(S1 (NN a))\n-2\n(S1 (NP (NN a)))\n\n")
     command = [sys.executable, "-c", LISTS, "rerank", small_run / "model", lists]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "numba.core.dispatcher" in loaded
+    assert {"numba.np.arraymath", "scipy.linalg"} & loaded == set()
     assert done.stdout.startswith("(S1 ")
