@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -54,56 +53,59 @@ class Reading(Protocol):
 
 class Stretch(NamedTuple):
     """Lists to be read again, a task: with their numbers in the stretch, -1 for those outside the corpus, and the
-    sizes of the others."""
+    sizes of the others. first, candidate: where it begins in the corpus."""
 
+    first: int
+    candidate: int
     recipe: ListRecipe
     columns: ScoreColumns | None
     lists: list[tuple[int, Beside]]
     sizes: np.ndarray
-    readings: list[Any]
+    readings: list[Reading]
 
 
 class Seen(NamedTuple):
-    """What readings have seen of a stretch, and how many of its lists have more candidates than ``decode.most``."""
+    """What readings have seen of a stretch, and which of its lists have more candidates than ``decode.most``."""
 
-    readings: list[Any]
-    long: int
+    first: int
+    candidate: int
+    readings: list[Reading]
+    long: list[bool]
 
 
 def see_again(
-    recipe: ListRecipe, data: Data, split: str, extracted: Extracted, readings: Sequence[Any], engine: Engine | None
+    recipe: ListRecipe, data: Data, split: str, extracted: Extracted, readings: Sequence[Reading], engine: Engine | None
 ) -> int:
     """Read all lists of a split again, for all ``readings``, by ``engine`` (this process if None, or where gains are a
     user's function, which may be known here alone); returns how many have more candidates than ``decode.most``."""
-    columns, sizes, long = ScoreColumns.of_table(data.table.about), list_sizes(extracted.corpus), 0
-    ends = np.concatenate([[0], np.cumsum(sizes)])
     engine = LocalEngine() if engine is None or recipe.decode.gains is not None else engine
-    lists = content_of(recipe, columns=columns).read_again(recipe.data, split, extracted.ids, sizes)
-    places = deque[tuple[int, int]]()  # of stretches under way: their first list and their number of lists
+    stretches = _stretches(recipe, data, split, extracted, readings)
+    seen = _joined(readings, engine.map(look_at, stretches))
+    return sum(track(seen, f"decode {split}", total=extracted.corpus.list_count))
 
-    def stretches() -> Iterator[Stretch]:
-        first = 0
-        for own in _cut(lists):
-            known = sum(number >= 0 for number, _ in own)
-            candidates = slice(int(ends[first]), int(ends[first + known]))
-            counted = [(number - first if number >= 0 else -1, raw) for number, raw in own]
-            parts = [reading.part(known, candidates) for reading in readings]
-            places.append((first, len(own)))
-            yield Stretch(recipe, columns, counted, sizes[first : first + known], parts)
-            first += known
 
-    def seen() -> Iterator[int]:
-        nonlocal long
-        for found in engine.map(look_at, stretches()):
-            first, count = places.popleft()
-            long += found.long
-            for reading, part in zip(readings, found.readings, strict=True):
-                reading.join(part, first, int(ends[first]))
-            yield from range(count)
+def _stretches(
+    recipe: ListRecipe, data: Data, split: str, extracted: Extracted, readings: Sequence[Reading]
+) -> Iterator[Stretch]:
+    """All lists of a split, with parts of the readings."""
+    columns, sizes, first = ScoreColumns.of_table(data.table.about), list_sizes(extracted.corpus), 0
+    ends = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+    content = content_of(recipe, columns=columns)
+    for lists in _cut(content.read_again(recipe.data, split, extracted.ids, sizes)):
+        last = first + sum(number >= 0 for number, _ in lists)
+        own = slice(ends[first], ends[last])
+        counted = [(number - first if number >= 0 else -1, raw) for number, raw in lists]
+        parts = [reading.part(last - first, own) for reading in readings]
+        yield Stretch(first, own.start, recipe, columns, counted, sizes[first:last], parts)
+        first = last
 
-    for _ in track(seen(), f"decode {split}", total=sizes.size):
-        pass
-    return long
+
+def _joined(readings: Sequence[Reading], stretches: Iterable[Seen]) -> Iterator[bool]:
+    """Let the readings take over what their parts have seen; yields of every list whether it is long."""
+    for seen in stretches:
+        for reading, part in zip(readings, seen.readings, strict=True):
+            reading.join(part, seen.first, seen.candidate)
+        yield from seen.long
 
 
 def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside]]]:
@@ -124,11 +126,12 @@ def _cut(lists: Iterable[tuple[int, Beside]]) -> Iterator[list[tuple[int, Beside
 
 def look_at(stretch: Stretch) -> Seen:
     """Let the readings of a stretch see its lists."""
-    recipe, sizes, long = stretch.recipe, stretch.sizes, 0
+    recipe, sizes, long = stretch.recipe, stretch.sizes, list[bool]()
     content = content_of(recipe, columns=stretch.columns)
     gains = None if recipe.decode.gains is None else gain_functions.get(recipe.decode.gains)
     ends = np.cumsum(sizes)
     for number, raw in stretch.lists:
+        long.append(False)
         usable = number >= 0 and not isinstance(raw.nbest, BadList) and sizes[number] > 0
         pair = content.pair(raw, SkipCount("skip")) if usable else None
         if pair is None:
@@ -136,11 +139,11 @@ def look_at(stretch: Stretch) -> Seen:
                 reading.skip()
             continue
         evidence = Evidence(content, pair.nbest, pair.content, recipe.decode.most, gains)
-        long += len(pair.nbest) > recipe.decode.most
+        long[-1] = len(pair.nbest) > recipe.decode.most
         again = ListAgain(number, slice(int(ends[number] - sizes[number]), int(ends[number])), pair, evidence)
         for reading in stretch.readings:
             reading.see(again)
-    return Seen(stretch.readings, long)
+    return Seen(stretch.first, stretch.candidate, stretch.readings, long)
 
 
 def run_scores(run: Run, corpus: Lists) -> np.ndarray:
