@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numba import config as _config
 
+config: Any = _config  # numba fills the module's attributes at run time
 LEAST = 1 << 20  # nonzeros of a thread: fewer are done before it has started
 
 
 def thread_count() -> int:
-    """How many threads may compute at once: one for each processor, but one alone in a worker process."""
-    workers = os.environ.get("NUMBA_NUM_THREADS")
-    return int(workers) if workers else min(os.cpu_count() or 1, 16)
+    """How many threads may compute at once: one for each processor that this process may use, or as many as
+    NUMBA_NUM_THREADS says; in a worker, beside which others compute, that is 1."""
+    return int(config.NUMBA_NUM_THREADS)
 
 
 def share_rows(work: Callable[[int, int], None], rows: np.ndarray) -> None:

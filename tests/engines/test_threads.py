@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from rerank.data.corpus import Corpus
 from rerank.engines import threads
 from rerank.engines.threads import share_rows, thread_count
+from rerank.engines.worker import THREADS
 from rerank.learn.scoring import Weights, scores
 
 
@@ -49,9 +53,14 @@ def test_what_a_thread_raises_is_raised(monkeypatch):
         share_rows(fail, np.arange(5))
 
 
-def test_a_worker_has_one_thread(monkeypatch):
-    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    assert thread_count() == 1
+@pytest.mark.parametrize(("given", "expected"), [("1", 1), ("3", 3), ("many", None)])
+def test_threads_are_as_many_as_numba_is_to_have(given, expected):
+    """Workers are told to have one; what is no number is numba's to warn of."""
+    command = [sys.executable, "-c", "from rerank.engines.threads import thread_count; print(thread_count())"]
+    environment = os.environ | {"NUMBA_NUM_THREADS": given}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == (expected or thread_count())
+    assert THREADS["NUMBA_NUM_THREADS"] == "1"
 
 
 def test_scores_have_the_same_bits(monkeypatch):

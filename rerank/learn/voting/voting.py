@@ -23,7 +23,6 @@ whose scores agree so far.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -33,6 +32,7 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.interrupts import check, deferred, requested
 from rerank.data.corpus import Corpus
+from rerank.engines.threads import thread_count
 from rerank.learn.voting.electorate import assemble
 from rerank.learn.voting.faint import GROUP
 from rerank.learn.voting.kernel import FaintRoom, Sums, Tables, Terms, vote_block
@@ -123,7 +123,7 @@ def vote(
     check_lists(votes, corpus)
     predictors = votes.survived.size
     T = min(BLOCK, -(-predictors // ROWS) * ROWS)
-    workers = max(1, min(threads or os.cpu_count() or 1, 16))
+    workers = max(1, min(threads or thread_count(), 16))
     tell = on_block or _nothing
     N = corpus.candidate_count
     voted, counted, earlier = 0, np.zeros(N), None  # predictors (whole blocks), votes, see MoveFinder

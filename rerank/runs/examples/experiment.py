@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
-from os import cpu_count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.engines.settings import Engine
+from rerank.engines.threads import thread_count
 from rerank.recipes.example_recipe import ExampleData, SourceSettings, Spec
 from rerank.runs.examples.fitting import Fit, fit
 from rerank.runs.examples.results import Result
@@ -25,7 +25,7 @@ log = logging.getLogger("rerank")
 @contextmanager
 def workers(count: int | None) -> Iterator[Map]:
     """A map over so many threads (one per processor for None), in order; results do not depend on their number."""
-    most = count or cpu_count() or 1
+    most = count or thread_count()
     if most == 1:
         yield map
         return
