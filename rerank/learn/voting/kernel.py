@@ -49,8 +49,7 @@ class Sums(NamedTuple):
 
     moves: np.ndarray  # [M, T]: by how much the sum of a candidate moves
     before: np.ndarray  # float64 [M]: what it was before the block
-    total: np.ndarray  # int32 or float64 [T]: by how much the sum of one candidate has moved since then
-    real: np.ndarray  # float64 [T]: the same with its real patterns; ``total`` itself if that is float64
+    total: np.ndarray  # float64 [T]: by how much the sum of one candidate has moved since then
 
 
 class Tables(NamedTuple):
@@ -256,16 +255,11 @@ def gather(seats: Electorate, moves: Moves, i: int, small: bool, r: float, T: Ta
 
 
 @kernel
-def total_up(
-    seats: Electorate, moves: Moves, i: int, y: int, small: bool, r: float, lane: np.ndarray, sums: Sums
-) -> None:
-    """sums.total ← the sum of list i's candidate at place y, less what it was before the block; sums.real likewise,
-    where the list has real patterns."""
+def total_up(seats: Electorate, moves: Moves, i: int, y: int, r: float, lane: np.ndarray, sums: Sums) -> None:
+    """sums.total ← the sum of list i's candidate at place y, less what it was before the block."""
     run_up(sums.moves[y], lane, sums.total)
     if has_real(seats, i):
-        if small:
-            copy(sums.real, sums.total)
-        add_levels(seats, moves, i, y, r, sums.real)
+        add_levels(seats, moves, i, y, r, sums.total)
 
 
 @kernel
@@ -274,13 +268,14 @@ def challenge(
 ) -> None:
     """Make candidate y the winner wherever it scores higher than the best so far (τ = 0); U is ``before`` + ``u``.
 
-    Conditional values in place of branches, here and where τ > 0, let the compiler vectorise the loop.
+    A maximum, here and where τ > 0, is stored as a whole; what an ``if`` chooses is stored under a mask, which takes
+    several times as long.
     """
+    place = np.int32(y)
     for t in range(best.shape[0]):
         score = terms.beta[t] * b + terms.scale[t] * (before + u[t])
-        higher = score > best[t]
-        best[t] = score if higher else best[t]
-        winner[t] = y if higher else winner[t]
+        winner[t] = place if score > best[t] else winner[t]
+        best[t] = max(best[t], score)
 
 
 @kernel
@@ -289,12 +284,12 @@ def challenge_shrunk(
     winner: np.ndarray,
 ) -> None:  # fmt: skip
     """Make candidate y the winner wherever it scores higher than the best so far (τ > 0)."""
+    place = np.int32(y)
     for t in range(best.shape[0]):
         shrunk = (before_u + u[t]) - terms.threshold[t] * (before_v + v[t])
         score = terms.beta[t] * b + terms.scale[t] * shrunk
-        higher = score > best[t]
-        best[t] = score if higher else best[t]
-        winner[t] = y if higher else winner[t]
+        winner[t] = place if score > best[t] else winner[t]
+        best[t] = max(best[t], score)
 
 
 @kernel
@@ -311,16 +306,11 @@ def elect(
         T.best[t] = -np.inf
         T.winner[t] = 0
     for y in range(seats.lists[i + 1] - a):  # by falling base score, then index: a tie leaves the winner
-        b, real = seats.base[a + y], has_real(seats, i)
-        total_up(seats, moves_u, i, y, small, r_u, T.lane, T.u)
+        b = seats.base[a + y]
+        total_up(seats, moves_u, i, y, r_u, T.lane, T.u)
         if shrunk:
-            total_up(seats, moves_v, i, y, small, r_v, T.lane, T.v)
-        if shrunk and real:
-            challenge_shrunk(y, b, T.u.before[y], T.u.real, T.v.before[y], T.v.real, terms, T.best, T.winner)
-        elif shrunk:
+            total_up(seats, moves_v, i, y, r_v, T.lane, T.v)
             challenge_shrunk(y, b, T.u.before[y], T.u.total, T.v.before[y], T.v.total, terms, T.best, T.winner)
-        elif real:
-            challenge(y, b, T.u.before[y], T.u.real, terms, T.best, T.winner)
         else:
             challenge(y, b, T.u.before[y], T.u.total, terms, T.best, T.winner)
 

@@ -18,7 +18,7 @@ from rerank.learn.voting.electorate import is_real
 from rerank.learn.voting.votes import Votes
 
 ROWS = 8  # predictor t of a block of T is at column t // ROWS of row t % ROWS
-DENSE = 24
+DENSE = 12  # columns that move at one in so many predictors, or more, have a row of moves
 # Where other columns are whole, all real ones have a row of levels; elsewhere, those that move at one in so many
 # predictors, or more.
 TRACKED = 8

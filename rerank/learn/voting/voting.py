@@ -77,12 +77,9 @@ class Ward:
         """Scratch space for a block."""
         longest = int(np.diff(self._seats.lists).max(initial=0))
         patterns = int(np.diff(self._seats.patterns).max(initial=0))
-        wide = np.int32 if kind is np.int16 else np.float64
 
         def sums(n: int) -> Sums:
-            total = np.empty(T, wide)
-            real = total if total.dtype == np.float64 else np.empty(T)
-            return Sums(np.empty((n, T), kind), np.empty(n), total, real)
+            return Sums(np.empty((n, T), kind), np.empty(n), np.empty(T))
 
         return Tables(
             patterns=np.empty((patterns, T), kind),
@@ -90,7 +87,7 @@ class Ward:
             start=np.empty(patterns),
             u=sums(longest),
             v=sums(longest * shrunk),
-            lane=np.empty(T // ROWS, wide),
+            lane=np.empty(T // ROWS, np.int32 if kind is np.int16 else np.float64),
             best=np.empty(T),
             winner=np.empty(T, np.int32),
         )
