@@ -54,7 +54,8 @@ class Corpus:
 
     ``values``, ``base`` and ``weight`` may be one number that stands for all (an array of stride 0): large corpora of
     equal values take half of the space. ``width`` is D, the number of columns that exist (whether used or not);
-    ``free`` is the number of leading columns that no penalty touches (dense scores);
+    ``free`` is the number of leading columns that no penalty touches (dense scores); ``double`` values are float64,
+    which learners read as float32 (nothing else takes them), so that large arrays of a user are not copied;
     ``about`` is the provenance: metric signature, digests of inputs, counts of what was skipped or pruned.
     """
 
@@ -70,11 +71,12 @@ class Corpus:
     width: int
     about: dict[str, Any] = field(default_factory=dict)
     free: int = 0
+    double: bool = False
     trusted: InitVar[bool] = False  # made from a checked corpus: its nonzeros are not checked again
 
     def __post_init__(self, trusted: bool) -> None:
         for name, dtype in DTYPES.items():
-            array = np.asarray(getattr(self, name), dtype=dtype)
+            array = np.asarray(getattr(self, name), dtype=np.float64 if name == "values" and self.double else dtype)
             if name in ("base", "weight") and array.size >= LARGE and (array == array.flat[0]).all():
                 array = np.broadcast_to(array.flat[0], array.shape)
             if name not in ("values", "base", "weight") or not _constant(array) or array.size < LARGE:
@@ -193,8 +195,8 @@ class Corpus:
         RunError: the directory cannot be written.
         """
         with new_directory(directory) as new:
-            for name in DTYPES:
-                np.save(new / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            for name, dtype in DTYPES.items():
+                np.save(new / f"{name}.npy", np.asarray(getattr(self, name), dtype), allow_pickle=False)
             finish_directory(new, self.width, self.free, self.about)
 
     @staticmethod
@@ -212,7 +214,9 @@ class Corpus:
             header = read_object(source / "header.json")
             if header["version"] != FORMAT_VERSION:
                 raise DataError(f"format version {header['version']}, expected {FORMAT_VERSION}")
-            arrays = {name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in DTYPES.items()}
+            arrays: dict[str, Any] = {
+                name: read_array(source / f"{name}.npy", dtype, mmap=mmap) for name, dtype in DTYPES.items()
+            }
             width, free = int(header["width"]), int(header.get("free", 0))
             found = Corpus(**arrays, width=width, free=free, about=dict(header["about"]), trusted=trusted)
             if not trusted and not all(map(_finite, (found.values, found.base, found.gain, found.weight))):

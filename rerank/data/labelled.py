@@ -52,7 +52,8 @@ class Labelled:
     | weight  | float64 [n]      | importance of an example |
 
     ``classes`` are the texts of the labels (see ``canonical_order``), ``width`` is D, the number of columns that exist,
-    and ``dropped`` counts the nonzeros that ``align`` left out.
+    ``dropped`` counts the nonzeros that ``align`` left out, and ``double`` values are float64 that are read as float32
+    (see ``Corpus``): ``take`` and all that widens or scales rows makes float32 of them.
 
     Raises
     ------
@@ -68,10 +69,12 @@ class Labelled:
     weight: np.ndarray
     width: int
     dropped: int = 0
+    double: bool = False
 
     def __post_init__(self) -> None:
         for name, dtype in _DTYPES.items():
-            array = np.asarray(getattr(self, name), dtype=dtype).view()
+            kind = np.float64 if name == "values" and self.double else dtype
+            array = np.asarray(getattr(self, name), dtype=kind).view()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         n, k = self.label.size, len(self.classes)
@@ -124,6 +127,7 @@ class Labelled:
             label=self.label[chosen],
             group=self.group[chosen] if self.group.size else self.group,
             weight=self.weight[chosen],
+            double=False,
         )
 
     def shared(self, share: float, seed: int) -> Labelled:
@@ -165,7 +169,7 @@ class Labelled:
         else:
             values = np.empty(rows[-1], np.float32)
             widen_rows(self.rows, self.values, constant, values)
-        return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1)
+        return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1, double=False)
 
     def normalised(self, kind: Literal["l2", "max"], like: Labelled | None = None) -> Labelled:
         """The examples with values on a common scale.
@@ -190,7 +194,7 @@ class Labelled:
             divide_columns(self.columns, self.values, largest, values)
         else:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
-        return replace(self, values=_shrunk(values))
+        return replace(self, values=_shrunk(values), double=False)
 
     def align(self, classes: Sequence[str], width: int) -> Labelled:
         """These examples with the classes and columns of others, as test examples take over those of training.
@@ -246,9 +250,9 @@ class Labelled:
             raise DataError(f"all examples have the label {_some(self.classes)}; expected two classes or more")
         if k == 2:
             rows = np.repeat(self.rows, 2)[:-1]
-            columns, values, width = self.columns, self.values, self.width
+            columns, values, width, double = self.columns, self.values, self.width, self.double
         else:
-            width = k * self.width
+            width, double = k * self.width, False
             if width > MOST_COLUMNS:
                 raise DataError(f"{k:,} classes of {self.width:,} columns are more than {MOST_COLUMNS:,} columns")
             rows = _offsets(np.repeat(np.diff(self.rows), k))
@@ -271,6 +275,7 @@ class Labelled:
             weight=self.weight,
             width=width,
             about={"classes": list(self.classes), "columns_per_class": self.width},
+            double=double,
             trusted=trusted,
         )
 

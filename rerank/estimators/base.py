@@ -44,10 +44,10 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
     first one is empty; with more, every class has a copy of the features (the joint feature map), where these would
-    take much memory only of a few examples at a time, unless predictors vote or have dual variables. Values are
-    float32, weights float64. With sparse input of float32, the arrays of the input are trained on; the intercept is the
-    weight of a base score where there are two classes and a learner treats that like a feature
-    (``base_like_feature``), else of a column in a copy.
+    take much memory only of a few examples at a time, unless predictors vote or have dual variables. Values are read as
+    float32, weights are float64. With two classes the arrays of large sparse input are trained on as they are; the
+    intercept is the weight of a base score where a learner treats that like a feature (``base_like_feature``), else of
+    a column in a copy.
 
     Parameters
     ----------
@@ -290,14 +290,14 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[Labelled, Visits]:  # fmt: skip
         """The rows as examples, and a pass over them."""
-        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=False)
+        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=False, double=True)
         visits = visits_of(examples, bool(self.shuffle), constant=self._bias)
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
 
     def _lists(self, examples: Labelled) -> Corpus:
         """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
-        lists = self._wide(examples).corpus()
+        lists = self._wide(examples).corpus(trusted=True)  # columns are sorted, see ``SparseRows``
         return replace(lists, base=np.tile([0.0, 1.0], examples.size), trusted=True) if self._apart else lists
 
     def _log(self) -> UpdateLog | None:
@@ -312,10 +312,10 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         stream.adopt(learner, k * examples.size)
         piecewise = k > 2 and copied > KEPT and log is None and not isinstance(learner, DualVariables)
         corpus = None if piecewise else self._lists(examples)
-        for epoch in range(self.epochs):  # an interrupt is raised between two passes
+        for _ in range(self.epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             if corpus is None:
-                self._pass(learner, examples, order, max(1, COPIED * examples.size // copied), trusted=epoch > 0)
+                self._pass(learner, examples, order, max(1, COPIED * examples.size // copied))
             else:
                 learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
             self.n_iter_ += 1
@@ -330,12 +330,12 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self._conclude(log, examples)
         self._complete()
 
-    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray, few: int, *, trusted: bool) -> None:
+    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray, few: int) -> None:
         """An epoch in which only ``few`` visits at a time have their features copied for every class; same bits."""
         self._stream.open(self._lists(examples.take(order[:1])), order.size)
         for first in range(0, order.size, few):
             some = examples.take(order[first : first + few])
-            corpus = self._wide(some).corpus(trusted=trusted)
+            corpus = self._lists(some)
             self._stream.learn(learner, corpus, corpus.lists[:-1] + some.label, np.arange(some.size))
         self._stream.close()
 
@@ -343,7 +343,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         """float64 [n, k]: the share of the votes that each class gets."""
         k = self.classes_.size
         examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, bias=self._bias)
-        counts = vote(votes, examples.corpus())
+        counts = vote(votes, examples.corpus(trusted=True))
         return counts.reshape(-1, k) / max(1, int(votes.survived.sum()))
 
 

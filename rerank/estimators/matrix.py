@@ -1,4 +1,4 @@
-"""SparseRows of a matrix as sparse rows, and as labelled examples."""
+"""Rows of a matrix as sparse rows, and as labelled examples."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from rerank.data.labelled import Labelled
+from rerank.kernels.compile import kernel
 
 LARGEST = float(np.finfo(np.float32).max)
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 MOST = int(np.iinfo(np.int32).max)
+LARGE = 1 << 20  # so many float64 values, or more, are trained on without a copy as float32
 
 
 class SparseRows(NamedTuple):
@@ -19,11 +21,13 @@ class SparseRows(NamedTuple):
 
     rows: np.ndarray  # int64 [n + 1]
     columns: np.ndarray  # int32 [nnz]
-    values: np.ndarray  # float32 [nnz]
+    values: np.ndarray  # float32 [nnz], or float64 that are within its range
 
 
-def rows_of(X: Any) -> SparseRows:
+def rows_of(X: Any, *, double: bool = False) -> SparseRows:
     """The rows of ``X`` (dense or CSR [n, D], finite; it is not changed).
+
+    double: many float64 values of a CSR matrix may stay what they are.
 
     Raises
     ------
@@ -31,7 +35,7 @@ def rows_of(X: Any) -> SparseRows:
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
-    return _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
+    return _sparse_rows(X, double) if sparse.issparse(X) else _dense_rows(X)
 
 
 def _dense_rows(X: np.ndarray) -> SparseRows:
@@ -44,18 +48,29 @@ def _dense_rows(X: np.ndarray) -> SparseRows:
     return SparseRows(rows, np.broadcast_to(np.arange(D, dtype=np.int32), X.shape)[mask], values[mask])
 
 
-def _sparse_rows(X: Any) -> SparseRows:
+def _sparse_rows(X: Any, double: bool) -> SparseRows:
     matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    values = _narrow(matrix.data)
-    if not values.all():  # stored zeros
+    double &= matrix.nnz >= LARGE and matrix.dtype == np.float64
+    as_given = double and in_range(matrix.data, SMALLEST, LARGEST)
+    values = matrix.data if as_given else _narrow(matrix.data)
+    if not as_given and not values.all():  # stored zeros
         matrix = sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
         matrix.eliminate_zeros()
         values = matrix.data
     indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
     return SparseRows(indptr, indices, values)
+
+
+@kernel
+def in_range(values: np.ndarray, least: float, most: float) -> bool:
+    """Are all sizes of ``values`` (float64) from ``least`` to ``most``?"""
+    outside = 0
+    for p in range(values.shape[0]):
+        outside += not least <= abs(values[p]) <= most
+    return outside == 0
 
 
 def _narrow(data: np.ndarray) -> np.ndarray:
@@ -78,23 +93,26 @@ def _narrow(data: np.ndarray) -> np.ndarray:
 
 
 def examples_of(
-    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *, bias: bool
-) -> Labelled:
+    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *,
+    bias: bool, double: bool = False,
+) -> Labelled:  # fmt: skip
     """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class).
 
-    bias: append a column of ones at D, the intercept; weight: float64 [n], 1 by default.
+    bias: append a column of ones at D, the intercept; weight: float64 [n], 1 by default; double: see ``rows_of``.
 
     Raises
     ------
     ValueError: see ``rows_of``.
     """
     n, D = X.shape
+    found = rows_of(X, double=double)
     examples = Labelled(
-        **rows_of(X)._asdict(),
+        **found._asdict(),
         label=label,
         classes=tuple(str(c) for c in classes),
         group=np.zeros(0, np.int64),
         weight=np.ones(n) if weight is None else weight,
         width=D,
+        double=found.values.dtype == np.float64,
     )
     return examples.with_bias() if bias else examples

@@ -37,18 +37,24 @@ class Visits(NamedTuple):
 
 
 @kernel
-def hash_rest(h: np.uint64, columns: np.ndarray, bits: np.ndarray, first: Any, last: Any, constant: int) -> np.uint64:
+def symbol(columns: np.ndarray, values: np.ndarray, p: Any) -> np.uint64:
+    """The column, and the value as a float32, of nonzero p."""
+    return (np.uint64(columns[p]) << HALF) | np.uint64(np.float32(values[p]).view(np.uint32))
+
+
+@kernel
+def hash_rest(h: np.uint64, columns: np.ndarray, values: np.ndarray, first: Any, last: Any, constant: int) -> np.uint64:
     """A hash ``h`` of the nonzeros before ``first``, continued up to ``last`` and with the ``constant``."""
     for p in range(np.uint64(first), np.uint64(last)):
-        h = combine(h, (np.uint64(columns[p]) << HALF) | np.uint64(bits[p]))
+        h = combine(h, symbol(columns, values, p))
     return combine(h, (np.uint64(constant) << HALF) | ONE) if constant >= 0 else h
 
 
 @kernel
 def hash_examples(
-    rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, label: np.ndarray, constant: int, hashes: np.ndarray
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, label: np.ndarray, constant: int, hashes: np.ndarray
 ) -> None:
-    """hashes[i] (uint64) ← a hash of the columns, values (``bits``: as uint32) and label of example i.
+    """hashes[i] (uint64) ← a hash of the columns, values and label of example i.
 
     Every nonzero waits for the one before it, so two rows at a time take hardly longer than one. constant: a column of
     ones that all rows end with although they do not hold it; -1 for none.
@@ -59,17 +65,17 @@ def hash_examples(
         both = min(rows[i + 1] - rows[i], rows[i + 2] - rows[i + 1])
         one, other = mix(np.uint64(label[i] + 1)), mix(np.uint64(label[i + 1] + 1))
         for r in range(np.uint64(both)):
-            one = combine(one, (np.uint64(columns[p + r]) << HALF) | np.uint64(bits[p + r]))
-            other = combine(other, (np.uint64(columns[q + r]) << HALF) | np.uint64(bits[q + r]))
-        hashes[i] = hash_rest(one, columns, bits, rows[i] + both, rows[i + 1], constant)
-        hashes[i + 1] = hash_rest(other, columns, bits, rows[i + 1] + both, rows[i + 2], constant)
+            one = combine(one, symbol(columns, values, p + r))
+            other = combine(other, symbol(columns, values, q + r))
+        hashes[i] = hash_rest(one, columns, values, rows[i] + both, rows[i + 1], constant)
+        hashes[i + 1] = hash_rest(other, columns, values, rows[i + 1] + both, rows[i + 2], constant)
     if n % 2 == 1:
-        hashes[n - 1] = hash_rest(mix(np.uint64(label[n - 1] + 1)), columns, bits, rows[n - 1], rows[n], constant)
+        hashes[n - 1] = hash_rest(mix(np.uint64(label[n - 1] + 1)), columns, values, rows[n - 1], rows[n], constant)
 
 
 @kernel
 def mark_new(
-    rows: np.ndarray, columns: np.ndarray, bits: np.ndarray, label: np.ndarray, order: np.ndarray, new: np.ndarray
+    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, label: np.ndarray, order: np.ndarray, new: np.ndarray
 ) -> None:
     """new[r] (bool) ← does example order[r] differ from order[r − 1]?"""
     for r in range(order.shape[0]):
@@ -82,7 +88,7 @@ def mark_new(
         for t in range(size):
             if new[r]:
                 break
-            new[r] = columns[p + t] != columns[q + t] or bits[p + t] != bits[q + t]
+            new[r] = symbol(columns, values, p + t) != symbol(columns, values, q + t)
 
 
 def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> Visits:
@@ -97,9 +103,9 @@ def visits_of(examples: Labelled, shuffle: bool, *, constant: bool = False) -> V
     weight, n = examples.weight, examples.label.size
     kept, equal = np.arange(n), np.ones(n, np.int64)
     if shuffle:
-        bits = np.ascontiguousarray(examples.values).view(np.uint32)
-        bits.flags.writeable = False
-        content = examples.rows, examples.columns, bits, examples.label
+        values = np.ascontiguousarray(examples.values)
+        values.flags.writeable = False
+        content = examples.rows, examples.columns, values, examples.label
         hashes = np.empty(n, np.uint64)
         hash_examples(*content, examples.width if constant else -1, hashes)
         kept = np.argsort(hashes)

@@ -23,11 +23,17 @@ ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @kernel
+def single(value: float) -> float:
+    """A feature value as learners read it, in single precision: arrays of float64 are trained on without a copy."""
+    return float(np.float32(value))
+
+
+@kernel
 def dot(w: np.ndarray, columns: np.ndarray, values: np.ndarray, first: int, last: int) -> float:
     """w · φ for the row at first..last; columns of an unsigned type are looked up fastest."""
     total = 0.0
     for p in range(np.uint64(first), np.uint64(last)):
-        total += w[columns[p]] * values[p]
+        total += w[columns[p]] * single(values[p])
     return total
 
 

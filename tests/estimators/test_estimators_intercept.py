@@ -1,4 +1,4 @@
-"""Where the intercept is kept: it makes no difference, and two classes need no copy of the rows for it."""
+"""Where the intercept is kept: it makes no difference, and rows of two classes need no copy for it, nor as float32."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import pytest
 from scipy import sparse
 
 from rerank import estimators
-from rerank.estimators import AROWClassifier, PassiveAggressiveClassifier, PerceptronClassifier, SGDClassifier, base
+from rerank.estimators import (
+    AROWClassifier,
+    PassiveAggressiveClassifier,
+    PerceptronClassifier,
+    SGDClassifier,
+    base,
+    matrix,
+)
 from rerank.estimators.base import OnlineClassifier
 
 CLASSIFIERS = [each for name in estimators.__all__ if issubclass(each := getattr(estimators, name), OnlineClassifier)]
@@ -40,12 +47,14 @@ def test_the_intercept_is_a_last_column_of_ones(cls: Any, average: str, k: int) 
     np.testing.assert_allclose(found, column.coef_, rtol=1e-9 if cls is PassiveAggressiveClassifier else 0.0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cls", [PerceptronClassifier, PassiveAggressiveClassifier, AROWClassifier, SGDClassifier])
-def test_sparse_rows_of_two_classes_are_not_copied(cls: Any) -> None:
+def test_sparse_rows_of_two_classes_are_not_copied(cls: Any, dtype: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(matrix, "LARGE", 1)
     random = np.random.default_rng(0)
     n, width = 10_000, 80
     columns = np.tile(np.arange(width, dtype=np.int32), n)
-    data = random.standard_normal(n * width, np.float32) + np.float32(5.0)
+    data = (random.standard_normal(n * width) + 5.0).astype(dtype)
     X = sparse.csr_array((data, columns, np.arange(n + 1, dtype=np.int32) * width), shape=(n, 100))
     y = random.integers(0, 2, n)
     cls(epochs=1).fit(X[:10], [0, 1] * 5)
@@ -54,6 +63,46 @@ def test_sparse_rows_of_two_classes_are_not_copied(cls: Any) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.3 * (data.nbytes + columns.nbytes)
+
+
+@pytest.mark.parametrize("average", ["average", "vote"])
+@every
+def test_float64_is_read_as_float32(cls: Any, average: str, monkeypatch: Any) -> None:
+    """Whether it is copied (see ``LARGE``) or not."""
+    random = np.random.default_rng(0)
+    X = sparse.random_array((50, 20), density=0.5, rng=random, format="csr")
+    X = sparse.vstack([X, X[:10]], format="csr") / 3.0
+    y = (X @ random.standard_normal(20) > 0).astype(int)
+    fits = []
+    for rows, large in ((X.astype(np.float32), 10**9), (X, 10**9), (X, 1)):
+        monkeypatch.setattr(matrix, "LARGE", large)
+        own = cls(average=average, epochs=2, random_state=0, fit_intercept=False).fit(rows, y)
+        fits.append((own.coef_.tobytes(), own.decision_function(X.astype(np.float32)).tobytes()))
+    assert own.coef_.any()
+    assert len(set(fits)) == 1
+
+
+@pytest.mark.parametrize(("value", "message"), [(1e39, "beyond the largest"), (1e-60, "below the smallest")])
+def test_float64_that_no_float32_stands_for(value: float, message: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(matrix, "LARGE", 1)
+    X, y = problem(2)
+    X[3, 2] = value
+    with pytest.raises(ValueError, match=f"X holds .* {message}"):
+        PerceptronClassifier().fit(sparse.csr_array(X), y)
+
+
+def test_stored_zeros_are_left_out(monkeypatch: Any) -> None:
+    X, y = problem(2)
+    stored = sparse.csr_array(X)
+    stored.data[3] = 0.0
+    without = stored.copy()
+    without.eliminate_zeros()
+    fits = []
+    for large in (1, 10**9):
+        monkeypatch.setattr(matrix, "LARGE", large)
+        fits += [PerceptronClassifier(random_state=0).fit(rows, y).coef_.tobytes() for rows in (stored, without)]
+    assert len(set(fits)) == 1
+    assert stored.nnz == without.nnz + 1
 
 
 @pytest.mark.parametrize("average", ["last", "average"])

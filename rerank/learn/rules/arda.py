@@ -29,6 +29,7 @@ from rerank.learn.base import learners
 from rerank.learn.judge import look_up
 from rerank.learn.losses import Loss
 from rerank.learn.rules.rda import count_active
+from rerank.learn.scoring import single
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.lazy import FREE, SUM, Lazy, PredictorSums, first_penalised, shrink, summed, summed_column
 from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
@@ -212,10 +213,10 @@ def score_adaptive(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndar
         if threshold > 0.0:
             middle = first_penalised(data, y) if data.free > 0 else data.rows[y]
         for p in range(np.uint64(data.rows[y]), np.uint64(middle)):
-            total += cells[data.columns[p], S] * cells[data.columns[p], STEP] * data.values[p]
+            total += cells[data.columns[p], S] * cells[data.columns[p], STEP] * single(data.values[p])
         for p in range(np.uint64(middle), np.uint64(data.rows[y + 1])):
             s, e = cells[data.columns[p], S], cells[data.columns[p], STEP]
-            total += shrink(s, threshold) * e * data.values[p]
+            total += shrink(s, threshold) * e * single(data.values[p])
         scores[y - first] = weight * data.base[y] - d * total
 
 

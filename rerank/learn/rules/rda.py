@@ -23,7 +23,7 @@ from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.base import DualRule, learners
 from rerank.learn.judge import look_up, score_list
 from rerank.learn.losses import Loss
-from rerank.learn.scoring import dot
+from rerank.learn.scoring import dot, single
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.lazy import (
     AT,
@@ -209,7 +209,7 @@ def shrunk_dot(
     total = 0.0
     for p in range(np.uint64(first), np.uint64(last)):
         x = s[columns[p]]
-        total += (max(x - threshold, 0.0) + min(x + threshold, 0.0)) * values[p]
+        total += (max(x - threshold, 0.0) + min(x + threshold, 0.0)) * single(values[p])
     return total
 
 

@@ -21,7 +21,7 @@ from rerank.learn.apart import ByColumn, TrainedApart, cells_of, ratio
 from rerank.learn.base import Learner, Weights
 from rerank.learn.judge import look_up, squared_norm, sum_of
 from rerank.learn.passes import pair_pass, repeat_pairs
-from rerank.learn.scoring import ONE, THREE, TWO
+from rerank.learn.scoring import ONE, THREE, TWO, single
 from rerank.learn.settings import Count
 from rerank.learn.skeletons.additive import averaged, averaged_lists, history, past_of
 from rerank.learn.skeletons.gaussian_full import SMALLEST, combined_full, difference_with_base, fresh_full
@@ -203,7 +203,7 @@ def score_means(data: ListArrays, i: int, state: Any, q: Any, scores: np.ndarray
     for y in range(first, last):
         score = 0.0
         for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
-            score += g[data.columns[p], MEAN] * data.values[p]
+            score += g[data.columns[p], MEAN] * single(data.values[p])
         scores[y - first] = weight * data.base[y] + score
 
 

@@ -19,7 +19,7 @@ from rerank.data.corpus import Corpus
 from rerank.kernels.by_type import body, by_type
 from rerank.learn.apart import ByColumn, TrainedApart
 from rerank.learn.judge import look_up, score_list
-from rerank.learn.scoring import dot
+from rerank.learn.scoring import dot, single
 from rerank.learn.settings import NotNegative, Positive
 from rerank.learn.skeletons.lazy import (
     FREE,
@@ -156,7 +156,7 @@ def score_truncated(data: ListArrays, i: int, state: Any, q: Any, scores: np.nda
         for p in range(middle, data.rows[y + 1]):
             j = data.columns[p]
             exempt = state.exempt.shape[0] > 0 and state.exempt[j]
-            total += shrink(state.a[j], 0.0 if exempt else G) * data.values[p]
+            total += shrink(state.a[j], 0.0 if exempt else G) * single(data.values[p])
         scores[y - first] = weight * data.base[y] + total
 
 
