@@ -18,12 +18,9 @@ from rerank.data.class_names import canonical, canonical_order
 from rerank.data.corpus import Corpus
 from rerank.data.labelled_kernel import (
     divide_columns,
-    gather_rows,
     largest_values,
-    spread_columns,
-    spread_values,
+    spread_rows,
     unit_rows,
-    widen_rows,
 )
 from rerank.data.shares import share_of
 
@@ -113,12 +110,7 @@ class Labelled:
     def take(self, indices: Sequence[int] | np.ndarray) -> Labelled:
         """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
         chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
-        rows = _offsets(np.diff(self.rows)[chosen])
-        columns = np.empty(rows[-1], np.int32)
-        gather_rows(self.rows, chosen, self.columns, rows, columns)
-        values = _room(self.values, columns.size)
-        if values.flags.writeable:
-            gather_rows(self.rows, chosen, self.values, rows, values)
+        rows, columns, values = self._copied(chosen)
         return replace(
             self,
             rows=rows,
@@ -161,14 +153,7 @@ class Labelled:
             raise RecipeError(f"found {value} as the value of the bias feature; expected a finite number")
         if self.width == MOST_COLUMNS:
             raise DataError(f"there is no column left for a bias; at most {MOST_COLUMNS:,} are possible")
-        rows = self.rows + np.arange(self.size + 1)
-        columns = np.empty(rows[-1], np.int32)
-        widen_rows(self.rows, self.columns, np.int32(self.width), columns)
-        if _constant(self.values) and (not self.nonzeros or self.values[0] == constant):
-            values = np.broadcast_to(constant, columns.size)
-        else:
-            values = np.empty(rows[-1], np.float32)
-            widen_rows(self.rows, self.values, constant, values)
+        rows, columns, values = self._copied(np.arange(self.size), bias=constant)
         return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1, double=False)
 
     def normalised(self, kind: Literal["l2", "max"], like: Labelled | None = None) -> Labelled:
@@ -233,51 +218,66 @@ class Labelled:
             dropped=self.dropped + self.nonzeros - columns.size,
         )
 
-    def corpus(self, *, trusted: bool = False) -> Corpus:
-        """One list per example, with one candidate per class; trusted: the order of the columns is not checked again.
+    def corpus(self, chosen: np.ndarray | None = None, *, bias: bool = False, trusted: bool = False) -> Corpus:
+        """One list per example, with one candidate per class.
 
         Two classes: candidate 0 has no features and candidate 1 those of the example, so that the difference of the
-        two is ±x and a tie goes to class 0; the nonzeros are the same arrays. k > 2 classes: candidate c has the
-        example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class is 1, of others 0; the
-        statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference`` is 1.
+        two is ±x and a tie goes to class 0; of all examples without a bias, the nonzeros are the same arrays. k > 2
+        classes: candidate c has the example's features in the columns c·D to (c + 1)·D - 1. The gain of the true class
+        is 1, of others 0; the statistics are those of the metric ``error``: ``stats`` is 1 where wrong, ``reference``
+        is 1.
+
+        chosen: int64 [m], the examples to take, in that order and perhaps repeated; all by default. bias: as if of
+        ``with_bias``. trusted: the order of the columns is not checked again.
 
         Raises
         ------
         DataError: fewer than two classes, or more than 2³¹ - 1 columns.
         """
-        n, k = self.size, len(self.classes)
+        k, width = len(self.classes), self.width + bias
         if k < 2:
             raise DataError(f"all examples have the label {_some(self.classes)}; expected two classes or more")
-        if k == 2:
-            rows = np.repeat(self.rows, 2)[:-1]
-            columns, values, width, double = self.columns, self.values, self.width, self.double
+        blocks = 1 if k == 2 else k
+        if blocks * width > MOST_COLUMNS:
+            raise DataError(f"{k:,} classes of {width:,} columns are more than {MOST_COLUMNS:,} columns")
+        some = np.arange(self.size) if chosen is None else chosen
+        if chosen is None and blocks == 1 and not bias:
+            rows, columns, values, double = self.rows, self.columns, self.values, self.double
         else:
-            width, double = k * self.width, False
-            if width > MOST_COLUMNS:
-                raise DataError(f"{k:,} classes of {self.width:,} columns are more than {MOST_COLUMNS:,} columns")
-            rows = _offsets(np.repeat(np.diff(self.rows), k))
-            columns = np.empty(k * self.nonzeros, np.int32)
-            spread_columns(self.rows, self.columns, k, self.width, columns)
-            values = _room(self.values, columns.size)
-            if values.flags.writeable:
-                spread_values(self.rows, self.values, k, values)
-        gain = np.zeros(n * k)
-        gain[np.arange(n) * k + self.label] = 1.0
+            rows, columns, values = self._copied(some, blocks, np.float32(1) if bias else None)
+            double = False
+        gain = np.zeros(some.size * k)
+        gain[np.arange(some.size) * k + self.label[some]] = 1.0
         return Corpus(
-            lists=np.arange(n + 1) * k,
-            rows=rows,
+            lists=np.arange(some.size + 1) * k,
+            rows=np.repeat(rows, 2)[:-1] if k == 2 else rows,
             columns=columns,
             values=values,
-            base=np.zeros(n * k),
+            base=np.zeros(some.size * k),
             gain=gain,
             stats=(1.0 - gain)[:, np.newaxis],
-            reference=np.ones((n, 1)),
-            weight=self.weight,
-            width=width,
-            about={"classes": list(self.classes), "columns_per_class": self.width},
+            reference=np.ones((some.size, 1)),
+            weight=self.weight if chosen is None else self.weight[chosen],
+            width=blocks * width,
+            about={"classes": list(self.classes), "columns_per_class": width},
             double=double,
             trusted=trusted,
         )
+
+    def _copied(
+        self, chosen: np.ndarray, blocks: int = 1, bias: np.float32 | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, columns and values of the examples ``chosen``, ``blocks`` times each, in columns of their own; with
+        ``bias`` as the value of a new last column."""
+        wider, last = bias is not None, np.float32(0) if bias is None else bias
+        rows = _offsets(np.repeat(self.rows[chosen + 1] - self.rows[chosen] + wider, blocks))
+        columns = np.empty(rows[-1], np.int32)
+        spread_rows(self.rows, chosen, self.columns, blocks, self.width + wider, self.width, wider, columns)
+        if not _constant(self.values) or (self.nonzeros and wider and self.values[0] != last):
+            values = np.empty(rows[-1], np.float32)
+            spread_rows(self.rows, chosen, self.values, blocks, 0, last, wider, values)
+            return rows, columns, values
+        return rows, columns, np.broadcast_to(self.values[0] if self.nonzeros else last, rows[-1])
 
 
 def from_csr(X: Any, y: Any, classes: Sequence[Any] | None = None) -> Labelled:

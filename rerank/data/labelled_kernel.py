@@ -6,27 +6,42 @@ from typing import Any
 
 import numpy as np
 
-from rerank.kernels.compile import kernel
+from rerank.kernels.compile import kernel, prefetch
+
+AHEAD, MOST_AHEAD = 8, 512  # rows, and numbers of a row, that are fetched ahead
+ONE = np.uint64(1)
 
 
 @kernel
-def gather_rows(
-    rows: np.ndarray, chosen: np.ndarray, source: np.ndarray, new_rows: np.ndarray, out: np.ndarray
+def spread_rows(
+    rows: np.ndarray,
+    chosen: np.ndarray,
+    source: np.ndarray,
+    k: int,
+    shift: Any,
+    last: Any,
+    wider: bool,
+    out: np.ndarray,
 ) -> None:
-    """Copy the entries of the rows ``chosen`` of ``source`` [nnz], one after the other, into ``out`` [new_rows[-1]]."""
-    for i in range(chosen.shape[0]):
-        first = rows[chosen[i]]
-        for p in range(new_rows[i], new_rows[i + 1]):
-            out[p] = source[first + p - new_rows[i]]
+    """The rows ``chosen`` of ``source`` [nnz], each k times, with c·shift added to the c-th copy, into ``out``.
 
-
-@kernel
-def widen_rows(rows: np.ndarray, source: np.ndarray, last: Any, out: np.ndarray) -> None:
-    """``source`` [nnz] with ``last`` appended to every row: ``out`` [nnz + n]."""
-    for i in range(rows.shape[0] - 1):
-        for p in range(rows[i], rows[i + 1]):
-            out[p + i] = source[p]
-        out[rows[i + 1] + i] = last
+    wider: every row has ``last`` appended first. Rows that come soon are fetched, for they may be anywhere.
+    """
+    q = np.uint64(0)
+    for r in range(chosen.shape[0]):
+        if r + AHEAD < chosen.shape[0]:
+            soon = chosen[r + AHEAD]
+            for p in range(rows[soon], min(rows[soon + 1], rows[soon] + MOST_AHEAD), 8):
+                prefetch(source, p)
+        i = chosen[r]
+        for c in range(k):
+            moved = c * shift
+            for p in range(np.uint64(rows[i]), np.uint64(rows[i + 1])):
+                out[q] = source[p] + moved
+                q += ONE
+            if wider:
+                out[q] = last + moved
+                q += ONE
 
 
 @kernel
@@ -56,25 +71,3 @@ def divide_columns(columns: np.ndarray, values: np.ndarray, divisor: np.ndarray,
     for p in range(columns.shape[0]):
         scale = divisor[columns[p]]
         out[p] = values[p] / scale if scale > 0 else values[p]
-
-
-@kernel
-def spread_columns(rows: np.ndarray, columns: np.ndarray, k: int, width: int, out: np.ndarray) -> None:
-    """Every row k times, the c-th copy shifted by c·width: ``out`` [k·nnz]."""
-    q = 0
-    for i in range(rows.shape[0] - 1):
-        for c in range(k):
-            for p in range(rows[i], rows[i + 1]):
-                out[q] = columns[p] + c * width
-                q += 1
-
-
-@kernel
-def spread_values(rows: np.ndarray, values: np.ndarray, k: int, out: np.ndarray) -> None:
-    """Every row k times: ``out`` [k·nnz]."""
-    q = 0
-    for i in range(rows.shape[0] - 1):
-        for _ in range(k):
-            for p in range(rows[i], rows[i + 1]):
-                out[q] = values[p]
-                q += 1

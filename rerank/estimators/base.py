@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -32,7 +33,7 @@ from rerank.learn.stream import Stream
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import vote
 
-KEPT, COPIED = 2**25, 2**18  # nonzeros of the classes' copies of features: made once, up to KEPT; else at a time
+KEPT, COPIED = 2**22, 2**18  # nonzeros of rows that are copied: once, up to KEPT (32 MB); else at a time
 
 
 @dataclass(init=False, eq=False, repr=False, kw_only=True)
@@ -43,11 +44,11 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
     of the learner, under the same names, with the same defaults and ranges, and those below.
 
     An example is a list whose candidates are the classes. With two classes the second one holds the features and the
-    first one is empty; with more, every class has a copy of the features (the joint feature map), where these would
-    take much memory only of a few examples at a time, unless predictors vote or have dual variables. Values are read as
-    float32, weights are float64. With two classes the arrays of large sparse input are trained on as they are; the
-    intercept is the weight of a base score where a learner treats that like a feature (``base_like_feature``), else of
-    a column in a copy.
+    first one is empty; with more, every class has a copy of the features (the joint feature map). The intercept is the
+    weight of a base score with two classes and a learner that treats that like a feature (``base_like_feature``), and
+    the arrays of large sparse input are trained on as they are; else it is the weight of one more column. Where copies
+    would take much memory, they are made of a few examples at a time, unless predictors vote or have dual variables.
+    Values are read as float32, weights are float64.
 
     Parameters
     ----------
@@ -295,10 +296,23 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
 
-    def _lists(self, examples: Labelled) -> Corpus:
-        """The examples as lists; a constant that is no column of theirs is the base score of the second class."""
-        lists = self._wide(examples).corpus(trusted=True)  # columns are sorted, see ``SparseRows``
-        return replace(lists, base=np.tile([0.0, 1.0], examples.size), trusted=True) if self._apart else lists
+    def _lists(self, examples: Labelled, chosen: np.ndarray | None = None) -> Corpus:
+        """The examples (``chosen``: those of them) as lists; a constant that is no column of theirs is the base score
+        of the second class."""
+        # columns are sorted, see ``SparseRows``
+        lists = examples.corpus(chosen, bias=self._bias and not self._apart, trusted=True)
+        return replace(lists, base=np.tile([0.0, 1.0], lists.list_count), trusted=True) if self._apart else lists
+
+    def _whole(self, learner: Learner, examples: Labelled) -> Corpus | None:
+        """All examples as lists, where that takes no copy, a small one or has to be; else None."""
+        as_given = len(examples.classes) == 2 and (self._apart or not self._bias)
+        needed = self.average == "vote" or isinstance(learner, DualVariables)  # logs and variables count candidates
+        return self._lists(examples) if as_given or needed or self._copied(examples) <= KEPT else None
+
+    def _copied(self, examples: Labelled) -> int:
+        """The nonzeros of all examples' copies: one for two classes, else one for each."""
+        k = len(examples.classes)
+        return (1 if k == 2 else k) * (examples.nonzeros + examples.size)
 
     def _log(self) -> UpdateLog | None:
         """What updates go to where predictors vote."""
@@ -306,18 +320,18 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     def _fit(self, learner: Learner, examples: Labelled, visits: Visits, held: HeldOut | None) -> None:
         """Pass over the examples, until ``held`` ends it, and publish the weights."""
-        k, log, stream = len(examples.classes), self._log(), self._stream
-        copied = k * (examples.nonzeros + examples.size)
+        lists, log, stream = self._whole(learner, examples), self._log(), self._stream
         stream.close()
-        stream.adopt(learner, k * examples.size)
-        piecewise = k > 2 and copied > KEPT and log is None and not isinstance(learner, DualVariables)
-        corpus = None if piecewise else self._lists(examples)
+        stream.adopt(learner, len(examples.classes) * examples.size)
         for _ in range(self.epochs):  # an interrupt is raised between two passes
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
-            if corpus is None:
-                self._pass(learner, examples, order, max(1, COPIED * examples.size // copied))
+            if lists is not None:
+                learner.epoch(lists, lists.lists[:-1] + examples.label, order, stream.state, log=log)
             else:
-                learner.epoch(corpus, corpus.lists[:-1] + examples.label, order, stream.state, log=log)
+                stream.open(self._lists(examples, order[:1]), order.size)
+                for _ in self._pass(learner, examples, order):
+                    pass
+                stream.close()
             self.n_iter_ += 1
             if held is not None:
                 self._publish()
@@ -330,14 +344,14 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self._conclude(log, examples)
         self._complete()
 
-    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray, few: int) -> None:
-        """An epoch in which only ``few`` visits at a time have their features copied for every class; same bits."""
-        self._stream.open(self._lists(examples.take(order[:1])), order.size)
+    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray) -> Iterator[Corpus]:
+        """Visit the examples ``order``, of which a few at a time are copied; yields what was learned from."""
+        few = max(1, COPIED * examples.size // self._copied(examples))
         for first in range(0, order.size, few):
-            some = examples.take(order[first : first + few])
-            corpus = self._lists(some)
-            self._stream.learn(learner, corpus, corpus.lists[:-1] + some.label, np.arange(some.size))
-        self._stream.close()
+            chosen = order[first : first + few]
+            some = self._lists(examples, chosen)
+            self._stream.learn(learner, some, some.lists[:-1] + examples.label[chosen], np.arange(chosen.size))
+            yield some
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""

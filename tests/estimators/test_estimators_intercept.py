@@ -12,8 +12,10 @@ from scipy import sparse
 from rerank import estimators
 from rerank.estimators import (
     AROWClassifier,
+    FTRLClassifier,
     PassiveAggressiveClassifier,
     PerceptronClassifier,
+    RDAClassifier,
     SGDClassifier,
     base,
     matrix,
@@ -105,10 +107,11 @@ def test_stored_zeros_are_left_out(monkeypatch: Any) -> None:
     assert stored.nnz == without.nnz + 1
 
 
+@pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("average", ["last", "average"])
 @every
-def test_classes_have_their_copies_of_a_few_rows_at_a_time(cls: Any, average: str, monkeypatch: Any) -> None:
-    X, y = problem(4)
+def test_copies_may_be_of_a_few_rows_at_a_time(cls: Any, average: str, k: int, monkeypatch: Any) -> None:
+    X, y = problem(k)
     fits = []
     for kept, copied in ((10**9, 1), (1, 1), (1, 100)):
         monkeypatch.setattr(base, "KEPT", kept)
@@ -119,18 +122,19 @@ def test_classes_have_their_copies_of_a_few_rows_at_a_time(cls: Any, average: st
     assert len(set(fits)) == 1
 
 
-def test_more_classes_take_no_more_memory_for_rows(monkeypatch: Any) -> None:
-    n, width, k = 10_000, 80, 10
+@pytest.mark.parametrize(("cls", "k"), [(PerceptronClassifier, 10), (RDAClassifier, 2), (FTRLClassifier, 3)])
+def test_copies_take_hardly_any_memory(cls: Any, k: int, monkeypatch: Any) -> None:
+    n, width = 10_000, 80
     random = np.random.default_rng(0)
     columns = np.tile(np.arange(width, dtype=np.int32), n)
     data = random.standard_normal(n * width, np.float32)
     X = sparse.csr_array((data, columns, np.arange(n + 1, dtype=np.int32) * width), shape=(n, 100))
     y = random.integers(0, k, n)
-    PerceptronClassifier(epochs=1).fit(X[:40], y[:40])
+    cls(epochs=1).fit(X[:40], y[:40])
     monkeypatch.setattr(base, "KEPT", 10**4)
     monkeypatch.setattr(base, "COPIED", 10**4)
     tracemalloc.start()
-    PerceptronClassifier(epochs=1).fit(X, y)
+    cls(epochs=1).fit(X, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.6 * (data.nbytes + columns.nbytes)
