@@ -31,7 +31,8 @@ def rows_of(X: Any, *, double: bool = False) -> SparseRows:
 
     Raises
     ------
-    ValueError: a value is too large or too small for float32, or there are too many columns for int32.
+    ValueError: a value is too large or too small for float32, there are too many columns for int32, or the offsets of
+        rows fall.
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
@@ -50,6 +51,10 @@ def _dense_rows(X: np.ndarray) -> SparseRows:
 
 def _sparse_rows(X: Any, double: bool) -> SparseRows:
     matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
+    if (np.diff(matrix.indptr) < 0).any():  # scipy would read beyond the ends of its arrays
+        raise ValueError(
+            "X is a damaged CSR matrix: the offsets of its rows, X.indptr, fall; they are expected to rise"
+        )
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -93,6 +93,14 @@ def test_float64_that_no_float32_stands_for(value: float, message: str, monkeypa
         PerceptronClassifier().fit(sparse.csr_array(X), y)
 
 
+def test_falling_offsets_of_rows_are_refused() -> None:
+    X, y = problem(2)
+    damaged = sparse.csr_array(X)
+    damaged.indptr[2] = damaged.nnz
+    with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, fall"):
+        PerceptronClassifier().fit(damaged, y)
+
+
 def test_stored_zeros_are_left_out(monkeypatch: Any) -> None:
     X, y = problem(2)
     stored = sparse.csr_array(X)
