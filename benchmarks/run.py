@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 ON_LISTS = (
     "extraction.py",
     "faults.py",
+    "recipe.py",
     "scaling.py",
     "training.py",
 )  # the others make their own data, or have small ones
