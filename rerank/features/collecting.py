@@ -57,10 +57,13 @@ NEXT, KEPT = 0, 1
 
 @kernel
 def add_up(span: int, spans: np.ndarray, candidate: np.ndarray, added: np.ndarray, value: np.ndarray) -> None:
-    """Fill ``value`` with the values of a feature, added up in the order in which it fired, from ``span`` on."""
+    """Fill ``value`` with the values of a feature, added up in the order in which it fired, from ``span`` on.
+
+    Unsigned places, here and in ``write_row``, spare the loops a check for negative ones.
+    """
     while span >= 0:
-        for e in range(spans[span, FIRST], spans[span, LAST]):
-            value[candidate[e]] += added[e]
+        for e in range(np.uint64(spans[span, FIRST]), np.uint64(spans[span, LAST])):
+            value[np.uint64(candidate[e])] += added[e]
         span = spans[span, AFTER]
 
 
@@ -160,10 +163,11 @@ def write_row(
     There must be room for one more entry. count: see ``count_equal``.
     """
     if origin != 0 or count < 0:
+        at = np.uint64(e)
         for y in range(value.shape[0]):
-            candidate[e], stored[e] = y, value[y] - origin
-            e += value[y] != origin
-        return e
+            candidate[at], stored[at] = y, value[y] - origin
+            at += np.uint64(value[y] != origin)
+        return int(np.int64(at))
     for i in range(count):
         candidate[e], stored[e] = fired[i], value[fired[i]]
         e += value[fired[i]] != 0

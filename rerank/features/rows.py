@@ -72,10 +72,11 @@ def fill_rows(
     """Write the entries of the features ``order`` (by column) to their rows, which continue at ``at`` (int64 [N])."""
     for k in range(order.shape[0]):
         i = order[k]
-        for e in range(first[i], first[i + 1]):
-            p = at[candidate[e]]
+        for e in range(np.uint64(first[i]), np.uint64(first[i + 1])):
+            y = np.uint64(candidate[e])
+            p = np.uint64(at[y])
             columns[p], values[p] = column[i], value[e]
-            at[candidate[e]] = p + 1
+            at[y] += 1
 
 
 @kernel
