@@ -25,7 +25,6 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.passes import gradient_pass, repeat_steps
 from rerank.learn.skeletons.additive import counted, require_average
 from rerank.learn.steps import ALIVE, UPDATES, beta, outlive, scale_of, settle
-from rerank.learn.voting.moves import leaving
 from rerank.learn.workspace import ListArrays, Scratch
 
 # A column's cell in an epoch: Σ c_k w_k up to a predictor, its place in the sums, and P and Q there. They lie together:
@@ -35,6 +34,7 @@ TOTAL_SO_FAR, AT, P_AT, Q_AT = range(4)
 # of its base, Σ c_k β_k.
 PENDING, TOTAL, FREE = range(2, 5)
 SUM = 1
+GUESSES = 6  # of where a column leaves, before the rest is bisected
 
 
 class PredictorSums(NamedTuple):
@@ -82,13 +82,22 @@ def summed(a: float, slope: float, cell: np.ndarray, last: int, sums: PredictorS
 def last_active(size: float, slope: float, level: np.ndarray, first: int, last: int) -> int:
     """The last predictor of first..last − 1 before which no τ·slope is ``size`` or more; ``first`` is not looked at.
 
-    Columns mostly leave soon: the search goes away from ``first`` in steps that double.
+    τ never falls, and mostly rises like a line: some places are guessed between two that are known before the rest is
+    bisected.
     """
-    near, stride = first, 1
-    while near + stride < last and level[near + stride] * slope < size:
-        near += stride
-        stride *= 2
-    return leaving(size, slope, level, near + 1, min(near + stride, last)) - 1
+    near, far, low, high, guesses = first, last, level[first], level[last], 0
+    while far - near > 1:
+        part = 0.5
+        if guesses < GUESSES:
+            part = (size / slope - low) / (high - low)
+            part = min(part, 1.0) if part >= 0.0 else 0.0  # 0 for what is not a number, too
+        at = near + 1 + int(part * (far - near - 2))
+        if level[at] * slope < size:
+            near, low = at, level[at]
+        else:
+            far, high = at, level[at]
+        guesses += 1
+    return near
 
 
 @kernel
