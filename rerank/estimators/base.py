@@ -291,7 +291,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self, learner: Learner, X: Any, y: np.ndarray, weight: np.ndarray | None
     ) -> tuple[Labelled, Visits]:  # fmt: skip
         """The rows as examples, and a pass over them."""
-        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, bias=False, double=True)
+        examples = examples_of(X, np.searchsorted(self.classes_, y), self.classes_, weight, double=True)
         visits = visits_of(examples, bool(self.shuffle), constant=self._bias)
         dual = isinstance(learner, DualVariables)  # a dual variable stands for all equal rows, and so does its limit
         return replace(examples, weight=visits.weight if dual else visits.importance), visits
@@ -355,10 +355,11 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""
-        k = self.classes_.size
-        examples = examples_of(X, np.zeros(X.shape[0], np.int64), self.classes_, bias=self._bias)
-        counts = vote(votes, examples.corpus(trusted=True))
-        return counts.reshape(-1, k) / max(1, int(votes.survived.sum()))
+        n, k = X.shape[0], self.classes_.size
+        examples = examples_of(X, np.zeros(n, np.int64), self.classes_, double=True)
+        parts = np.array_split(np.arange(n), max(1, -(-self._copied(examples) // KEPT)))
+        counts = [vote(votes, examples.corpus(part, bias=self._bias, trusted=True)) for part in parts]
+        return np.concatenate(counts).reshape(-1, k) / max(1, int(votes.survived.sum()))
 
 
 SHARED = tuple(field.name for field in fields(OnlineClassifier))

@@ -98,12 +98,11 @@ def _narrow(data: np.ndarray) -> np.ndarray:
 
 
 def examples_of(
-    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *,
-    bias: bool, double: bool = False,
-) -> Labelled:  # fmt: skip
+    X: Any, label: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None, *, double: bool = False
+) -> Labelled:
     """The rows of ``X`` (see ``rows_of``) with ``label`` (int64 [n], index of a class).
 
-    bias: append a column of ones at D, the intercept; weight: float64 [n], 1 by default; double: see ``rows_of``.
+    weight: float64 [n], 1 by default; double: see ``rows_of``.
 
     Raises
     ------
@@ -111,7 +110,7 @@ def examples_of(
     """
     n, D = X.shape
     found = rows_of(X, double=double)
-    examples = Labelled(
+    return Labelled(
         **found._asdict(),
         label=label,
         classes=tuple(str(c) for c in classes),
@@ -120,4 +119,3 @@ def examples_of(
         width=D,
         double=found.values.dtype == np.float64,
     )
-    return examples.with_bias() if bias else examples

@@ -130,6 +130,17 @@ def test_copies_may_be_of_a_few_rows_at_a_time(cls: Any, average: str, k: int, m
     assert len(set(fits)) == 1
 
 
+@pytest.mark.parametrize("k", [2, 3])
+@every
+def test_votes_are_those_of_rows_in_parts(cls: Any, k: int, monkeypatch: Any) -> None:
+    X, y = problem(k)
+    own = cls(average="vote", epochs=2, random_state=0).fit(X, y)
+    whole = own.decision_function(X)
+    monkeypatch.setattr(base, "KEPT", 20)
+    assert own.decision_function(X).tobytes() == whole.tobytes()
+    assert own.decision_function(X[:1]).tobytes() == whole[:1].tobytes()
+
+
 @pytest.mark.parametrize(("cls", "k"), [(PerceptronClassifier, 10), (RDAClassifier, 2), (FTRLClassifier, 3)])
 def test_copies_take_hardly_any_memory(cls: Any, k: int, monkeypatch: Any) -> None:
     n, width = 10_000, 80
