@@ -22,6 +22,10 @@ class Ballots:
         self._examples: list[Labelled] = []
         self._logs: list[dict[str, np.ndarray]] = []
 
+    def __len__(self) -> int:
+        """How often updates were added."""
+        return len(self._logs)
+
     def add(self, log: UpdateLog, examples: Labelled) -> None:
         """The updates of further passes, made on ``examples``."""
         arrays, k = log.arrays(), len(examples.classes)  # k candidates per example

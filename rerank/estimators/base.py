@@ -249,7 +249,8 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         return learner
 
     def _start(self, learner: Learner, classes: np.ndarray) -> None:
-        """Forget everything learnt."""
+        """Forget everything learnt, and what was shown of it: an interrupted fit leaves what it has learnt so far."""
+        self._forget()
         self._seed = seed_of(self.random_state)
         self._bias = bool(self.fit_intercept)
         self._apart = learner.base_rate > 0
@@ -323,7 +324,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         lists, log, stream = self._whole(learner, examples), self._log(), self._stream
         stream.close()
         stream.adopt(learner, len(examples.classes) * examples.size)
-        for _ in range(self.epochs):  # an interrupt is raised between two passes
+        for _ in range(self.epochs):  # an interrupt is raised between two passes, or two parts of one
             order = visits.order(bool(self.shuffle), self._seed, self.n_iter_)
             if lists is not None:
                 learner.epoch(lists, lists.lists[:-1] + examples.label, order, stream.state, log=log)

@@ -31,8 +31,8 @@ def rows_of(X: Any, *, double: bool = False) -> SparseRows:
 
     Raises
     ------
-    ValueError: a value is too large or too small for float32, there are too many columns for int32, or the offsets of
-        rows fall.
+    ValueError: a value is too large or too small for float32, there are too many columns for int32, or the matrix is
+        damaged.
     """
     if X.shape[1] >= MOST:
         raise ValueError(f"X has {X.shape[1]} columns; fewer than {MOST} are expected")
@@ -51,13 +51,18 @@ def _dense_rows(X: np.ndarray) -> SparseRows:
 
 def _sparse_rows(X: Any, double: bool) -> SparseRows:
     matrix = sparse.csr_array(X)  # shares the arrays of sparse input, not the flags
-    if (np.diff(matrix.indptr) < 0).any():  # scipy would read beyond the ends of its arrays
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():  # scipy would read beyond the ends of its arrays
         raise ValueError(
             "X is a damaged CSR matrix: the offsets of its rows, X.indptr, fall; they are expected to rise"
         )
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    if matrix.indices.dtype.itemsize > 4 and matrix.nnz:  # as int32, one that is too large could be another's
+        least, most = int(matrix.indices.min()), int(matrix.indices.max())
+        if least < 0 or most >= matrix.shape[1]:
+            expected = f"expected 0..{matrix.shape[1] - 1}"
+            raise ValueError(f"X is a damaged CSR matrix: columns from {least} to {most}; {expected}")
     double &= matrix.nnz >= LARGE and matrix.dtype == np.float64
     as_given = double and in_range(matrix.data, SMALLEST, LARGEST)
     values = matrix.data if as_given else _narrow(matrix.data)

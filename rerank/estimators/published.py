@@ -51,7 +51,7 @@ class Published:
     @cached_property
     def _votes(self) -> Votes | None:
         """All predictors, where they vote."""
-        return None if self._ballots is None else self._ballots.votes(self._stream.learner)
+        return self._ballots.votes(self._stream.learner) if self._ballots else None
 
     def sparsify(self) -> Self:
         """Keep ``coef_`` as a sparse matrix, for weights most of which are 0; the next pass makes it dense again."""
@@ -74,9 +74,7 @@ class Published:
 
     def _conclude(self, log: UpdateLog | None, examples: Labelled) -> None:
         """What was shown is no longer true after further passes over ``examples``, with a ``log`` where they vote."""
-        shown: dict[str, Any] = self.__dict__
-        for name in LAZY:
-            shown.pop(name, None)
+        self._forget()
         if log is None:
             self._ballots = None  # what is not logged cannot vote later
         elif self._ballots is not None:
@@ -88,6 +86,13 @@ class Published:
     def _wide(self, examples: Labelled) -> Labelled:
         """The examples with a column for the intercept, if it has one."""
         return examples.with_bias() if self._bias and not self._apart else examples
+
+    def _forget(self) -> None:
+        """Nothing is shown until somebody asks for it again."""
+        shown: dict[str, Any] = self.__dict__
+        for name in LAZY:
+            shown.pop(name, None)
+        self._covariance = None
 
     def _complete(self) -> None:
         """Make all that can be asked for."""

@@ -457,6 +457,26 @@ def test_an_interrupt_between_epochs_ends_a_fit(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("average", ["last", "average", "vote"])
+def test_an_interrupted_fit_shows_nothing_of_the_one_before(average: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(3)
+    model = AROWClassifier(average=average, random_state=0).fit(X, y)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AROWClassifier, "_lists", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :2], y + 10)
+    monkeypatch.undo()
+    assert model.coef_.shape == (3, 2)
+    assert not model.coef_.any()
+    assert set(model.predict(X[:, :2])) == {10}
+    model.fit(X, y)
+    fresh = AROWClassifier(average=average, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), fresh.decision_function(X))
+
+
+@pytest.mark.parametrize("average", ["last", "average", "vote"])
 def test_weights_that_are_no_numbers_are_a_value_error(average: str) -> None:
     X, y = problem(2)
     with pytest.raises(ValueError, match=r"the weights overflowed in 2 passes; scale X or take smaller steps"):

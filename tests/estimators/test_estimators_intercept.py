@@ -93,11 +93,22 @@ def test_float64_that_no_float32_stands_for(value: float, message: str, monkeypa
         PerceptronClassifier().fit(sparse.csr_array(X), y)
 
 
-def test_falling_offsets_of_rows_are_refused() -> None:
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_falling_offsets_of_rows_are_refused(dtype: Any) -> None:
     X, y = problem(2)
     damaged = sparse.csr_array(X)
     damaged.indptr[2] = damaged.nnz
+    damaged.indptr = damaged.indptr.astype(dtype)
     with pytest.raises(ValueError, match=r"X is a damaged CSR matrix: .*X\.indptr, fall"):
+        PerceptronClassifier().fit(damaged, y)
+
+
+def test_columns_beyond_int32_are_no_others() -> None:
+    X, y = problem(2)
+    damaged = sparse.csr_array(X)
+    damaged.indices = damaged.indices.astype(np.int64)
+    damaged.indices[-1] += 2**32
+    with pytest.raises(ValueError, match=r"damaged CSR matrix: columns from 0 to 4294967.*expected 0\.\.5"):
         PerceptronClassifier().fit(damaged, y)
 
 
