@@ -25,7 +25,8 @@ def spread_rows(
 ) -> None:
     """The rows ``chosen`` of ``source`` [nnz], each k times, with c·shift added to the c-th copy, into ``out``.
 
-    wider: every row has ``last`` appended first. Rows that come soon are fetched, for they may be anywhere.
+    wider: every copy ends with one more number, ``last`` + c·shift. Rows that come soon are fetched, for they may be
+    anywhere.
     """
     q = np.uint64(0)
     for r in range(chosen.shape[0]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -329,10 +328,7 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
             if lists is not None:
                 learner.epoch(lists, lists.lists[:-1] + examples.label, order, stream.state, log=log)
             else:
-                stream.open(self._lists(examples, order[:1]), order.size)
-                for _ in self._pass(learner, examples, order):
-                    pass
-                stream.close()
+                self._pass(learner, examples, order)
             self.n_iter_ += 1
             if held is not None:
                 self._publish()
@@ -345,14 +341,15 @@ class OnlineClassifier(Probabilities, Published, ClassifierMixin, BaseEstimator)
         self._conclude(log, examples)
         self._complete()
 
-    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray) -> Iterator[Corpus]:
-        """Visit the examples ``order``, of which a few at a time are copied; yields what was learned from."""
+    def _pass(self, learner: Learner, examples: Labelled, order: np.ndarray) -> None:
+        """An epoch in which a few of the examples are copied at a time; the bits are the same."""
+        self._stream.open(self._lists(examples, order[:1]), order.size)
         few = max(1, COPIED * examples.size // self._copied(examples))
         for first in range(0, order.size, few):
             chosen = order[first : first + few]
             some = self._lists(examples, chosen)
             self._stream.learn(learner, some, some.lists[:-1] + examples.label[chosen], np.arange(chosen.size))
-            yield some
+        self._stream.close()
 
     def _shares(self, X: Any, votes: Votes) -> np.ndarray:
         """float64 [n, k]: the share of the votes that each class gets."""
