@@ -113,7 +113,7 @@ def oracle_and_rival(
 
 
 def loss_of(
-    name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int, tilt: float = 1.0
+    name: str, f: np.ndarray, gain: np.ndarray, star: int, rival: int, tilt: float = 1.0, any_ties: bool = False
 ) -> tuple[float, np.ndarray]:
     """The value of a loss and the coefficient of every candidate in its subgradient."""
     m = f[star] - f[rival]
@@ -132,7 +132,9 @@ def loss_of(
         case "logistic":
             return float(np.logaddexp(0.0, -m)), pair * expit(-m)
         case "log":
-            return float(logsumexp(f) - f[star]), P - one_hot
+            right = (gain == gain[star]) if any_ties else one_hot.astype(bool)
+            share = np.exp(np.where(right, f, -np.inf) - logsumexp(f[right]))
+            return float(logsumexp(f) - logsumexp(f[right])), P - share
         case "bayes":
             return float(-(P @ gain)), P * (P @ gain - gain)
     raise ValueError(name)

@@ -82,7 +82,7 @@ class Pairs(NamedTuple):
         mistake = not f[star] > f[rival]
         if loss == "cost" and asked.source.name == "oracle":
             star, rival = asked.in_turn(epoch, i, f, gain, oracle, any_ties, self.source.tilt)[0]
-        return Judged(star, rival, mistake, *loss_of(loss, f, gain, star, rival, self.source.tilt))
+        return Judged(star, rival, mistake, *loss_of(loss, f, gain, star, rival, self.source.tilt, any_ties))
 
     def gap(self, loss: str, f: np.ndarray, gain: np.ndarray, rows: np.ndarray, size: float) -> float:
         """The smallest distance from a decision on a list that gains have a part in, relative to scores and gains."""

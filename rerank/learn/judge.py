@@ -94,7 +94,7 @@ def judge(data: ListArrays, i: int, t: Scratch, loss: int, always: bool, any_tie
     mistake = not t.scores[star - first] > t.scores[rival - first]
     if loss == COST and len(data.pairs.others) == 0:
         star, rival = rivals(first, last, t.scores, data.gain, oracle, any_ties, tilt)
-    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, tilt, t.who, t.a)
+    value, n = coefficients(loss, first, last, t.scores, data.gain, star, rival, any_ties, tilt, t.who, t.a)
     tally[MISTAKES] += mistake
     tally[LOSS] += value
     return n if mistake or (always and (loss >= LOGISTIC or value > 0.0)) else 0

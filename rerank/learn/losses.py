@@ -55,6 +55,25 @@ def softmax(n: int, scores: np.ndarray, p: np.ndarray) -> float:
 
 
 @kernel
+def surprise(
+    first: int, last: int, scores: np.ndarray, gain: np.ndarray, star: int, any_ties: bool, log_z: float, p: np.ndarray
+) -> float:
+    """−log P(O), and P(y) − [y ∈ O]·P(y)/P(O) in place of ``p`` = P(y): O is y* or, with ``any_ties``, every candidate
+    with its gain, of which y* has the best score (Charniak & Johnson 2005, section 3).
+
+    No right candidate is a rival of another: they share what P(O) gains as they share P(O).
+    """
+    Z = 0.0  # of the oracles, in units of e^{score(y*)}
+    for y in range(first, last):
+        if y == star or (any_ties and gain[y] == gain[star]):
+            Z += math.exp(scores[y - first] - scores[star - first])
+    for y in range(first, last):
+        if y == star or (any_ties and gain[y] == gain[star]):
+            p[y - first] -= math.exp(scores[y - first] - scores[star - first]) / Z
+    return max(0.0, log_z - scores[star - first] - math.log(Z))
+
+
+@kernel
 def coefficients(
     loss: int,
     first: int,
@@ -63,6 +82,7 @@ def coefficients(
     gain: np.ndarray,
     star: int,
     rival: int,
+    any_ties: bool,
     tilt: float,
     who: np.ndarray,
     a: np.ndarray,
@@ -71,7 +91,7 @@ def coefficients(
 
     m = score(y*) − score(y'), s the gain. perceptron max(0, −m), hinge max(0, 1 − m) and cost-augmented hinge
     max(0, tilt·(s(y*) − s(y')) − m): −1 on y*, +1 on y'; logistic log(1 + e^{−m}): ∓1/(1 + e^m); exponential
-    e^{−m}: ∓e^{−m}; log −log P(y*): P(y) − [y = y*]; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y).
+    e^{−m}: ∓e^{−m}; log −log P(O): see ``surprise``; Bayes risk −Σ P(y) s(y): (E_P[s] − s(y)) · P(y).
     Returns (value, number of candidates).
     """
     if loss in (LOG, BAYES):
@@ -83,8 +103,7 @@ def coefficients(
             expected += a[y] * gain[first + y]
             low, high = min(low, gain[first + y]), max(high, gain[first + y])
         if loss == LOG:
-            a[star - first] -= 1.0
-            return log_z - scores[star - first], n
+            return surprise(first, last, scores, gain, star, any_ties, log_z, a), n
         expected = min(max(expected, low), high)  # undoes rounding: gains that are all alike teach nothing
         for y in range(n):
             a[y] *= expected - gain[first + y]

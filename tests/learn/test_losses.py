@@ -33,13 +33,15 @@ def frozen(numbers: list[float] | np.ndarray) -> np.ndarray:
     return array
 
 
-def loss(code: int, scores: list[float], gain: list[float], star: int = 0, rival: int = 1) -> tuple[float, list[float]]:
+def loss(
+    code: int, scores: list[float], gain: list[float], star: int = 0, rival: int = 1, any_ties: bool = False
+) -> tuple[float, list[float]]:
     """Value, and the coefficient of every candidate."""
     n = len(scores)
     who, a = np.full(max(n, 2), -1, np.int64), np.full(max(n, 2), np.nan)
     gains = frozen([99.0] * FIRST + gain)
     value, count = coefficients(
-        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, 1.0, who, a
+        code, FIRST, FIRST + n, np.array(scores, float), gains, FIRST + star, FIRST + rival, any_ties, 1.0, who, a
     )
     dense = np.zeros(n)
     for r in range(count):
@@ -77,6 +79,13 @@ def test_log_loss_by_hand() -> None:
     assert a == pytest.approx([0.25 - 1, 0.125, 0.625])
 
 
+def test_log_loss_of_several_oracles_by_hand() -> None:
+    """P(O) = 3/8: the right candidates share what they gain, and neither is pushed away from the other."""
+    value, a = loss(LOG, [math.log(2), math.log(1), math.log(5)], [1.0, 1.0, 0.0], star=0, rival=2, any_ties=True)
+    assert value == pytest.approx(math.log(8 / 3))
+    assert a == pytest.approx([0.25 - 2 / 3, 0.125 - 1 / 3, 0.625])
+
+
 def test_bayes_risk_by_hand() -> None:
     value, a = loss(BAYES, [math.log(2), math.log(1), math.log(5)], [1.0, 0.5, 0.0], star=0, rival=2)
     assert value == pytest.approx(-0.3125)
@@ -86,12 +95,16 @@ def test_bayes_risk_by_hand() -> None:
 @settings(max_examples=100)
 @given(
     st.sampled_from(sorted(LOSSES)),
-    st.lists(st.tuples(st.floats(-6, 6), st.floats(0, 1)), min_size=2, max_size=6),
+    st.lists(st.tuples(st.floats(-6, 6), st.floats(0, 1) | st.just(1.0)), min_size=2, max_size=6),
+    st.booleans(),
 )
-def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, float]]) -> None:
+def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, float]], any_ties: bool) -> None:
     """∂ value / ∂ score(y) = a_y, with y* and y' held; off the kinks."""
     scores, gain = [x for x, _ in candidates], [s for _, s in candidates]
-    rival = max(range(1, len(scores)), key=lambda y: scores[y])
+    others = [y for y in range(1, len(scores)) if not (any_ties and gain[y] == gain[0])]
+    if not others:
+        return  # all are right: there is nothing to learn
+    rival = max(others, key=lambda y: scores[y])
     m = scores[0] - scores[rival]
     kink = {"perceptron": 0.0, "hinge": 1.0, "cost": gain[0] - gain[rival]}.get(name)
     if kink is not None and m > kink - 1e-4:
@@ -100,11 +113,15 @@ def test_coefficients_are_the_gradient(name: str, candidates: list[tuple[float, 
     for y in range(len(scores)):
         up, down = ([x + sign * h * (z == y) for z, x in enumerate(scores)] for sign in (1, -1))
         gradient.append(
-            (loss(LOSSES[name], up, gain, 0, rival)[0] - loss(LOSSES[name], down, gain, 0, rival)[0]) / 2 / h
+            (
+                loss(LOSSES[name], up, gain, 0, rival, any_ties)[0]
+                - loss(LOSSES[name], down, gain, 0, rival, any_ties)[0]
+            )
+            / (2 * h)
         )
-    value, a = loss(LOSSES[name], scores, gain, 0, rival)
+    value, a = loss(LOSSES[name], scores, gain, 0, rival, any_ties)
     assert a == pytest.approx(gradient, rel=1e-6, abs=1e-7)
-    expected, b = loss_of(name, np.array(scores), np.array(gain), 0, rival)
+    expected, b = loss_of(name, np.array(scores), np.array(gain), 0, rival, any_ties=any_ties)
     assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert a == pytest.approx(list(b), rel=1e-12, abs=1e-12)
 
