@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from entries import find_entries
+from entries import ONLINE, find_entries
 from reference import EPS, Trace
 from reference_pairs import ORACLES, Pairs
 from strategies import orders, targets
@@ -24,8 +24,8 @@ MAGNIFIED = 1000.0  # rounding, by the sums of two epochs, which feel one anothe
 
 
 def variants() -> Iterator[Any]:
-    """Every variant of every registered learner that has an entry."""
-    for name, _ in learners:
+    """Every variant of every registered online learner that has an entry."""
+    for name in ONLINE:
         for parameters in LEARNERS[name].variants if name in LEARNERS else []:
             text = ",".join(f"{key}={value}" for key, value in parameters.items())
             yield pytest.param(name, parameters, id=f"{name}({text})")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,7 +21,9 @@ from rerank.estimators.lists import lists_of, offsets_of, require_differences
 from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner, start_weight
 from rerank.learn.contract import accepted
-from rerank.learn.pairs import PairSource
+from rerank.learn.folds import choose, with_base_column
+from rerank.learn.pairs import PairSource, require_source
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import best, best_of_lists, scores
 from rerank.learn.settings import Count
 from rerank.learn.trainer import Training, train
@@ -37,9 +40,12 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
 
     Parameters
     ----------
-    learner: the name of a learner ("perceptron", "arow", ...), a dict of its name and parameters as in recipes
-        ({"name": "arow", "r": 1.0}), or a learner. With base scores its ``base``, their weight, is a number or "auto"
-        (the default unless a learner is given): found on the lists that epochs are compared on.
+    learner: the name of a learner ("maxent", "perceptron", "arow", ...), a dict of its name and parameters as in
+        recipes ({"name": "arow", "r": 1.0}), or a learner. "maxent" finds the optimum of the conditional log-linear
+        model, with a penalty that is chosen by cross-validation over the lists and is on columns in units of their
+        deviation where X is dense; epochs, orders and pairs are of the other learners. With base scores its ``base``,
+        their weight, is a number or "auto" (the default unless a learner is given): one more column of maxent, and for
+        the others found on the lists that epochs are compared on.
     loss: the learner's loss; None for its default.
     epochs: passes over the lists, ≥ 1; with ``early_stopping`` at most so many.
     shuffle: visit the lists in an order that is drawn again for every pass.
@@ -66,7 +72,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
     __metadata_request__predict: ClassVar[Any] = {"base": True}
     __metadata_request__score: ClassVar[Any] = {"gain": UNUSED, "group": True, "qid": True, "base": True}
 
-    learner: Any = "arda"
+    learner: Any = "maxent"
     loss: str | None = None
     epochs: Count = 10
     shuffle: bool = True
@@ -107,6 +113,9 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             require_differences(lists)
             learner, automatic = learner_of(self.learner, self.loss)
             automatic &= base is not None
+            if isinstance(learner, Maxent):
+                dense = lists if issparse(X) else replace(lists, free=lists.width)
+                return self._solve(learner, dense, dev, automatic, base is not None)
             if dev is None and (automatic or self.early_stopping):
                 lists, dev = self._split(lists)
             search = BaseSearch(dev, Gain()) if automatic and dev is not None else None
@@ -115,13 +124,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             training = self._train(learner, lists, dev, search, based=base is not None)
         self.n_iter_, self.best_iteration_ = len(training.history), training.epoch
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        weights = training.weights[self.average]
-        if search is not None and not max(self.validation_scores_) > search.base_score:
-            warnings.warn("no pass was better than the base scores: the ranker is the base itself", stacklevel=2)
-            weights = Weights(np.zeros_like(weights.w), 1.0)
-        self._based = base is not None
-        self.coef_, self.base_weight_ = weights.w, weights.base if self._based else 0.0
-        return self
+        beaten = search is None or max(self.validation_scores_) > search.base_score
+        return self._keep(training.weights[self.average], beaten, base is not None)
 
     def predict(self, X: Any, base: Any = None) -> np.ndarray:
         """float64 [n]: the scores of the rows of ``X``, higher for better; comparable within a list.
@@ -192,6 +196,31 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             )
         return lists.slice(0, first), lists.slice(first, count)
 
+    def _solve(self, learner: Maxent, lists: Corpus, dev: Corpus | None, automatic: bool, based: bool) -> Self:
+        """``fit`` with the batch learner."""
+        require_source(learner, pairs_of(self.pairs))
+        several = self._any_ties(lists, based)
+        learner = with_base_column(learner, lists) if automatic else learner
+        choice = choose(learner, lists, Gain(), oracles, any_ties=several)
+        look = None if dev is None else lambda weights: mean_gain(dev, weights)
+        how: dict[str, Any] = {"epochs": 1, "seed": seed_of(self.random_state), "any_ties": several}
+        training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
+        self.n_iter_ = self.best_iteration_ = 1
+        self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
+        return self._keep(training.weights["last"], not automatic or choice.score > choice.base, based)
+
+    def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
+        """Take the weights, or those of the base where they have not ``beaten`` it."""
+        if not beaten:
+            warnings.warn("nothing was better than the base scores: the ranker is the base itself", stacklevel=3)
+            weights = Weights(np.zeros_like(weights.w), 1.0)
+        self._based = based
+        self.coef_, self.base_weight_ = weights.w, weights.base if based else 0.0
+        return self
+
+    def _any_ties(self, lists: Corpus, based: bool) -> bool:
+        return self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists)))
+
     def _train(
         self, learner: Learner, lists: Corpus, dev: Corpus | None, search: BaseSearch | None, *, based: bool
     ) -> Training:
@@ -202,7 +231,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             epochs=int(self.epochs),
             seed=seed_of(self.random_state),
             shuffle=bool(self.shuffle),
-            any_ties=self.ties == "any" or (self.ties == "auto" and (not based or two_valued(lists))),
+            any_ties=self._any_ties(lists, based),
             pairs=pairs_of(self.pairs),
             predictor=self.average,
             patience=int(self.n_iter_no_change) if self.early_stopping else None,

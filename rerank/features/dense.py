@@ -1,4 +1,4 @@
-"""Free columns: dense scores, which no penalty touches, brought to a common scale.
+"""Free columns: dense scores, which no L1 penalty touches, brought to a common scale.
 
 A feature's unit decides how fast its weight moves. Indicators have the unit one; scores are divided by their standard
 deviation within lists (only differences within a list count). Weights apply to the scaled values; multiplied by the
@@ -7,9 +7,12 @@ scale, they apply to the scores as the file has them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from rerank.data.corpus import Corpus
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Lists, parts
 from rerank.kernels.compile import kernel
 
 
@@ -65,6 +68,12 @@ def free_values(corpus: Corpus) -> np.ndarray:
     dense = np.zeros((corpus.candidate_count, corpus.free))
     gather_dense(corpus.rows, corpus.columns, corpus.values, dense)
     return dense
+
+
+def dense_alone(lists: Lists) -> Corpus:
+    """The lists with their free columns alone, in memory."""
+    taken = [part.keep_columns(np.arange(part.width) < part.free) for _, part in parts(lists)]
+    return concatenate([replace(part, width=part.free, trusted=True) for part in taken])
 
 
 class ColumnSpread:

@@ -29,7 +29,7 @@ TRAINING = (
     "runs/ensembles.py", "runs/kept.py", "runs/run.py", "runs/training.py",
 )  # fmt: skip
 CLASSIFICATION = (
-    *COMPILATION, "data", "kernels/by_type.py", "learn", "metrics",
+    *COMPILATION, "data", "features/dense.py", "kernels/by_type.py", "learn", "metrics",
     "models/predictions.py", "readers", "runs/examples", "runs/kept.py",
 )  # fmt: skip
 INSTALLED = {"site-packages", "dist-packages"}

@@ -11,6 +11,7 @@ import numpy as np
 from rerank.base.ranges import Checked
 from rerank.base.registry import Registry
 from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists
 from rerank.kernels.compile import kernel_of
 from rerank.learn.apart import State as State
 from rerank.learn.apart import TrainedApart
@@ -66,6 +67,7 @@ class Learner(Checked, ABC):
 
     name: ClassVar[str] = ""  # that of the class if it says no other
     Settings = SettingsClass()  # no annotation: it is not a parameter
+    batch: ClassVar[bool] = False  # does it solve for the optimum (``solve``), without epochs, order, votes and mixing?
     sources: ClassVar[tuple[str, ...]] = SOURCES  # the pair sources that it can learn from (see ``pairs``)
     passes: ClassVar[Any]  # the kernel that passes over lists
     replays: ClassVar[Any]  # the kernel that repeats logged updates for voting
@@ -165,6 +167,10 @@ class Learner(Checked, ABC):
         self.finish(state, lazy)
         return stats
 
+    def solve(self, lists: Lists, oracle: np.ndarray, state: State, *, any_ties: bool = False) -> EpochStats:
+        """Bring ``state`` to the optimum over all ``lists``: in place of epochs, for learners that are ``batch``."""
+        raise NotImplementedError
+
     def visit(
         self,
         corpus: Corpus,
@@ -230,7 +236,7 @@ class Learner(Checked, ABC):
 
 
 RULES = (
-    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "nherd", "nwin", "pa", "perceptron",
-    "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
+    "arda", "arow", "bopr", "cw", "fobos", "ftrl", "lm_nwin", "lm_perc", "lm_uwin", "maxent", "nherd", "nwin", "pa",
+    "perceptron", "rda", "scw", "sgd", "sop", "tg", "uwin", "vrda",
 )  # fmt: skip
 learners: Registry[type[Learner]] = Registry("learner", Learner, [f"rerank.learn.rules.{rule}" for rule in RULES])

@@ -70,7 +70,7 @@ def surprise(
     for y in range(first, last):
         if y == star or (any_ties and gain[y] == gain[star]):
             p[y - first] -= math.exp(scores[y - first] - scores[star - first]) / Z
-    return max(0.0, log_z - scores[star - first] - math.log(Z))
+    return float(max(0.0, log_z - scores[star - first] - math.log(Z)))
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rerank.data.corpus import Corpus
+from rerank.data.shards import Lists, selected
 from rerank.engines.threads import share_rows
 from rerank.kernels.compile import kernel
 
@@ -71,6 +72,11 @@ def best(corpus: Corpus, scores: np.ndarray) -> np.ndarray:
     chosen = np.empty(corpus.list_count, np.int64)
     best_of_lists(corpus.lists, scores, corpus.base, chosen)
     return chosen
+
+
+def choices(lists: Lists, weights: Weights) -> np.ndarray:
+    """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
+    return selected(lists, lambda part: best(part, scores(part, weights)))
 
 
 @kernel

@@ -35,7 +35,7 @@ class Training:
     weights: by predictor ("last", "average"); state: the learner's, to continue from; log: the updates up to the best
     epoch, if they were kept; epoch: the number of epochs that led to the weights; history: one line per epoch;
     samples, mistakes (cumulative), nonzero_weights: the curve; radius: largest norm of a difference vector; skipped:
-    updates that were left out because numbers became too small for them.
+    updates that were left out because numbers became too small for them; about: what was chosen before training.
     """
 
     learner: Learner
@@ -49,6 +49,7 @@ class Training:
     nonzero_weights: list[int] = field(default_factory=list)
     radius: float = 0.0
     skipped: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
 
     def extend(self, stats: list[EpochStats]) -> None:
         """Add the parts of an epoch to the curve."""
@@ -97,7 +98,8 @@ def train(
 ) -> Training:
     """Train for ``epochs`` passes and keep the best.
 
-    Where the lists are in several parts, an epoch visits them one after the other, in an order of its own.
+    Where the lists are in several parts, an epoch visits them one after the other, in an order of its own. A learner
+    that is ``batch`` has one epoch, in which it finds its optimum.
 
     Parameters
     ----------
@@ -124,6 +126,12 @@ def train(
         course.restore(*stored)
         logger.info("continuing after epoch %d, part %d", course.epoch, course.visited)
     training = course.training
+    if learner.batch and not training.weights:
+        start = time.perf_counter()
+        course.stats = [learner.solve(corpus, oracle, course.state, any_ties=any_ties)]
+        course.seconds, course.nonzeros = time.perf_counter() - start, learner.updates(course.state) * corpus.nonzeros
+        course.finish_epoch(look)
+        last = course.epoch
     with deferred():
         while course.epoch < last and not course.stopped(patience):
             for index in part_order(part_count(corpus), seed, course.epoch, shuffle)[course.visited :]:

@@ -7,19 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from rerank.data.corpus import Corpus
-from rerank.data.shards import Lists, reference_rows, selected
+from rerank.data.shards import Lists, reference_rows
 from rerank.learn.base import Weights
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import choices
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import check_lists, vote
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import statistics_of
 from rerank.models.model import Model
-
-
-def choices(lists: Lists, weights: Weights) -> np.ndarray:
-    """int64 [L]: the candidate of every list that ``weights`` score highest, -1 for empty lists."""
-    return selected(lists, lambda part: best(part, scores(part, weights)))
 
 
 def corpus_score(lists: Lists, weights: Weights, metric: Metric) -> float:

@@ -11,7 +11,8 @@ from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitName, SplitSettings, TemplateSettings
 from rerank.recipes.settings import Section, Settings, literal, named, one_or_many, part
 
-# What a task measures and looks at unless its recipe says otherwise.
+# What a task measures, looks at and learns with unless its recipe says otherwise.
+LEARNERS = {"translation": "vrda", "speech": "maxent", "ranking": "maxent"}
 METRICS = {"translation": "bleu", "speech": "wer", "ranking": "gain"}
 AUTO, DERIVED, UNDERIVED = "auto", "dptm", "text"  # the set of translations: what stands for one of the other two
 SETS = {"translation": AUTO, "speech": "speech", "ranking": "text"}
@@ -83,13 +84,19 @@ class TextRecipe(ListRecipe):
     @model_validator(mode="before")
     @classmethod
     def _of_task(cls, values: Any) -> Any:
-        """A task brings its own metric and templates."""
+        """A task brings its own metric, templates and learner."""
         if not isinstance(values, dict) or (task := values.get("task", "translation")) not in METRICS:
             return values
         features = values.get("features", {})
         if isinstance(features, dict):
             features = {"set": SETS[task], **features}
-        return {**values, "metric": named(values.get("metric", {}), METRICS[task]), "features": features}
+        learner = named(values.get("learner", {}), LEARNERS[task])
+        return {
+            **values,
+            "metric": named(values.get("metric", {}), METRICS[task]),
+            "features": features,
+            "learner": learner,
+        }
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -65,13 +65,16 @@ def judge_base(recipe: ListRecipe, training: Training, split: str | None, metric
 
     setting: the recipe's; training: the weight while the learner trained; votes: the weight at the start of the
     predictors that vote, the last of which is the last predictor; weights: those of the other predictors; dev: the
-    base's score on ``split``, on which epochs were chosen; beaten: whether the epoch that was kept scores better; kept:
-    whether the model is the base itself.
+    base's score on ``split``, on which epochs were chosen; beaten: whether the epoch that was kept scores better there
+    or, of a batch learner, on the training lists held out in turn; kept: whether the model is the base itself.
     """
     best = next(line for line in training.history if line["epoch"] == training.epoch)
     setting = recipe.learner.get("base")
     sign = -1.0 if metric.lower_is_better else 1.0
     beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
+    folds = training.about.get("columns", {})
+    if folds.get("lists"):
+        beaten = sign * folds["score"] > sign * folds["base"]
     kept = beaten is False and setting == AUTO
     start = getattr(training.learner, "base", 0.0)
     found = training.weights["last"].base - training.learner.last(training.state).base

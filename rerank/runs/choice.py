@@ -15,10 +15,10 @@ import numpy as np
 
 from rerank.data.shards import Lists, reference_rows
 from rerank.learn.base_weight import AUTO
+from rerank.learn.scoring import choices
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare, score_interval
-from rerank.models.predictions import choices
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data

@@ -11,10 +11,10 @@ import numpy as np
 
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import reference_rows
+from rerank.learn.scoring import choices
 from rerank.metrics.base import Metric, TestName
 from rerank.metrics.oracle import statistics_of
 from rerank.metrics.significance import compare
-from rerank.models.predictions import choices
 from rerank.recipes.recipe import TaskRecipe
 from rerank.runs.corpora import Data
 from rerank.runs.report.data import LearningCurve

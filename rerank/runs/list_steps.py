@@ -42,7 +42,7 @@ from rerank.runs.results import describe, prediction_files, write_answers, write
 from rerank.runs.run import Run, check_stored
 from rerank.runs.stages import Stages
 from rerank.runs.steps import Metrics, Steps, code_of
-from rerank.runs.training import check_mixing, check_pairs, check_room, train_run, trained_on
+from rerank.runs.training import check_batch, check_mixing, check_pairs, check_room, train_run, trained_on
 from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim
 
@@ -180,7 +180,7 @@ class ListSteps(Steps[ListRecipe]):
         for split, answers in decoded.items():
             if answers is not None:
                 write_answers(self.directory, split, answers)
-        line = dense_line(data.training.corpus, data.table) if self.tested else None
+        line = dense_line(data.training.corpus, data.table, metric) if self.tested else None
         if line is not None:
             for split in self.tested:
                 chosen.evaluate_beside(split, LINE, line.weights, data.others[split], metric)
@@ -247,6 +247,7 @@ def check_parts(single: ListRecipe) -> None:
     """
     settings = single.training
     check_pairs(accepted(make_learner(single.learner)), settings.pairs)
+    check_batch(single)
     check_mixing(single)
     check_room(single)
     check_ensemble(single)

@@ -23,13 +23,13 @@ from rerank.learn.base import Learner, Weights
 from rerank.learn.base_weight import make_learner
 from rerank.learn.log import UpdateLog
 from rerank.learn.scoring import best
+from rerank.learn.scoring import choices as choices_of
 from rerank.learn.voting.gathering import gather
 from rerank.learn.voting.votes import Votes
 from rerank.learn.voting.voting import block_count, vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, oracles, statistics_of
-from rerank.models.predictions import choices as choices_of
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.kept import UNFINISHED, kept
@@ -74,7 +74,8 @@ class Run:
         if "dev" in self.training.get("mert", {}):
             return float(self.training["mert"]["dev"])
         if self.training["base"]["kept"]:
-            return float(self.training["base"]["dev"])
+            dev = self.training["base"]["dev"]
+            return None if dev is None else float(dev)
         if "ensemble" in self.training:
             return float(self.training["ensemble"]["dev"])
         line = next((line for line in self.history if line["epoch"] == self.training["epochs"]), {})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,17 @@ from rerank.base.progress import counting
 from rerank.base.registry import nearest
 from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
+from rerank.features.dense import dense_alone
 from rerank.learn.base import Learner
 from rerank.learn.base_weight import AUTO, BaseSearch, make_learner
 from rerank.learn.bounds import Bounds, bounds
+from rerank.learn.folds import choose, padded, padded_state, with_base_column
 from rerank.learn.losses import LOSSES, PAIRWISE
 from rerank.learn.mixing.combining import rule_of
 from rerank.learn.mixing.mixing import Mixing, train_mixed
 from rerank.learn.pairs import PairSource, require_source
 from rerank.learn.room import bytes_needed
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.trainer import Training, train
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import corpus_oracle, oracles, two_valued, with_corpus_gains
@@ -58,7 +61,8 @@ def train_run(
     """
     split = recipe.data.dev
     corpus = shared(corpus, recipe.training.share, recipe.seed)
-    if dev is None and recipe.learner.get("base") == AUTO:
+    batch = make_learner(recipe.learner).batch
+    if dev is None and recipe.learner.get("base") == AUTO and not batch:
         corpus, dev, split = *held_out(corpus), HELD_OUT
     columns: np.ndarray | None = None
     chosen: dict[str, Any] = {}
@@ -75,7 +79,7 @@ def train_run(
     base = judge_base(recipe, training, split, metric)
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
-    about = _about(recipe, training, corpus) | {"base": base, "ties": ties} | chosen
+    about = _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties} | chosen
     warm = recipe.training.warm_start is not None
     about["bound"] = {} if warm else _bounds(recipe, training, corpus)
     points = {key: getattr(training, key) for key in ("samples", "mistakes", "nonzero_weights")}
@@ -157,6 +161,20 @@ def check_pairs(learner: Learner, settings: Settings) -> None:
         raise RecipeError(error.message, key="training.pairs.name") from None
 
 
+def check_batch(recipe: ListRecipe) -> None:
+    """Refuse what a batch learner has not: predictors that vote, and anything to continue from.
+
+    Raises
+    ------
+    RecipeError: names the setting, and what is expected.
+    """
+    if make_learner(recipe.learner).batch:
+        for key, found in (("vote", recipe.training.vote), ("warm_start", recipe.training.warm_start)):
+            if found:
+                name = recipe.learner["name"]
+                raise RecipeError(f"{name} finds one optimum, in one go; leave it out", key=f"training.{key}")
+
+
 def check_mixing(recipe: ListRecipe) -> None:
     """Refuse mixing where states of a learner cannot be combined, or not in this way.
 
@@ -235,11 +253,14 @@ def _train(
             line["nonzeros_per_second"] / 1e6, f", {count.remaining}" if count.remaining else "",
         )  # fmt: skip
 
-    targets, several = _targets(recipe, corpus, metric), any_ties(recipe, corpus)
+    several = any_ties(recipe, corpus)
     if recipe.oracle.ties == "auto":
         log.info("oracle.ties: %s", "any of the best candidates" if several else "the best one by the base score")
+    targets = _targets(recipe, corpus, metric)
     if share := recipe.oracle.corpus_share:
         corpus = with_corpus_gains(corpus, metric, targets, share)
+    if make_learner(learner).batch:
+        return _solve(recipe, learner, corpus, dev, metric, several)
     warm = _warm(settings.warm_start, learner, corpus, data)
     last = epochs + (warm[1] if warm is not None else 0)
     automatic = learner.get("base") == AUTO
@@ -266,6 +287,37 @@ def _train(
             return train_mixed(made, corpus, targets, mixing=mixing, engine=engine, workspace=beside, **how)
         keep_log = settings.warm_start is None and (settings.vote or 1)
         return train(made, corpus, targets, keep_log=keep_log, **how)
+
+
+def _solve(
+    recipe: ListRecipe, settings: Settings, corpus: Lists, dev: Lists | None, metric: Metric, several: bool
+) -> Training:
+    """``maxent``: what it learns from is chosen by cross-validation, and the optimum is found on all training lists."""
+    made = make_learner(settings, base=0.0)
+    assert isinstance(made, Maxent)
+    if settings.get("base") == AUTO:
+        made = with_base_column(made, corpus)
+
+    def targets(lists: Lists) -> np.ndarray:
+        """The oracles of some of the lists."""
+        return _targets(recipe, lists, metric)
+
+    with counting("train", total=2, unit="steps", lines=False) as count:
+        choice = choose(made, corpus, metric, targets, any_ties=several)
+        count.advance(left=1)
+        log.info("maxent: %s", choice.text(metric))
+        made, width = replace(made, l2=choice.l2), corpus.width
+        if choice.columns == "dense":
+            corpus = dense_alone(corpus)
+        training = train(made, corpus, targets(corpus), epochs=1, seed=recipe.seed, any_ties=several)
+    training.weights = {name: padded(own, width) for name, own in training.weights.items()}
+    training.state, training.about["columns"] = padded_state(training.state, width), choice.as_dict()
+    line, last = training.history[-1], training.weights["last"]
+    line["train"] = corpus_score(corpus, last._replace(w=last.w[: corpus.width]), metric)
+    if dev is not None:
+        line["dev"], line["dev_base"] = corpus_score(dev, last, metric), BaseSearch(dev, metric).own_score
+        log.info("dev %s (base %s)", metric.text(line["dev"]), metric.text(line["dev_base"]))
+    return training
 
 
 def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tuple[Any, int] | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from entries import ONLINE
 from strategies import random_corpus, targets
 from variants import make
 
@@ -23,8 +24,8 @@ EXTREMES = (1e-300, 1e-160, 1e160, 1e300)
 
 def numbers() -> Iterator[Any]:
     """Every numeric parameter of every registered learner."""
-    for name, cls in learners:
-        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+    for name in ONLINE:
+        for item in dataclasses.fields(learners.get(name)):  # type: ignore[arg-type]
             if isinstance(item.default, float):
                 yield pytest.param(name, item.name, id=f"{name}.{item.name}")
 

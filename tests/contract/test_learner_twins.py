@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from entries import ONLINE
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from reference_pairs import ORACLES, Pairs
@@ -75,7 +76,7 @@ def drawn(draw: st.DrawFn, name: str) -> tuple[Learner, PairSource]:
     return learner, draw(st.sampled_from([ORACLE_PAIRS, ORACLE_PAIRS, *taken]))
 
 
-@pytest.mark.parametrize("name", [name for name, _ in learners])
+@pytest.mark.parametrize("name", ONLINE)
 @settings(max_examples=100)
 @given(
     data=st.data(), dyadic=st.booleans(), whole=st.booleans(), any_ties=st.booleans(), epochs=st.integers(0, 4),
@@ -161,7 +162,7 @@ def test_a_list_of_two_is_a_binary_example(name: str, parameters: dict[str, Any]
     np.testing.assert_array_equal(predicted, np.sign(X @ w))
 
 
-@pytest.mark.parametrize("name", [name for name, _ in learners])
+@pytest.mark.parametrize("name", ONLINE)
 def test_sources_that_make_no_sense_are_refused(name: str) -> None:
     learner = make(name, LEARNERS[name].variants[0])
     for pairs in SOURCES:

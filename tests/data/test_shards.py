@@ -24,13 +24,13 @@ from rerank.learn.log import UpdateLog
 from rerank.learn.pairs import PairSource
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.vrda import VotedRDA
-from rerank.learn.scoring import best, scores
+from rerank.learn.scoring import best, choices, scores
 from rerank.learn.trainer import Training, epoch_order, part_order, train
 from rerank.learn.voting.gathering import gather, stretches
 from rerank.learn.voting.voting import vote
 from rerank.metrics.classification import Classification
 from rerank.metrics.oracle import ListStatistics, corpus_gains, corpus_oracle, oracles, statistics_of, with_corpus_gains
-from rerank.models.predictions import choices, corpus_score
+from rerank.models.predictions import corpus_score
 from rerank.storage.checksums import seal
 
 CORPUS = random_corpus(6, lists=30)

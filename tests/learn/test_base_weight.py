@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,16 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from entries import ONLINE
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import METRICS, problem
-from strategies import bits, random_corpus, run
+from strategies import bits, corpus_of, random_corpus, run
 from variants import LEARNERS
 
 from rerank.base.errors import RecipeError
 from rerank.base.registry import build
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, write_shards
+from rerank.learn import base_weight
 from rerank.learn.base import Learner, Weights, learners
 from rerank.learn.base_weight import AUTO, START, BaseSearch, best_weight, make_learner, start_weight
 from rerank.learn.mert.error_surface import Line
@@ -54,6 +57,38 @@ def with_gains(seed: int) -> Corpus:
 
 CORPUS, DEV = with_gains(6), with_gains(7)
 SEARCH = BaseSearch(DEV, Gain())
+
+
+@pytest.fixture(autouse=True, scope="module")
+def many() -> Iterator[None]:
+    """Lists in tests are few, and the exact search is for many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base_weight, "SMALL", 0)
+        yield
+
+
+def test_with_few_lists_the_weight_is_the_likely_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two columns that tell the right one with the same noise weigh the same, in any unit; noise alone weighs little,
+    and a base score without use nothing."""
+    rng = np.random.default_rng(3)
+    lists = []
+    for _ in range(400):
+        right = rng.integers(4)
+        told = [(rng.normal() + (y == right), rng.normal() + (y == right), float(y == right)) for y in range(4)]
+        lists.append([({0: score}, base, gain) for score, base, gain in told])
+    dev = corpus_of(lists, width=1)
+    dev = replace(dev, stats=dev.gain[:, np.newaxis], reference=np.ones((400, 1)))
+    monkeypatch.setattr(base_weight, "SMALL", 401)
+    for unit in (1.0, 2.0**-30, 2.0**40):
+        search = BaseSearch(replace(dev, base=dev.base * unit), Gain())
+        found, score = search(Weights(np.ones(1), 0.0))
+        assert found.base * unit == pytest.approx(1.0, abs=0.15)
+        assert score == corpus_score(search.dev, found, Gain())
+        assert search(Weights(-np.ones(1), 0.0))[0].base * unit > 100
+    noise = BaseSearch(replace(dev, base=rng.normal(size=dev.base.size)), Gain())
+    assert noise(Weights(np.ones(1), 0.0))[0].base < 0.1
+    alike = BaseSearch(replace(dev, base=np.full(dev.base.size, 7.3)), Gain())
+    assert alike(Weights(np.ones(1), 0.25))[0].base == 0.25
 
 
 def fit(learner: Learner, lists: Any = CORPUS, **options: Any) -> Training:
@@ -148,7 +183,7 @@ def fit_mixed(sections: int) -> Training:
     )
 
 
-@pytest.mark.parametrize("name", [name for name, _ in learners])
+@pytest.mark.parametrize("name", ONLINE)
 def test_every_learner_trains_and_votes(name: str) -> None:
     for parameters in LEARNERS[name].variants:
         settings = {"name": name, **parameters, "base": AUTO}

@@ -13,13 +13,15 @@ from rich.console import Console
 
 from rerank.features.dense import free_values
 from rerank.learn.base import Weights
-from rerank.models import dense_line as module
+from rerank.learn.scoring import choices
+from rerank.metrics.gain import Gain
 from rerank.models.dense_line import dense_line
-from rerank.models.predictions import choices
 from rerank.runs import list_steps, pipeline
 from rerank.runs.corpora import Data
 from rerank.runs.evaluation import Selections, compare_runs
 from rerank.runs.report.table import plain_text, results_table
+
+METRIC = Gain()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_a_resumed_run_has_the_same_line(root: Path, workspace: Path) -> None:
 
 def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) -> None:
     one, several = (loaded(root, workspace, data={"shard_size": size}) for size in (100.0, 0.01))
-    found = [dense_line(data.training.corpus, data.table) for data in (one, several)]
+    found = [dense_line(data.training.corpus, data.table, METRIC) for data in (one, several)]
     assert several.training.corpus.count > 1
     for each in found:
         assert each is not None
@@ -79,25 +81,13 @@ def test_in_parts_and_in_one_part_it_is_the_same(root: Path, workspace: Path) ->
 
 def test_with_text_features_it_sees_only_dense_columns(root: Path, workspace: Path) -> None:
     data = loaded(root, workspace, features={"set": "text", "templates": []})
-    found = dense_line(data.training.corpus, data.table)
+    found = dense_line(data.training.corpus, data.table, METRIC)
     assert found is not None
     assert np.count_nonzero(found.weights.w) == data.training.corpus.free == 3 < data.training.corpus.width
     part = data.others["test"].corpus.part(0)
     scores = found.weights.base * part.base + free_values(part) @ found.weights.w[:3]
     best = [int(a + np.argmax(scores[a:b])) for a, b in zip(part.lists[:-1], part.lists[1:], strict=True)]
     assert choices(part, found.weights).tolist() == best
-
-
-def test_too_large_for_memory(
-    root: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    data = loaded(root, workspace, data={"shard_size": 0.01})
-    corpus = data.training.corpus
-    monkeypatch.setattr(module, "LARGEST", 8 * 4 * corpus.candidate_count // 3)
-    found = dense_line(corpus, data.table)
-    assert found is not None
-    assert found.about["lists"] == -(-corpus.list_count // 3)
-    assert "only one list in 3" in caplog.text
 
 
 def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path, small_run: Path) -> None:
@@ -112,7 +102,7 @@ def test_without_dense_columns_there_is_no_line(tmp_path: Path, workspace: Path,
 
 def test_weights_are_those_of_the_values_in_the_file(root: Path, workspace: Path) -> None:
     data = loaded(root, workspace)
-    found = dense_line(data.training.corpus, data.table)
+    found = dense_line(data.training.corpus, data.table, METRIC)
     assert found is not None
     names = [data.table.name(j) for j in range(data.table.free)]
     raw = [found.about["weights"][name] for name in names]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import small
-from entries import find_entries
+from entries import ONLINE, find_entries
 from strategies import bits, random_corpus, targets
 
 from rerank.base.errors import RecipeError
@@ -30,7 +30,6 @@ from rerank.learn.trainer import train
 from rerank.models.model import Model
 
 WIDTH, EPOCHS, SEED = 16, 2, 7
-NAMES = [name for name, _ in learners]
 ENTRIES = find_entries()
 
 
@@ -73,7 +72,7 @@ def digests(directory: str) -> dict[str, str]:
     found = {}
     for parts in (1, 3):
         lists = corpus_in(root, parts)
-        found |= {f"{name} {parts}": saved(name, lists, root / f"models-{parts}") for name in NAMES}
+        found |= {f"{name} {parts}": saved(name, lists, root / f"models-{parts}") for name in ONLINE}
     return found
 
 
@@ -83,7 +82,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def test_every_learner_twice(first: dict[str, str], tmp_path: Path) -> None:
-    assert len(set(first.values())) == len(first) > len(NAMES)
+    assert len(set(first.values())) == len(first) > len(ONLINE)
     assert digests(str(tmp_path)) == first
 
 
@@ -130,7 +129,7 @@ def mixed(name: str, lists: Shards, engine: Engine) -> dict[str, bytes]:
 
 def test_every_learner_that_mixes_with_workers(workers: Engine, tmp_path: Path) -> None:
     """Against one: this process."""
-    lists, names = corpus_in(tmp_path, 3), [name for name in NAMES if mixes(name)]
+    lists, names = corpus_in(tmp_path, 3), [name for name in ONLINE if mixes(name)]
     assert len(names) > 10
     for name in names:
         assert mixed(name, lists, workers) == mixed(name, lists, LocalEngine()), name

@@ -13,10 +13,9 @@ import rerank
 from rerank.base.errors import RecipeError
 from rerank.data.shards import Lists, shared, whole
 from rerank.extraction.extraction import extract_split, extract_training
-from rerank.learn.scoring import scores
+from rerank.learn.scoring import choices, scores
 from rerank.metrics.base import Metric
 from rerank.models.model import Model
-from rerank.models.predictions import choices
 from rerank.readers.inputs import Inputs
 from rerank.runs import pipeline
 from rerank.runs.ensembles import members, train_ensemble

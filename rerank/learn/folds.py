@@ -1,0 +1,156 @@
+"""What maxent learns from, and with which penalty: cross-validation over the training lists.
+
+The lists are cut into FOLDS sections of neighbours (lists of one document stay together), each of which is held out in
+turn. Dense columns alone are tried with every penalty, all columns with the smaller ones, from the largest down to the
+first that brings nothing. Dense columns alone are taken unless all columns are better by more than one standard error
+of the difference (Breiman et al. 1984, section 3.4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from rerank.data.shards import Lists, Shards, reference_rows, section, selected, whole
+from rerank.features.dense import dense_alone
+from rerank.learn.base_weight import base_unit
+from rerank.learn.rules.maxent import Maxent, MaxentState
+from rerank.learn.scoring import Weights, choices
+from rerank.metrics.base import Metric
+from rerank.metrics.oracle import base_choice, statistics_of
+from rerank.metrics.significance import compare
+
+FOLDS = 5
+PENALTIES = (1e4, 1e3, 100.0, 10.0, 1.0)
+SPARSE_PENALTIES = (100.0, 10.0, 1.0)  # with all columns, where not all are dense
+FEW = 10.0  # the penalty where there is only one list
+BUDGET = 2e7  # nonzeros of all columns in all folds together: with more, fewer folds are held out, one at least
+HURRY = 40  # iterations in a fold with columns that are not dense
+ONE_ERROR, SAMPLES = 0.6827, 1000  # the middle of a normal distribution within ±1 deviation; bootstrap samples
+
+Columns = Literal["dense", "all"]
+
+
+@dataclass(frozen=True)
+class FoldTrial:
+    """A setting, its score on the lists held out, and the statistics of what it selects there (float64 [L', K])."""
+
+    columns: Columns
+    l2: float
+    score: float
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What cross-validation chose, and why.
+
+    lists: how many were held out; base, score: of the base and of what was chosen there; other: of the columns that
+    were not, if they were tried, and error the standard error of the difference; tried: every setting that was.
+    """
+
+    columns: Columns
+    l2: float
+    lists: int = 0
+    base: float = 0.0
+    score: float = 0.0
+    other: float | None = None
+    error: float = 0.0
+    tried: tuple[FoldTrial, ...] = ()
+
+    def text(self, metric: Metric) -> str:
+        """What was chosen, for the log."""
+        named = {"dense": "dense columns alone", "all": "all columns"}
+        shown = [f"{named[self.columns]}, l2 {self.l2:g}"]
+        if self.lists:
+            shown.append(f"{metric.text(self.score)} on {self.lists} training lists held out in turn")
+            shown.append(f"base {metric.text(self.base)}")
+        if self.other is not None:
+            other = named["all" if self.columns == "dense" else "dense"]
+            shown.append(f"{other} {metric.text(self.other)}, standard error {metric.text(self.error)}")
+        return "; ".join(shown)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry ``columns`` of ``training`` in metrics.json."""
+        tried = [{"columns": each.columns, "l2": each.l2, "score": each.score} for each in self.tried]
+        kept = {key: getattr(self, key) for key in ("columns", "l2", "lists", "base", "score", "other", "error")}
+        return kept | {"tried": tried}
+
+
+def with_base_column(learner: Maxent, lists: Lists) -> Maxent:
+    """``learner`` with the base score as one more dense column, in units of its deviation within ``lists``."""
+    return replace(learner, base=0.0, base_rate=base_unit(lists) or 1.0)
+
+
+def choose(
+    learner: Maxent, lists: Lists, metric: Metric, targets: Callable[[Lists], np.ndarray], *, any_ties: bool
+) -> Choice:
+    """The columns and the penalty for ``learner``, as far as it leaves them open.
+
+    targets: the oracles of lists (int64 [L]); any_ties: see ``Learner.epoch``.
+    """
+    several = 0 < lists.free < lists.width
+    kinds: list[Columns] = ["dense"] if several and learner.columns != "all" else []
+    kinds += ["all"] if not several or learner.columns != "dense" else []
+    if lists.list_count < 2:
+        return Choice(kinds[0], FEW if learner.l2 is None else learner.l2)
+    sign = -1.0 if metric.lower_is_better else 1.0
+    reference = reference_rows(lists)
+
+    def score_of(rows: np.ndarray) -> float:
+        """The score on the last lists, as many as have rows; higher is better."""
+        return sign * float(metric.scores(rows.sum(axis=0), reference[-len(rows) :].sum(axis=0)))
+
+    found: dict[Columns, list[FoldTrial]] = {kind: [] for kind in kinds}
+    for kind, tried in found.items():
+        own = dense_alone(lists) if kind == "dense" else lists
+        slow = kind == "all" and several
+        folds = list(held_out(own))
+        states = [learner.init(own.width) for _ in folds]
+        for l2 in (SPARSE_PENALTIES if slow else PENALTIES) if learner.l2 is None else (learner.l2,):
+            made = replace(learner, l2=l2, iterations=min(learner.iterations, HURRY) if slow else learner.iterations)
+            rows = []
+            for state, (rest, apart) in zip(states, folds, strict=True):
+                made.solve(rest, targets(rest), state, any_ties=any_ties)
+                rows.append(statistics_of(apart, choices(apart, made.last(state))))
+            tried.append(FoldTrial(kind, l2, score_of(np.concatenate(rows)), np.concatenate(rows)))
+            if slow and len(tried) > 1 and tried[-1].score <= tried[-2].score:
+                break
+    best = [max(tried, key=lambda each: each.score) for tried in found.values()]
+    chosen, other, error = best[0], None, 0.0
+    if len(best) > 1:
+        size = min(len(each.rows) for each in best)
+        dense, every = (each.rows[-size:] for each in best)
+        how: dict[str, Any] = {"test": "paired_bootstrap", "samples": SAMPLES, "confidence": ONE_ERROR}
+        test = compare(metric, every, dense, reference[-size:], **how)
+        error, better = (test.high - test.low) / 2, sign * test.difference > (test.high - test.low) / 2
+        chosen, other = best[better], sign * best[not better].score
+    base = statistics_of(lists, selected(lists, lambda part: base_choice(part.lists, part.base)))[-len(chosen.rows) :]
+    shown = tuple(replace(each, score=sign * each.score) for tried in found.values() for each in tried)
+    scores = sign * score_of(base), sign * chosen.score
+    return Choice(chosen.columns, chosen.l2, len(base), *scores, other, error, shown)
+
+
+def held_out(lists: Lists) -> Iterator[tuple[Lists, Lists]]:
+    """(the others, those held out) for every section, or for the last ones where the lists are too large for all."""
+    if isinstance(lists, Shards) and lists.changes:  # which know lists by their numbers among all
+        lists = whole(lists)
+    count = min(FOLDS, lists.list_count)
+    few = count if lists.free == lists.width else int(np.clip(BUDGET // max(1, lists.nonzeros), 1, count))
+    for first, last in list(pairwise(np.linspace(0, lists.list_count, count + 1).astype(int).tolist()))[-few:]:
+        rest = np.concatenate([np.arange(first), np.arange(last, lists.list_count)])
+        yield lists.take(rest), section(lists, first, last)
+
+
+def padded(weights: Weights, width: int) -> Weights:
+    """Weights of the first columns as those of ``width`` columns."""
+    return weights._replace(w=np.append(weights.w, np.zeros(width - weights.w.size)))
+
+
+def padded_state(state: MaxentState, width: int) -> MaxentState:
+    """A state for the first columns as one for ``width`` columns."""
+    return state._replace(w=np.concatenate([state.w[:-1], np.zeros(width + 1 - state.w.size), state.w[-1:]]))

@@ -1,0 +1,156 @@
+"""The conditional log-linear model of lists, trained to its optimum: a batch learner.
+
+The probability of candidate y of list i is P_i(y) = e^{score(y)} / Σ e^{score} (for N-best parses Johnson et al. 1999;
+as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i being the right candidates of a list,
+
+    L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w‖²
+
+is the loss ``log`` of the online learners, with a penalty. It is convex where every list has one right candidate; with
+more, the search from w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from rerank.base.errors import RecipeError
+from rerank.data.shards import Lists, own, parts
+from rerank.features.dense import ColumnSpread
+from rerank.kernels.compile import kernel
+from rerank.learn.apart import ByColumn
+from rerank.learn.base import Learner, Weights, learners
+from rerank.learn.judge import score_list
+from rerank.learn.losses import LOG, coefficients, rivals
+from rerank.learn.scoring import single
+from rerank.learn.settings import Count, NotNegative
+from rerank.learn.steps import UPDATES
+from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays, stats_of, view
+
+ITERATIONS = 200
+MEMORY = 10  # of L-BFGS, in steps
+
+
+class MaxentState(NamedTuple):
+    """w: float64 [D + 1], the weights, and at last what is added to ``base``; counts: int64 [2], see ``steps``."""
+
+    w: ByColumn
+    counts: np.ndarray
+
+
+@learners.add("maxent")
+@dataclass(frozen=True, kw_only=True)
+class Maxent(Learner):
+    """Conditional maximum entropy with an L2 penalty, by L-BFGS: no epochs, no step size, no seed.
+
+    The penalty is on dense columns too, in units of their deviation within lists. ``base: auto`` makes the base score
+    one more of them; with a number it is an offset of that weight, which stays. All lists are passed over some 20 to
+    200 times.
+
+    Parameters
+    ----------
+    l2: ≥ 0, against the sum over lists; null: 1, 10, 100, ... as is best on sections of the training lists held out in
+        turn.
+    columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from dense ones alone unless
+        all are better by more than a standard error on the sections held out.
+    iterations: ≥ 1; passes over all lists at most.
+    base, base_rate: see Learner; the penalty is on the weight of b(y)·base_rate.
+    """
+
+    name: ClassVar[str] = "maxent"
+    batch: ClassVar[bool] = True
+    passes: ClassVar[Any] = None
+    replays: ClassVar[Any] = None
+    sources: ClassVar[tuple[str, ...]] = ("oracle",)
+    loss: ClassVar[str] = "log"
+
+    l2: NotNegative | None = None
+    columns: Literal["auto", "dense", "all"] = "auto"
+    iterations: Count = ITERATIONS
+
+    def init(self, columns: int, candidates: int = 0) -> MaxentState:  # noqa: ARG002
+        """See ``Learner.init``."""
+        return MaxentState(np.zeros(columns + 1), np.zeros(2, np.int64))
+
+    def weights(self, state: MaxentState) -> np.ndarray:
+        """See ``Learner.weights``."""
+        return state.w[:-1]
+
+    def base_weight(self, state: MaxentState) -> float:
+        """See ``Learner.base_weight``."""
+        return float(self.base + state.w[-1])
+
+    def average(self, state: MaxentState) -> Weights:
+        """The optimum, as ``last``: there are no others."""
+        return self.last(state)
+
+    def solve(self, lists: Lists, oracle: np.ndarray, state: MaxentState, *, any_ties: bool = False) -> EpochStats:
+        """Minimise L(w) from where ``state`` is, and leave the optimum there; see ``Learner.epoch``.
+
+        Raises
+        ------
+        RecipeError: the penalty is still to be chosen (``folds.choose``).
+        """
+        from scipy.optimize import minimize  # half a second, which other learners need not wait for
+        from threadpoolctl import threadpool_limits
+
+        if self.l2 is None:
+            raise RecipeError("found null; expected a number from 0: nothing has chosen the penalty", key="l2")
+        l2, tally = self.l2, np.zeros(6)
+        longest, spread = 2, ColumnSpread(lists.free)
+        for _, part in parts(lists):
+            longest = max(longest, int(np.diff(part.lists).max(initial=0)))
+            spread.add(part)
+        space = np.empty(longest), np.empty(longest, np.int64), np.empty(longest)
+        scale = np.concatenate([spread.scale(), np.ones(lists.width - lists.free), [self.base_rate]])
+
+        def penalised(x: np.ndarray) -> tuple[float, np.ndarray]:
+            """L and its gradient by x = w / scale."""
+            gradient, tally[:] = np.zeros(x.size), 0.0
+            w = x * scale
+            for place, part in parts(lists):
+                data = view(part, own(oracle, place, part))
+                add_log_loss(data, any_ties, w, self.base + w[-1], *space, gradient, tally)
+            return tally[LOSS] + 0.5 * l2 * float(x @ x), gradient * scale + l2 * x
+
+        with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
+            start = np.divide(state.w, scale, out=np.zeros(scale.size), where=scale > 0)
+            options = {"maxiter": self.iterations, "maxcor": MEMORY}
+            found = minimize(penalised, start, jac=True, method="L-BFGS-B", options=options)
+            penalised(found.x)
+        state.w[:] = found.x * scale
+        state.counts[UPDATES] += found.nit
+        tally[LISTS] = lists.list_count
+        return stats_of(tally, self.nonzero_weights(state))
+
+
+@kernel
+def add_log_loss(
+    data: ListArrays,
+    any_ties: bool,
+    w: np.ndarray,
+    beta: float,
+    scores: np.ndarray,
+    who: np.ndarray,
+    a: np.ndarray,
+    gradient: np.ndarray,
+    tally: np.ndarray,
+) -> None:
+    """Add −Σ_i weight_i · log P_i(O_i) and the mistakes to ``tally``, and the gradient, that of β last, to ``gradient``
+    (float64 [D + 1]); scores, who and a are scratch for the longest list."""
+    for i in range(data.weight.shape[0]):
+        first, last = data.lists[i], data.lists[i + 1]
+        score_list(data, i, w, beta, scores)
+        star, rival = rivals(first, last, scores, data.gain, data.oracle[i], any_ties, 0.0)
+        if rival < 0:
+            continue
+        value, _ = coefficients(LOG, first, last, scores, data.gain, star, rival, any_ties, 1.0, who, a)
+        tally[LOSS] += data.weight[i] * value
+        tally[MISTAKES] += not scores[star - first] > scores[rival - first]
+        for y in range(first, last):
+            share = data.weight[i] * a[y - first]
+            gradient[-1] += share * data.base[y]
+            for p in range(np.uint64(data.rows[y]), np.uint64(data.rows[y + 1])):
+                gradient[data.columns[p]] += share * single(data.values[p])

@@ -1,0 +1,125 @@
+"""maxent finds the minimum of its formula, whatever the units and the parts of the lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import small_rankings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from strategies import corpora, corpus_of, random_corpus, targets
+
+from rerank.base.errors import RecipeError
+from rerank.data.corpus import Corpus
+from rerank.data.shards import Shards, selected, write_shards
+from rerank.learn.base import Weights
+from rerank.learn.rules.maxent import Maxent
+from rerank.learn.scoring import choices, scores
+from rerank.learn.trainer import train
+
+
+def penalised(corpus: Corpus, weights: Weights, l2: float, any_ties: bool, extra: float) -> float:
+    """L(w), list by list; ``extra``: the penalised part of the base score's weight."""
+    s, oracle, total = scores(corpus, weights), targets(corpus), 0.0
+    for i, (first, last) in enumerate(pairwise(corpus.lists)):
+        if last > first:
+            gain = corpus.gain[first:last]
+            right = gain == gain[oracle[i] - first] if any_ties else np.arange(first, last) == oracle[i]
+            total += corpus.weight[i] * (logsumexp(s[first:last]) - logsumexp(s[first:last][right]))
+    return total + l2 / 2 * (float(weights.w @ weights.w) + extra**2)
+
+
+def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:
+    state = learner.init(corpus.width)
+    learner.solve(corpus, targets(corpus), state, any_ties=any_ties)
+    return learner.last(state)
+
+
+@settings(max_examples=60)
+@given(corpus=corpora(), any_ties=st.booleans(), base=st.sampled_from([0.0, 0.5]), rate=st.sampled_from([0.0, 0.5]))
+def test_no_step_in_any_direction_is_better(corpus: Corpus, any_ties: bool, base: float, rate: float) -> None:
+    """Lists of 0, 1 and more candidates, ties, weights of lists; the base score as an offset, and as a column."""
+    learner = Maxent(l2=2.0, base=base, base_rate=rate)
+    found = fitted(learner, corpus, any_ties)
+    extra = (found.base - base) / rate if rate else 0.0
+    least = penalised(corpus, found, 2.0, any_ties, extra)
+    assert rate or found.base == base
+    for j in range(corpus.width + 1):
+        for step in (-0.01, 0.01):
+            w, b = found.w.copy(), extra
+            if j < corpus.width:
+                w[j] += step
+            else:
+                b += step * bool(rate)
+            assert penalised(corpus, Weights(w, base + rate * b), 2.0, any_ties, b) > least - 1e-6
+
+
+def ranking(x: np.ndarray, right: np.ndarray) -> Corpus:
+    """Lists of dense columns x [L, size, F]."""
+    rows = []
+    for candidates, gains in zip(x, right, strict=True):
+        rows.append([(dict(enumerate(row)), 0.0, float(g)) for row, g in zip(candidates, gains, strict=True)])
+    made = corpus_of(rows, width=x.shape[2])
+    return replace(made, free=made.width)
+
+
+def test_units_of_dense_columns_do_not_matter() -> None:
+    x, right = small_rankings.draw(np.random.default_rng(1), 300)
+    units = np.array([2.0**-20, 2.0**13, 1.0])
+    one, other = (fitted(Maxent(l2=1.0), ranking(each, right), True).w for each in (x, x * units))
+    np.testing.assert_allclose(other * units, one, rtol=1e-3)
+
+
+def test_what_is_the_same_in_every_list_weighs_nothing() -> None:
+    x, right = small_rankings.draw(np.random.default_rng(1), 50)
+    x[:, :, 1] = np.arange(50)[:, np.newaxis]
+    w = fitted(Maxent(l2=1.0), ranking(x, right), True).w
+    assert abs(w[1]) < 1e-9
+    assert w[0] > 0
+
+
+def test_parts_do_not_matter(tmp_path: Path) -> None:
+    corpus = random_corpus(1, lists=24)
+    write_shards(tmp_path, (corpus.slice(a, b) for a, b in ((0, 7), (7, 8), (8, 24))), corpus.about)
+    lists, learner = Shards.load(tmp_path), Maxent(l2=0.5)
+    state = learner.init(corpus.width)
+    learner.solve(lists, selected(lists, targets), state)
+    np.testing.assert_allclose(learner.last(state).w, fitted(learner, corpus).w, rtol=1e-6, atol=1e-9)
+
+
+def test_training_has_one_epoch_and_one_predictor() -> None:
+    corpus = random_corpus(2)
+    found = train(Maxent(l2=1.0), corpus, targets(corpus), epochs=10, seed=1, keep_log=True, evaluate_dev=lambda _: 0.5)
+    assert [line["epoch"] for line in found.history] == [1]
+    assert found.history[0]["dev"] == 0.5
+    np.testing.assert_array_equal(found.weights["last"].w, found.weights["average"].w)
+    mistakes = np.count_nonzero(choices(corpus, found.weights["last"]) != targets(corpus))
+    assert found.history[0]["mistakes"] == mistakes
+
+
+def test_a_penalty_is_needed() -> None:
+    with pytest.raises(RecipeError, match="expected a number from 0"):
+        fitted(Maxent(), random_corpus(1))
+    with pytest.raises(RecipeError, match="expected one of auto, dense, all"):
+        Maxent(columns="some")  # type: ignore[arg-type]
+
+
+def test_no_worse_than_the_pointwise_regression_of_scikit_learn() -> None:
+    """Five draws of 1,000 prompts, tried on 4,000 each: their levels differ, as rewards of different prompts do."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    own, other = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        (x, right), (tried, truth) = small_rankings.draw(rng, 1000), small_rankings.draw(rng, 4000)
+        scaler = preprocessing.StandardScaler().fit(x.reshape(-1, 3))
+        regression = linear_model.LogisticRegression().fit(scaler.transform(x.reshape(-1, 3)), right.ravel())
+        pointwise = regression.decision_function(scaler.transform(tried.reshape(-1, 3))).reshape(truth.shape)
+        for found, accuracies in ((tried @ fitted(Maxent(l2=1.0), ranking(x, right), True).w, own), (pointwise, other)):
+            accuracies.append(truth[np.arange(4000), found.argmax(axis=1)].mean())
+    assert all(a >= b for a, b in zip(own, other, strict=True)), (own, other)
