@@ -230,13 +230,15 @@ class NBestList:
         return self.some([i for i in range(len(self)) if i not in faults], bad=every)
 
     def repeated(self, duplicates: Literal["keep", "drop"]) -> Self:
-        """The list with its repeated candidates counted and, under "drop", without them."""
-        count = len(self) - len(set(self.texts))
+        """The list with its repeated candidates counted and, under "drop", without them; those without a text, such as
+        rows of numbers alone, repeat nothing."""
+        texts = [text for text in self.texts if text]
+        count = len(texts) - len(set(texts))
         if not count or duplicates == "keep":
             return self.changed(duplicates=count) if count else self
-        first: dict[bytes, int] = {}
+        first: dict[bytes | int, int] = {}
         for place, text in enumerate(self.texts):
-            first.setdefault(text, place)
+            first.setdefault(text or place, place)
         return self.some(list(first.values()), duplicates=count)
 
     def opened(self, look: Callable[[Self], T]) -> tuple[Self, T] | BadList:

@@ -196,7 +196,8 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
     """Lists as a split of a recipe."""
     if isinstance(lists, ListFile) and "-" not in lists.files:
         return _held_file(lists, kind)
-    rows = list(lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns))
+    given = lists_given(lists, texts=kind.texts, gains=kind.gains, columns=columns)
+    rows = [each.repeated("keep") for each in given]
     shown = next((each for each in rows if len(each)), None)
     if shown is None:
         raise DataError("no list with candidates")

@@ -47,6 +47,7 @@ from rerank.storage.strict_json import read_object
 from rerank.storage.written import claim
 
 log = logging.getLogger("rerank")
+OFTEN = 0.05  # the share of candidates that repeat another from which on it is said
 
 
 class ListSteps(Steps[ListRecipe]):
@@ -91,6 +92,13 @@ class ListSteps(Steps[ListRecipe]):
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
         self.data = Data.load(recipe, self.directory, tuple(dict.fromkeys(splits)), self.engine, self.inputs)
+        about, lists = self.data.training.about, self.data.training.corpus
+        if about["duplicates"] >= OFTEN * lists.candidate_count:
+            message = (
+                "%s: %s of %s candidates repeat another of their list, and are learned from as often as they stand "
+            )
+            message += "there; the reader's option duplicates: drop keeps the first of each"
+            log.warning(message, recipe.data.training, f"{about['duplicates']:,}", f"{lists.candidate_count:,}")
         return self.data.size()
 
     def counts(self) -> dict[str, Any]:

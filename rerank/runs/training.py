@@ -40,6 +40,7 @@ from rerank.runs.run import Run, checkpoint_of
 from rerank.storage.checkpoints import Checkpoint
 
 log = logging.getLogger("rerank")
+NOTHING = 1e-100  # weights below it say nothing
 
 
 def train_run(
@@ -61,6 +62,7 @@ def train_run(
     """
     split = recipe.data.dev
     corpus = shared(corpus, recipe.training.share, recipe.seed)
+    _require_differences(corpus)
     batch = make_learner(recipe.learner).batch
     if dev is None and recipe.learner.get("base") == AUTO and not batch:
         corpus, dev, split = *held_out(corpus), HELD_OUT
@@ -77,6 +79,13 @@ def train_run(
     lists, epochs = trained_on(data[0], recipe), recipe.training.epochs
     training = _train(recipe, recipe.learner, epochs, corpus, dev, metric, lists, checkpoint, engine)
     base = judge_base(recipe, training, split, metric)
+    erred = any(line["mistakes"] for line in training.history)
+    if (
+        erred
+        and not base["kept"]
+        and not any(np.abs(own.w).max(initial=0) > NOTHING for own in training.weights.values())
+    ):
+        log.warning("nothing was learned: all weights are 0, or as good as 0; take settings nearer to the defaults")
     updates = training.log.arrays() if training.log is not None else {}
     ties = "any" if any_ties(recipe, corpus) else "base"
     about = _about(recipe, training, corpus) | training.about | {"base": base, "ties": ties} | chosen
@@ -86,6 +95,23 @@ def train_run(
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     kept = updates if recipe.training.vote and not warm and not base["kept"] else {}
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
+
+
+def _require_differences(corpus: Lists) -> None:
+    """Refuse lists that teach nothing.
+
+    Raises
+    ------
+    DataError: the candidates of every list are equally good.
+    """
+    for _, part in parts(corpus):
+        ends = part.lists[:-1][np.diff(part.lists) > 0]
+        if ends.size and (np.maximum.reduceat(part.gain, ends) > np.minimum.reduceat(part.gain, ends)).any():
+            return
+    raise DataError(
+        f"nothing to learn from {corpus.list_count} training lists: in each, all candidates are equally good; "
+        "see that the gains, or the references, are those of these lists"
+    )
 
 
 def trained_once(

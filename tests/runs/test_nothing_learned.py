@@ -1,0 +1,45 @@
+"""What teaches nothing, or twice, is said: gains that are all alike, steps of no size, repeated candidates."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import rerank
+
+
+def lists(gains: list[float], texts: tuple[str, ...] = ("a", "b", "b"), count: int = 12) -> list[Any]:
+    numbers = [{"reward": 0.1}, {"reward": 0.5}, {"reward": 0.5}]
+    candidates = [
+        {"text": text, "score": 0.5 * k, "columns": own}
+        for k, (text, own) in enumerate(zip(texts, numbers, strict=True))
+    ]
+    return [rerank.NBest(id=f"list {i}", candidates=candidates, gains=gains) for i in range(count)]
+
+
+def test_gains_that_are_all_alike_are_refused() -> None:
+    with pytest.raises(rerank.RerankError, match="nothing to learn from 12 training lists: in each, all candidates"):
+        rerank.fit(lists([0.0, 0.0, 0.0]))
+
+
+def test_weights_of_no_size_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        rerank.fit(
+            lists([1.0, 0.0, 0.0]), learner={"name": "vrda", "eta": 1e300, "base": 1.0}, features="dense", epochs=1
+        )
+        assert "nothing was learned: all weights are 0" in caplog.text
+        caplog.clear()
+        rerank.fit(lists([1.0, 0.0, 0.0]), learner={"name": "vrda", "base": 1.0}, features="dense", epochs=1)
+        assert "nothing was learned" not in caplog.text
+
+
+def test_repeated_candidates_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """But rows of numbers without a text repeat nothing."""
+    with caplog.at_level(logging.WARNING, logger="rerank"):
+        rerank.fit(lists([1.0, 0.0, 0.0]), features="dense")
+        assert "train: 12 of 36 candidates repeat another of their list" in caplog.text
+        caplog.clear()
+        rerank.fit(lists([1.0, 0.0, 0.0], texts=("", "", "")), features="dense")
+        assert "repeat another" not in caplog.text
