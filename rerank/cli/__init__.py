@@ -30,8 +30,6 @@ def main() -> None:
     gc.set_threshold(COLLECTED, 20, 50)
     try:
         with handled():
-            if os.getcwd() not in sys.path:  # users' own parts are named by import path, mostly next to the recipe
-                sys.path.append(os.getcwd())
             # Importing the command modules registers them; an interrupt may come meanwhile.
             from rerank.cli import every  # noqa: F401
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import os
 import select
 import shlex
 import signal
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,6 +23,8 @@ from rerank.base.progress import console
 from rerank.base.unforeseen import UnforeseenError
 from rerank.cli.answer import answering, out
 from rerank.cli.ending import Command, command_line, unforeseen
+
+Given = TypeVar("Given")
 
 # Wrong usage, in the terms of click, which typer may bring itself.
 UsageError = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -97,6 +100,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def own_parts(given: Given) -> Given:
+    """Look for modules in the current directory too, where the user's own are, if what is ``given`` can name some.
+
+    Otherwise whatever lies there and is called like a package that is not installed would be imported in its place.
+    """
+    names = ":" in given if isinstance(given, str) else given
+    if names and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    return given
+
+
 ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]
 OnBadList = Annotated[
     Literal["error", "skip"],
@@ -112,7 +128,12 @@ ListReader = Annotated[
         "--reader",
         help="Format of the lists, by name or with options, as moses or {name: moses, scores: cost}.",
         show_default=False,
+        callback=own_parts,
     ),
+]
+Trusted = Annotated[
+    bool,
+    typer.Option("--trust", help="Import and call the code of others that the model names.", callback=own_parts),
 ]
 Sets = Annotated[
     list[str] | None,

@@ -12,7 +12,7 @@ import typer
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, OnBadList, command
+from rerank.cli.application import ListReader, OnBadList, Trusted, command, own_parts
 from rerank.cli.measuring import Measured, Option, parsed_options
 
 if TYPE_CHECKING:
@@ -61,12 +61,14 @@ def decode(
         int | None, typer.Option(help="So many candidates are compared with each other at most (mbr).")
     ] = None,
     gains: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="A function that gives the gains (mbr).")
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A function that gives the gains (mbr).", callback=own_parts),
     ] = None,
     metric: Measured = "parseval",
     option: Option = None,
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
     reader: ListReader = None,
+    trust: Trusted = False,
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts, one per line, for a model.", show_default=False)
@@ -91,7 +93,7 @@ def decode(
     inputs = [nbest, *nbest.split(","), *([] if sources is None else [sources])]
     check_apart([output], [*inputs, *([] if model is None else model_files(model))])
     if model is not None:
-        scorer = Scorer(Model.load(model))
+        scorer = Scorer(Model.load(model, trust))
     else:
         scorer = _of_base_scores(parsed_options(option or []) | {"name": metric})
         by = by or ("fuse" if metric == "parseval" else "mbr")

@@ -11,7 +11,7 @@ import typer
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, ModelPlace, Predictor, command
+from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command
 
 if TYPE_CHECKING:
     from rerank.models.inspection import TemplateShare
@@ -39,6 +39,7 @@ def inspect(
         bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
     ] = False,
     predictor: Predictor = "average",
+    trust: Trusted = False,
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
     from rerank.models.model import Model
@@ -46,7 +47,7 @@ def inspect(
 
     if ablate and is_url(model):
         raise RecipeError("--ablate needs the directory of the run, with its lists; name a model on disk", path=model)
-    loaded = Model.load(model)
+    loaded = Model.load(model, trust or not ablate)  # only then what it names is imported
     if provenance:
         _show_provenance(loaded)
         return
@@ -145,6 +146,7 @@ def explain(
         str | None, typer.Option(help="The inputs of lists of texts that do not hold their own.", show_default=False)
     ] = None,
     reader: ListReader = None,
+    trust: Trusted = False,
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
     predictor: Predictor = "average",
 ) -> None:
@@ -156,7 +158,7 @@ def explain(
     from rerank.models.scorer import Scorer, rank
     from rerank.readers.base import BadList
 
-    scorer = Scorer(Model.load(model), predictor)
+    scorer = Scorer(Model.load(model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     found, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([found]))

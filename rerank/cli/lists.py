@@ -11,7 +11,7 @@ import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, command
+from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, Trusted, command
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
@@ -33,6 +33,7 @@ def rerank(
     ] = None,
     predictor: Predictor = "average",
     reader: ListReader = None,
+    trust: Trusted = False,
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None,
@@ -54,7 +55,7 @@ def rerank(
 
     single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
-    scorer = Scorer(Model.load(model), predictor)
+    scorer = Scorer(Model.load(model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:

@@ -10,7 +10,7 @@ import typer
 from rerank.base.errors import RecipeError
 from rerank.base.names import file_name
 from rerank.cli.answer import show
-from rerank.cli.application import Sets, command
+from rerank.cli.application import Sets, command, own_parts
 from rerank.cli.ending import Command
 
 if TYPE_CHECKING:
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from rerank.recipes.recipe import TaskRecipe
 
 RecipeFile = Annotated[
-    Path, typer.Argument(metavar="RECIPE", help="The recipe: a YAML file, or a name of `rerank list recipes`.")
+    Path,
+    typer.Argument(
+        metavar="RECIPE",
+        help="The recipe: a YAML file, or a name of `rerank list recipes`.",
+        callback=own_parts,
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where results go; runs/NAME by default.", show_default=False)
@@ -167,7 +172,7 @@ def evaluate_model(
 
 @command()
 def compare(
-    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.")],
+    run_a: Annotated[Path, typer.Argument(metavar="RUN_A", help="The output directory of a run.", callback=own_parts)],
     run_b: Annotated[
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
     ],

@@ -17,7 +17,7 @@ import typer
 
 from rerank.base.errors import RunError
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ModelPlace, command
+from rerank.cli.application import ModelPlace, Trusted, command
 
 log = logging.getLogger("rerank")
 WORKER = "rank"  # what the threads that rank are called
@@ -34,6 +34,7 @@ def serve(
         Literal["last", "average", "voted", "mert"] | None,
         typer.Option("--predictor", help="Which of the model's predictors to use.", show_default="the recipe's"),
     ] = None,
+    trust: Trusted = False,
     max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = 4 << 20,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads that rank.", show_default="one per core")] = None,
     grace: Annotated[
@@ -66,7 +67,7 @@ def serve(
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
-        served = load(model, predictor)
+        served = load(model, predictor, trust=trust)
         warm_up(served)
         app = make_app(served, most=max_bytes, threads=threads, pool=pool)
         config = uvicorn.Config(

@@ -25,6 +25,7 @@ from rerank.base.errors import ModelError, RecipeError
 from rerank.features.table import HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
 from rerank.models.provenance import Provenance
+from rerank.models.trust import Trust, require_trusted
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
@@ -113,18 +114,24 @@ class Model:
         (directory / HEADER).write_text(as_json(header, indent=1))
 
     @staticmethod
-    def load(directory: Path | str) -> Model:
+    def load(directory: Path | str, trust: Trust = False) -> Model:
         """Read what ``save`` wrote, from a directory or by URL. Everything is checked; no part that the settings name
         is imported.
+
+        trust: which code the settings may name, for those who use the model to import and call: all (True), none, or
+        that of these modules.
 
         Raises
         ------
         ModelError: not a model, a file missing, changed or of another kind, content that does not fit together,
-            settings that are not a recipe, another format version. DataError: a URL that cannot be fetched.
+            settings that are not a recipe or name other code, another format version. DataError: a URL that cannot be
+            fetched.
         """
         source = str(directory)
         try:
-            return _load(_fetched(source) if is_url(source) else Path(source))
+            model = _load(_fetched(source) if is_url(source) else Path(source))
+            require_trusted(model.settings, model.about, trust, source)
+            return model
         except FileNotFoundError as error:
             within = Path(source, "model")
             meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""
@@ -231,6 +238,8 @@ def _check_settings(model: Model) -> None:
         own = model.table.bits if isinstance(model.table, HashedTable) else None
         if bits != own:
             raise ValueError(f"its settings have features.hash_bits: {bits}, its table {own}")
+        if more := {"engine", "grid", "runs"} & {key for key, value in model.settings.items() if value}:
+            raise ValueError(f"its settings have {min(more)}; expected those of a single run")
         named = model.settings.get("learner")
         if not isinstance(named, dict) or not isinstance(named.get("name"), str):
             raise ValueError("its settings name no learner")

@@ -19,6 +19,7 @@ from rerank.extraction.content.base import make_reader
 from rerank.models.model import Model
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
+from rerank.models.trust import Trust
 from rerank.models.weights_text import named_weights
 from rerank.readers.base import BadList, NBestList, OnBadList, SkipCount
 from rerank.readers.given.errors import GivenError, check_for_files, each_of, refusal
@@ -40,17 +41,19 @@ log = logging.getLogger("rerank")
 BATCH = 64  # lists that are voted on together
 
 
-def load(path: PathLike, predictor: str | None = None) -> Reranker:
+def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Reranker:
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one.
 
     predictor: "average", "last", "mert" or "voted", where the model has it; by default what its recipe asks for.
+    trust: which code the model may name for this process to import and call, such as features of your own: none, all
+    (True), or that of a module or several, as ``["levels"]``.
 
     Raises
     ------
-    ModelError: not a model, damaged, not one of lists, or without the predictor. DataError: a URL that cannot be
-        fetched.
+    ModelError: not a model, damaged, not one of lists, without the predictor, or names code that is not trusted.
+        DataError: a URL that cannot be fetched.
     """
-    return Reranker(Model.load(os.fspath(path)), predictor)
+    return Reranker(Model.load(os.fspath(path), trust), predictor)
 
 
 class Reranker:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rerank.base.errors import RecipeError
@@ -23,14 +23,7 @@ def make_reader(spec: Any, key: str) -> Reader:
     """
     if isinstance(spec, Reader):
         return spec
-    if isinstance(spec, str) and spec.lstrip().startswith("{"):
-        try:
-            spec = read_yaml(spec)
-        except ValueError as error:
-            raise RecipeError(f"found {spec!r}, which is not valid YAML: {error}", key=key) from None
-    if not isinstance(spec, str | Mapping):
-        raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
-    settings = {"name": spec} if isinstance(spec, str) else dict(spec)
+    settings = _settings(spec, key)
     sign = settings.pop("scores", None)
     reader = build(readers, settings, key)
     if sign is None:
@@ -39,6 +32,32 @@ def make_reader(spec: Any, key: str) -> Reader:
         return build(readers, settings | {"scores": sign}, key)
     check_choice(f"{key}.scores", sign, ("score", "cost"))
     return CostReader(reader) if sign == "cost" else reader
+
+
+def _settings(spec: Any, key: str) -> dict[str, Any]:
+    """A reader's name and options."""
+    if isinstance(spec, str) and spec.lstrip().startswith("{"):
+        try:
+            spec = read_yaml(spec)
+        except ValueError as error:
+            raise RecipeError(f"found {spec!r}, which is not valid YAML: {error}", key=key) from None
+    if not isinstance(spec, str | Mapping):
+        raise RecipeError(f"found {spec!r}; expected a reader, as {{name: moses}}", key=key)
+    return {"name": spec} if isinstance(spec, str) else dict(spec)
+
+
+def reader_names(spec: Any) -> Iterator[str]:
+    """The names of the reader that ``spec`` describes and of all that it reads through; none of them is made.
+
+    Raises
+    ------
+    RecipeError: it does not describe one.
+    """
+    settings = _settings(spec, "data.reader")
+    yield str(settings.get("name", ""))
+    inner = settings.get("of", ())
+    for each in inner if isinstance(inner, list | tuple) else [inner]:
+        yield from reader_names(each)
 
 
 def drops_duplicates(reader: Reader) -> bool:

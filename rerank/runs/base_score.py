@@ -23,7 +23,7 @@ HELD_OUT = "held-out training lists"  # what stands in for a dev split where the
 def training_base(warm_start: str | None, corpus: Lists) -> float:
     """The weight of the base score while a learner trains: that of the model it continues from, if there is one."""
     if warm_start is not None:
-        return float(Model.load(warm_start).about.get("training_base", START))
+        return float(Model.load(warm_start, trust=True).about.get("training_base", START))
     return start_weight(corpus)
 
 

@@ -267,14 +267,14 @@ def check_parts(single: ListRecipe) -> None:
             message = "a selection starts from the beginning; leave out warm_start or select"
             raise RecipeError(message, key="training.warm_start")
     if settings.warm_start is not None:
-        Model.load(settings.warm_start)
+        Model.load(settings.warm_start, trust=True)
 
 
 def _check_warm_start(recipe: ListRecipe, table: Table) -> None:
     path = recipe.training.warm_start
     if path is None:
         return
-    if not same_columns(Model.load(path).table, table):
+    if not same_columns(Model.load(path, trust=True).table, table):
         raise DataError("training cannot continue from this model: its feature table is another one", path=path)
     if recipe.training.vote:
         log.warning(

@@ -350,7 +350,7 @@ def _warm(path: str | None, learner: Settings, corpus: Lists, data: str) -> tupl
     """The state of the model at ``path``, adapted to ``corpus`` (whose digest is ``data``), and its epochs so far."""
     if path is None:
         return None
-    model = Model.load(path)
+    model = Model.load(path, trust=True)  # of its settings the learner counts, and only if it is the recipe's own
     going_on = make_learner(learner)
     fresh = going_on.init(corpus.width)
     fits = model.settings.get("learner") == learner and set(fresh._fields) == set(model.state)

@@ -263,7 +263,7 @@ def answers(address: httpx.URL) -> bool:
 
 
 def test_a_long_request_holds_up_neither_others_nor_is_lost_at_the_end(slow: Path) -> None:
-    with serving(slow / "model", slow, "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
+    with serving(slow / "model", slow, "--trust", "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
         for name in ("go", "begun"):
             (slow / name).unlink()
         with httpx.Client(base_url=service.client.base_url, timeout=PATIENCE) as other:
@@ -283,7 +283,10 @@ def test_a_long_request_holds_up_neither_others_nor_is_lost_at_the_end(slow: Pat
 
 
 def test_what_still_ranks_holds_up_the_end_for_a_while_only(slow: Path) -> None:
-    with serving(slow / "model", slow, "--threads", 1, "--grace", 1) as service, ThreadPoolExecutor(1) as pool:
+    with (
+        serving(slow / "model", slow, "--trust", "--threads", 1, "--grace", 1) as service,
+        ThreadPoolExecutor(1) as pool,
+    ):
         for name in ("go", "begun"):
             (slow / name).unlink()
         waiting = pool.submit(service.client.post, "/rank", json={"candidates": [{"text": "a", "score": 1.0}]})
@@ -297,7 +300,7 @@ def test_what_still_ranks_holds_up_the_end_for_a_while_only(slow: Path) -> None:
 
 
 def test_clients_that_go_while_others_are_served_are_noticed(slow: Path) -> None:
-    with serving(slow / "model", slow, "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
+    with serving(slow / "model", slow, "--trust", "--threads", 1) as service, ThreadPoolExecutor(1) as pool:
         for name in ("go", "begun"):
             (slow / name).unlink()
         given, address = {"candidates": [{"text": "a", "score": 1.0}]}, service.client.base_url

@@ -76,7 +76,7 @@ def texts(workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 @pytest.fixture(scope="module")
 def cases(trees: Path, texts: dict[str, Path], small_data: Path) -> dict[str, Case]:
     """Of every content a Scorer, with lists that have unknown words, labels and sparse features."""
-    model = Model.load(trees)
+    model = Model.load(trees, trust=True)
     read = [each for each in Scorer(model).reader.read(small_data / "test.nbest.gz") if isinstance(each, NBestList)]
     found = {
         "trees": Case(Scorer(model), [_odd_trees(each, i) for i, each in enumerate(read[:20])], 3_000),
@@ -176,7 +176,7 @@ def work(k):
     barrier.wait()
     import rerank
     name = sorted(models)[k % len(models)]
-    ranking = rerank.load(models[name]).rank(lists[name])
+    ranking = rerank.load(models[name], trust="user_template").rank(lists[name])
     return name, ranking.order.tolist(), ranking.scores.tolist(), [part.feature for part in ranking.explain()]
 
 with ThreadPoolExecutor(8) as pool:
@@ -201,16 +201,16 @@ def test_threads_begin_at_once(trees: Path, texts: dict[str, Path]) -> None:
     found = json.loads(done.stdout)
     assert len(found) == THREADS
     for name, order, scores, features in found:
-        ranking = rerank.load(models[name]).rank(lists[name])
+        ranking = rerank.load(models[name], trust="user_template").rank(lists[name])
         assert (order, scores) == (ranking.order.tolist(), ranking.scores.tolist()), name
         assert features == [part.feature for part in ranking.explain()]
 
 
 def test_models_are_loaded_while_others_rank(cases: dict[str, Case], trees: Path, texts: dict[str, Path]) -> None:
     expected = {name: rank_all(case.scorer, case.lists) for name, case in cases.items()}
-    with in_the_background(lambda: [Model.load(path) for path in (trees, *texts.values())]):
+    with in_the_background(lambda: [Model.load(path, trust=True) for path in (trees, *texts.values())]):
         for name, (scorer, lists, _) in cases.items():
-            fresh = Scorer(Model.load({"trees": trees, "voted": trees, **texts}[name]), scorer.predictor)
+            fresh = Scorer(Model.load({"trees": trees, "voted": trees, **texts}[name], trust=True), scorer.predictor)
             with ThreadPoolExecutor(THREADS) as pool:
                 for found in pool.map(lambda _, fresh=fresh, lists=lists: rank_all(fresh, lists), range(THREADS)):
                     assert found == expected[name], name

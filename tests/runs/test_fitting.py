@@ -166,7 +166,9 @@ def test_features_of_ones_own(tmp_path: Path) -> None:
     names = json.loads(model.to_json())["weights"]
     assert any(name.startswith("words|") for name in names)
     model.save(tmp_path / "own")
-    assert rerank.load(tmp_path / "own").best(["a b c", "a b"]) == "a b"
+    with pytest.raises(rerank.RerankError, match=rf"features\.user\.words: {__name__}:words"):
+        rerank.load(tmp_path / "own")
+    assert rerank.load(tmp_path / "own", trust=[__name__]).best(["a b c", "a b"]) == "a b"
     plain = rerank.fit(lists, features=["Dense", user_template.count_words], epochs=2)
     assert plain.recipe.features.user == {"count_words": "user_template:count_words"}
 
