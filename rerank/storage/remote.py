@@ -1,9 +1,14 @@
-"""Files by URL: https, s3, hf and what else fsspec knows, copied to disk before they are read.
+"""Files by URL, https, s3, gs or hf, copied to disk before they are read.
 
 A copy's name is a digest of the URL and of what its server says of the file (ETag, size, time of change): a file that
 has not changed is not fetched again, and one that has does not take the place of the other. Where the server says
 nothing that would change with the file, it is fetched every time. A copy appears under its name only when it is
-complete, and processes that need the same file at once each fetch their own. Copies stay until somebody removes them.
+complete, and processes that need the same file at once each fetch their own.
+
+All copies together take at most 20 GB, or ``$RERANK_DOWNLOADS_GB``: those that were not used for longest make room for
+new ones, and a file that is larger by itself is refused, while it is read if its server does not say so before. Other
+protocols are refused, and http, which anybody on the way can read and change, is warned of; so is an address that https
+sends there.
 
 Names and passwords belong into ``~/.netrc`` (or the file that ``$NETRC`` names), keys of s3, hf and others where their
 packages look for them or into fsspec's configuration. A URL with a name or password is refused in recipes, which models
@@ -19,21 +24,28 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import shown
-from rerank.storage.files import new_directory, new_file, remove_leftovers
+from rerank.storage.files import new_directory, new_file, remove, remove_leftovers
 
 log = logging.getLogger("rerank")
 FOLDER = "RERANK_DOWNLOADS"  # the variable that names where copies are kept
+SIZE, GB = "RERANK_DOWNLOADS_GB", 20.0  # the variable that says how much they may take, and what it says by default
+PROTOCOLS = "https", "http", "s3", "gs", "hf"
+HERE = "localhost", "127.0.0.1", "::1"  # hosts that are reached without a network
 PATIENCE = 60.0  # seconds without an answer, or without a byte
 EXTRA = "pip install 'rerank-nbest[remote]'"
 # What a server says of a file that differs each time, such as the signed address that it is sent from.
 _PASSING = "url", "partial"
 # By which entries of what is said of a file a change shows, in the words of the file systems.
 _TELLING = re.compile("etag|digest|md5|sha|crc|checksum|oid|blob|version|generation|commit|time|modified|created")
+_COPY = re.compile("[0-9a-f]{32}-.*|[0-9a-f]{64}")  # the name of a copy, of a file or of a folder
 _FULL = errno.ENOSPC, errno.EDQUOT
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
@@ -64,8 +76,9 @@ def local_path(path: str) -> str:
     copy = downloads() / f"{found.digest}-{_file_name(path)}"
     if not (found.told and copy.exists()):
         with new_file(copy) as new:
-            _fetch(found, new)
-    return str(copy)
+            _fetch(found, new, most_bytes())
+        _make_room(copy)
+    return _used(copy)
 
 
 def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
@@ -75,16 +88,54 @@ def local_directory(url: str, names: Iterable[str], digest: str) -> Path:
     ------
     DataError, RunError: see ``local_path``.
     """
-    copy, wanted = downloads() / digest, list(names)
+    copy, wanted, left = downloads() / digest, list(names), most_bytes()
     if not copy.is_dir():
         with new_directory(copy, keep=True) as new:
             for name in wanted:
-                _fetch(_look_up(below(url, name)), new / name)
+                left -= _fetch(_look_up(below(url, name)), new / name, left)
+        _make_room(copy)
     for name in wanted:
         if not (copy / name).is_file():  # somebody has removed it
             with new_file(copy / name) as new:
-                _fetch(_look_up(below(url, name)), new)
-    return copy
+                _fetch(_look_up(below(url, name)), new, left)
+    return Path(_used(copy))
+
+
+def most_bytes() -> int:
+    """How many bytes all copies may have together.
+
+    Raises
+    ------
+    RecipeError: what $RERANK_DOWNLOADS_GB says is no such number.
+    """
+    given = os.environ.get(SIZE) or GB
+    with suppress(ValueError):
+        if 0 < (found := float(given)) < 1e9:
+            return int(found * 1e9)
+    raise RecipeError(f"found {given!r}; expected a number of GB, as 20 or 0.5", key=f"${SIZE}")
+
+
+def _used(copy: Path) -> str:
+    """The path of a copy, which is remembered as the last one that was used."""
+    with suppress(OSError):  # somebody else's
+        os.utime(copy)
+    return str(copy)
+
+
+def _make_room(new: Path) -> None:
+    """Remove the copies that were not used for longest, all but a ``new`` one, until the others are few enough."""
+    found, most = list[tuple[float, int, Path]](), most_bytes()
+    for path in downloads().iterdir():
+        with suppress(OSError):  # another process has removed it
+            if _COPY.fullmatch(path.name):
+                size = sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else [path]))
+                found.append((path.stat().st_mtime, size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total > most and path != new:
+            with suppress(OSError):
+                remove(path)
+                total -= size
 
 
 def below(url: str, name: str) -> str:
@@ -117,13 +168,17 @@ def _look_up(url: str) -> _Found:
 
     Raises
     ------
-    DataError: nothing, or a folder; or it cannot be reached.
+    DataError: nothing, or a folder; it cannot be reached, or not by this protocol.
     """
+    protocol = url.partition("://")[0].lower()
+    if protocol not in PROTOCOLS:
+        message = f"files are fetched by {', '.join(PROTOCOLS)}, not by {protocol}"
+        raise DataError(f"{message}; name the path of one that is on this machine", path=url)
     options: dict[str, Any] = {}
     try:
         from fsspec.core import url_to_fs
 
-        if url.lower().startswith(("http://", "https://")):
+        if protocol in ("http", "https"):
             from aiohttp import ClientTimeout
 
             patience = ClientTimeout(sock_connect=PATIENCE, sock_read=PATIENCE)
@@ -135,15 +190,38 @@ def _look_up(url: str) -> _Found:
         raise DataError(_problem(error), path=url) from None
     if about.get("type") == "directory":
         raise DataError("is a folder; name a file in it", path=url)
+    final = urlsplit(str(about.get("url") or url))
+    if final.scheme.lower() == "http" and final.hostname not in HERE:
+        _warn_of(final.hostname)
     return _Found(url, files, place, about)
 
 
-def _fetch(found: _Found, target: Path) -> None:
-    """Copy a file to ``target``."""
+@cache  # once for each
+def _warn_of(host: str | None) -> None:
+    log.warning("%s: http is not encrypted: anybody on the way can read and change what it sends; use https", host)
+
+
+def _fetch(found: _Found, target: Path, most: int) -> int:
+    """Copy a file to ``target``; returns its size.
+
+    Raises
+    ------
+    DataError: it cannot be fetched, or has more than ``most`` bytes.
+    """
+    from fsspec.callbacks import Callback
+
+    def check(said: int | None, so_far: int) -> None:
+        if max(said or 0, so_far) > most:
+            message = f"has more than the {most_bytes() / 1e9:g} GB that all copies may take"
+            raise DataError(f"{message}; fetch it and name its copy, or set ${SIZE}", path=found.url)
+
     log.info("fetching %s", found.url)
     remove_leftovers(downloads())
+    check(found.about.get("size"), 0)
     try:
-        found.files.get_file(found.place, str(target))
+        found.files.get_file(found.place, str(target), callback=Callback(hooks={"size": check}))
+    except DataError:
+        raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             raise
@@ -151,6 +229,7 @@ def _fetch(found: _Found, target: Path) -> None:
     size, own = found.about.get("size"), target.stat().st_size
     if size not in (None, own):
         raise DataError(f"found {own:,} of {size:,} bytes: the connection broke; try again", path=found.url)
+    return own
 
 
 def _problem(error: Exception) -> str:

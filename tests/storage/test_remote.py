@@ -16,7 +16,7 @@ import pytest
 import zstandard
 from served import Served, serving
 
-from rerank.base.errors import DataError
+from rerank.base.errors import DataError, RecipeError
 from rerank.readers.streams import open_stream
 from rerank.storage import remote
 from rerank.storage.remote import downloads, is_url, local_directory, local_path
@@ -82,7 +82,7 @@ def test_logins_and_tokens_are_used_and_not_told(
     assert whole(url) == TEXT
     with pytest.raises(DataError, match=r"/no\?\.\.\.: no such file") as missing:
         local_path(url.replace("text", "no"))
-    with pytest.raises(DataError, match="cannot be fetched") as unknown:
+    with pytest.raises(DataError, match="not by htps") as unknown:
         local_path(url.replace("http", "htps"))
     said = [caplog.text, str(missing.value), str(unknown.value), *os.listdir(downloads())]
     assert f"fetching {served.url}/text?..." in caplog.text
@@ -102,7 +102,11 @@ def test_a_file_that_is_missing_from_a_folder_is_fetched_again(served: Served) -
     assert served.asked == {"text": 2, "other": 1}
 
 
-def test_files_of_any_file_system(served: Served) -> None:  # noqa: ARG001 - names the folder of copies
+def test_files_of_any_file_system(
+    served: Served,  # noqa: ARG001 - names the folder of copies
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
     files = fsspec.filesystem("memory")
     for text in (TEXT, TEXT[:-7], b""):
         with files.open("/folder/text.gz", "wb") as out:
@@ -138,15 +142,18 @@ def test_several_may_fetch_a_file_at_once(served: Served) -> None:
         ("http://127.0.0.1:1/a", "cannot be fetched: "),
         ("http://no-such-host.invalid/a", "cannot be fetched: .*; check the URL and the connection"),
         ("{server}/loop", "the server sends from one address to another, without end"),
-        ("htps://a/b", "cannot be fetched: .*htps"),
-        ("own://a/b", "needs a package that is not installed: Install own"),
+        ("s3://a/b", "needs a package that is not installed: Install own"),
+        ("htps://a/b", "files are fetched by https, http, s3, gs, hf, not by htps; name the path of one that is on"),
+        ("file:///etc/passwd", "files are fetched by .*, not by file"),
+        ("simplecache::s3://a/b", "files are fetched by .*, not by simplecache::s3"),
+        ("github://a:b@main/c", "files are fetched by .*, not by github"),
     ],
 )
 def test_what_cannot_be_fetched_is_named(
     served: Served, url: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    about = {"class": "no_such_package.files.Own", "err": "Install own to read own://"}
-    monkeypatch.setitem(import_module("fsspec.registry").known_implementations, "own", about)
+    about = {"class": "no_such_package.files.Own", "err": "Install own to read s3://"}
+    monkeypatch.setitem(import_module("fsspec.registry").known_implementations, "s3", about)
     url = url.replace("{server}", served.url)
     with pytest.raises(DataError, match=f"^{url}: {message}"):
         open_stream(url)
@@ -179,3 +186,57 @@ def test_where_copies_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert downloads() == tmp_path / ".cache" / "rerank" / "downloads"
+
+
+def test_a_file_that_never_ends_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RERANK_DOWNLOADS_GB", "0.0001")
+    said = (
+        r"more than the 0\.0001 GB that all copies may take; fetch it and name its copy, or set \$RERANK_DOWNLOADS_GB"
+    )
+    for endless in (True, False):  # without a word on its size, and with one
+        served.endless = endless
+        (served.root / "text").write_bytes(TEXT if endless else TEXT * 3)
+        with pytest.raises(DataError, match=said):
+            local_path(f"{served.url}/text")
+    served.endless = False
+    for name in ("a", "b"):
+        (served.root / name).write_bytes(TEXT)
+    with pytest.raises(DataError, match=f"{served.url}/b: has {said}"):  # of a folder
+        local_directory(served.url, ["a", "b"], "0" * 64)
+    assert os.listdir(downloads()) == []
+    for wrong in ("many", "-1", "nan", "inf"):
+        monkeypatch.setenv("RERANK_DOWNLOADS_GB", wrong)
+        with pytest.raises(RecipeError, match=f"RERANK_DOWNLOADS_GB: found '{wrong}'; expected a number of GB"):
+            local_path(f"{served.url}/a")
+
+
+def test_copies_that_were_not_used_for_longest_make_room(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RERANK_DOWNLOADS_GB", f"{len(TEXT) * 3.5 / 1e9:f}")
+    for name in "abcdef":
+        (served.root / name).write_bytes(TEXT)
+    mine = downloads() / "mine"
+    mine.parent.mkdir()
+    mine.write_bytes(TEXT * 9)
+    folder = local_directory(served.url, ["a", "b"], "0" * 64)
+    first = local_path(f"{served.url}/c")
+    for age, path in enumerate((folder, first)):
+        os.utime(path, (age, age))
+    assert local_directory(served.url, ["a", "b"], "0" * 64) == folder  # used again
+    assert {local_path(f"{served.url}/d")} | {str(folder), str(mine)} == set(map(str, downloads().iterdir()))
+    os.utime(folder, (0, 0))
+    local_path(f"{served.url}/e")
+    local_path(f"{served.url}/f")
+    assert sorted(path.name[-1] for path in downloads().iterdir()) == ["d", "e", "e", "f"]
+    assert served.asked == dict.fromkeys("abcdef", 1)
+
+
+def test_a_server_without_encryption_is_warned_of(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
+    local_path(f"{served.url}/text")
+    assert "encrypted" not in caplog.text  # within this machine
+    monkeypatch.setattr(remote, "HERE", ())
+    for _ in range(2):
+        local_path(f"{served.url}/text")
+    assert caplog.text.count("127.0.0.1: http is not encrypted: anybody on the way can read and change what") == 1
