@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from inspect import unwrap
 from itertools import chain, compress
+from traceback import extract_tb
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +22,7 @@ from rerank.features.scores import LARGEST, ScoreTemplate, ScoreView
 from rerank.features.sink import OVERFLOW, Sink, TooLargeError, add_named, clear, larger, new_sink
 from rerank.features.template import EITHER, Template, option_records
 from rerank.kernels.compile import machine_code, type_key
+from rerank.kernels.sources import PACKAGE
 from rerank.readers.trees.trees import Trees
 
 # A user's template: maps a candidate to its features by name.
@@ -158,15 +162,35 @@ class FeatureExtractor:
             except RerankError:
                 raise
             except Exception as error:
-                raise RecipeError(f"template {name} failed on a candidate: {type(error).__name__}: {error}") from error
+                said = f"failed{_line_of(function, error)}: {type(error).__name__}: {error}"
+                raise RecipeError(f"template {name} {said}", path=_place_of(candidate, y)) from error
             for feature, value in pairs:
                 if not abs(value) <= LARGEST:
                     message = f"expected a finite number, at most {LARGEST:.3g}"
-                    raise RecipeError(f"template {name} gave {feature!r} the value {value}; {message}")
+                    said = f"template {name} gave {feature!r} the value {value}; {message}"
+                    raise RecipeError(said, path=_place_of(candidate, y))
                 hashes.append(hash_of(feature))
                 owner.append(y)
                 values.append(value)
         return np.array(hashes, np.uint64), np.array(owner, np.int32), np.array(values, np.float32)
+
+
+def _line_of(function: UserTemplate, error: Exception) -> str:
+    """The last line of the user's file that was running when a user's template raised ``error``."""
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith(f"{PACKAGE}{os.sep}")]
+    code = getattr(unwrap(function), "__code__", None)
+    if own := [frame for frame in frames if frame.filename == frames[0].filename]:
+        return f" at {own[-1].filename}:{own[-1].lineno}, {own[-1].line}"
+    return f" at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""  # what it gives is wrong
+
+
+def _place_of(candidate: Any, place: int) -> str:
+    """Where a candidate is, as its list has it; else by its ``place``, from 0."""
+    nbest = getattr(candidate, "nbest", None)
+    if nbest is None:
+        return f"candidate {place + 1}"
+    file = f"{nbest.path}:{nbest.lines[place]}: " if os.path.isfile(nbest.path) else ""
+    return f"{file}{nbest.id and f'list {nbest.id}, '}candidate {nbest.places[place] + 1}"
 
 
 class Extractor(FeatureExtractor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import nltk
@@ -17,9 +18,11 @@ from rerank.data.symbols import SymbolTable, text_hash
 from rerank.features import collecting, extract
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import Extractor
+from rerank.features.own import feature
 from rerank.features.sets import SETS
 from rerank.features.sink import OVERFLOW, larger, new_sink
 from rerank.features.template import Template, make_template
+from rerank.readers.nbest import NBestList
 from rerank.readers.trees.trees import Trees
 
 EVERY_SET = [make_template(spec) for spec in SETS["extended"]]
@@ -252,6 +255,34 @@ def test_users_features_of_one_name_add_up_by_candidate_only() -> None:
 def test_users_templates_that_fail_are_errors_of_the_recipe(function: Any, message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         user_features(function)
+
+
+def inverse(candidate: Any) -> dict[str, float]:
+    return {"x": 1 / (candidate.index - 1)}
+
+
+def nothing(_: Any) -> None: ...
+
+
+DIVIDED = '1, return {"x": 1 / (candidate.index - 1)}: ZeroDivisionError: division by zero'
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "said"),
+    [
+        (inverse, 2, DIVIDED),
+        (feature(lambda candidate, _: inverse(candidate)), 2, DIVIDED),
+        (nothing, 1, "0: AttributeError: 'NoneType' object has no attribute 'items'"),
+    ],
+)
+def test_users_templates_that_fail_name_candidate_and_line(function: Any, number: int, said: str) -> None:
+    lists = NBestList("seven", "", 0, [b"a", b"b"], [1, 2], np.zeros((2, 1)))
+    extractor = Extractor([], SymbolTable(), user={"own": function})
+    more, said = int(said[0]), said[1:]
+    line = {2: inverse, 1: nothing}[number].__code__.co_firstlineno + more
+    place = f"list seven, candidate {number}: template own failed at {__file__}:{line}"
+    with pytest.raises(RecipeError, match=re.escape(place + said)):
+        extractor.features(parsed([CHASES, ATTACHED], extractor.symbols), np.zeros(2), lists.candidates)
 
 
 def test_errors_about_data_pass_through_users_templates() -> None:
