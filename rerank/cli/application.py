@@ -11,7 +11,8 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,6 +24,9 @@ from rerank.base.progress import console
 from rerank.base.unforeseen import UnforeseenError
 from rerank.cli.answer import answering, out
 from rerank.cli.ending import Command, command_line, unforeseen
+
+if TYPE_CHECKING:
+    from rerank.models.model import Model
 
 Given = TypeVar("Given")
 
@@ -111,6 +115,21 @@ def own_parts(given: Given) -> Given:
     if names and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     return given
+
+
+def model_for(nbest: str, model: str, trust: bool) -> Model:
+    """The model at ``model``, for the lists in ``nbest``.
+
+    Raises
+    ------
+    ModelError: see ``Model.load``. RecipeError: it is the other that is a model.
+    """
+    from rerank.models.model import HEADER, Model
+
+    lists, place = Path(nbest), Path(model)
+    if (lists / HEADER).is_file() and not (place / HEADER).is_file():
+        raise RecipeError(f"{nbest} is a model, and {model} is none: they are given the wrong way round")
+    return Model.load(model, trust)
 
 
 ModelPlace = Annotated[str, typer.Argument(metavar="MODEL", help="A model directory, or the URL of one.")]

@@ -12,7 +12,7 @@ import typer
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, OnBadList, Trusted, command, own_parts
+from rerank.cli.application import ListReader, OnBadList, Trusted, command, model_for, own_parts
 from rerank.cli.measuring import Measured, Option, parsed_options
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def decode(
     a tree that was fused), the probabilities of the candidates and, of fused trees, all brackets with who has them.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.models.model import Model, model_files
+    from rerank.models.model import model_files
     from rerank.models.scorer import Scorer
     from rerank.readers.base import BadList, SkipCount
     from rerank.readers.streams import open_output, single_stdin
@@ -93,7 +93,7 @@ def decode(
     inputs = [nbest, *nbest.split(","), *([] if sources is None else [sources])]
     check_apart([output], [*inputs, *([] if model is None else model_files(model))])
     if model is not None:
-        scorer = Scorer(Model.load(model, trust))
+        scorer = Scorer(model_for(nbest, model, trust))
     else:
         scorer = _of_base_scores(parsed_options(option or []) | {"name": metric})
         by = by or ("fuse" if metric == "parseval" else "mbr")

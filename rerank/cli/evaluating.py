@@ -12,7 +12,7 @@ import typer
 from rerank.base.errors import DataError
 from rerank.cli.answer import show
 from rerank.cli.application import command
-from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
+from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +70,8 @@ def evaluate(
         rows = _evaluate_texts(measure, [hypothesis, *further], [reference, *(references or [])], form, sentences)
     else:
         assert isinstance(measure, Parseval)
-        rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
+        with of_trees(*files):
+            rows = _evaluate_trees(measure, [hypothesis, *further], reference, sentences, normalize)
     if significance:
         _show_significance(measure, shown_names([hypothesis, *further])[1:], *rows)
 

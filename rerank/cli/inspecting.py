@@ -11,7 +11,7 @@ import typer
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.escaping import plain
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command
+from rerank.cli.application import ListReader, ModelPlace, Predictor, Trusted, command, model_for
 
 if TYPE_CHECKING:
     from rerank.models.inspection import TemplateShare
@@ -154,11 +154,10 @@ def explain(
     from rich.table import Table
 
     from rerank.extraction.content.base import make_reader
-    from rerank.models.model import Model
     from rerank.models.scorer import Scorer, rank
     from rerank.readers.base import BadList
 
-    scorer = Scorer(Model.load(model, trust), predictor)
+    scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     found, best = _find(scorer, form, nbest, gold, sources, list_id)
     (ranked,) = list(scorer.rank([found]))

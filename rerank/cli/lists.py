@@ -11,7 +11,7 @@ import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, Trusted, command
+from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, Trusted, command, model_for
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
@@ -47,7 +47,7 @@ def rerank(
     candidates, the best one or as many as --n-best says, with their places in the input (from 1), texts and scores.
     """
     from rerank.extraction.content.base import make_reader
-    from rerank.models.model import Model, model_files
+    from rerank.models.model import model_files
     from rerank.models.scorer import Scorer, write_ranked
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import open_output, single_stdin
@@ -55,7 +55,7 @@ def rerank(
 
     single_stdin(*nbest.split(","), *([sources] if sources is not None else []))
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
-    scorer = Scorer(Model.load(model, trust), predictor)
+    scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
     count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
@@ -76,9 +76,10 @@ def rerank(
         log.warning("%d of the %d lists had no usable candidate: %s each", found["empty"], found["all"], what)
     if not found["all"]:
         log.warning("no list in the input")
-    if found["without source"]:
-        message = "%d lists came without their source: features of phrases and word pairs are missing; see --sources"
-        log.warning(message, found["without source"])
+    missing = ", ".join(name for names in scorer.content.needs.values() for name in names)
+    if found["without source"] and missing:
+        message = "%d lists came without their source, which features of %s need; see --sources"
+        log.warning(message, found["without source"], missing)
     log.info("%d lists, %d unknown features", count.lists, found["unknown"])
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
     from rerank.metrics.base import Metric
@@ -73,6 +75,25 @@ def make_metric(
         given = {"prm": str(prm) if prm else None, "punctuation": punctuation}
         return make_parseval(settings | {key: value for key, value in given.items() if value is not None})
     return make_text_metric(settings)
+
+
+@contextmanager
+def of_trees(*files: str) -> Iterator[None]:
+    """Within the block, an error in one of the ``files``, which are to hold trees, says what to do if they are texts.
+
+    Raises
+    ------
+    DataError: the error.
+    """
+    from rerank.readers.detection import holds_texts
+
+    try:
+        yield
+    except DataError as error:
+        if error.path not in files or not holds_texts(error.path):
+            raise
+        message = f"{error.message}; for texts, name their measure, as --metric bleu"
+        raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
 
 
 def parsed_options(options: list[str]) -> dict[str, Any]:

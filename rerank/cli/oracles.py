@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.answer import show
 from rerank.cli.application import ListReader, OnBadList, command
-from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric
+from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,12 +75,32 @@ def oracle(
         if reference is None:
             raise DataError("expected NBEST REF: parses are measured against gold trees", path=stream_name(nbest))
         found = _measured_trees(measure, form_of_lists, nbest, reference, count, normalize)
-    corpus = _measured_corpus(track(found, "read"), measure)
+    with _in_order(form_of_lists, nbest, reference):
+        corpus = _measured_corpus(track(found, "read"), measure)
     if corpus is None:
         raise count.nothing(stream_name(nbest))
     if isinstance(measure, Parseval):
         check_errors(measure, count.refused, count.lists, count.first_refused)
     _show_statistics(ListStatistics.of(corpus, measure), count, measure)
+
+
+@contextmanager
+def _in_order(reader: Reader, nbest: str, reference: str | None) -> Iterator[None]:
+    """Within the block, an error in files that are given the wrong way round says so.
+
+    Raises
+    ------
+    DataError: the error.
+    """
+    from rerank.readers.detection import reads
+
+    try:
+        yield
+    except DataError:
+        if reference is not None and reads(reader, reference) and not reads(reader, nbest):
+            message = f"{reference} holds lists, and {nbest} does not: they are given the wrong way round"
+            raise DataError(f"{message}; expected NBEST REF") from None
+        raise
 
 
 def _measured_corpus(found: Measurements, measure: Metric) -> Corpus | None:
@@ -132,10 +153,11 @@ def _measured_trees(
     from rerank.readers.trees.pairs import read_pairs
 
     symbols = SymbolTable()
-    for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
-        own, stats = measure.stats(gold, trees, symbols)
-        count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
-        yield item, own, stats
+    with of_trees(reference):
+        for item, trees, gold in read_pairs(reader, nbest, reference, symbols, count=count, normalize=normalize):
+            own, stats = measure.stats(gold, trees, symbols)
+            count.refuse(refused_list(measure, item, gold, trees, stats, symbols))
+            yield item, own, stats
 
 
 def _show_statistics(found: ListStatistics, count: SkipCount, measure: Metric) -> None:

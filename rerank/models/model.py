@@ -132,6 +132,8 @@ class Model:
             model = _load(_fetched(source) if is_url(source) else Path(source))
             require_trusted(model.settings, model.about, trust, source)
             return model
+        except NotADirectoryError:
+            raise ModelError("is a file; expected the directory of a model", path=source) from None
         except FileNotFoundError as error:
             within = Path(source, "model")
             meant = f"; did you mean {within}?" if (within / HEADER).is_file() else ""

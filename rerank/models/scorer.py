@@ -125,8 +125,13 @@ class Scorer:
         """
         # Values as they are, not relative to the list, make scores comparable across lists.
         columns = ScoreColumns.of_table(self.model.table.about)
-        lexical = self.model.table.lexical
-        return content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=lexical)
+        table = self.model.table
+        found = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=table.lexical)
+        if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
+            learned = {table.templates[k] for k in np.unique(table.template)}
+            for names in found.needs.values():
+                names[:] = [name for name in names if name in learned]
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""

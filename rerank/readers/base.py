@@ -141,6 +141,7 @@ class Reader(ABC):
     # Options without a default, with which a file of unknown format is tried. A reader that needs some may read any
     # file, so it counts only where it finds base scores.
     trial: ClassVar[Mapping[str, Any]] = {}
+    holds: ClassVar[str] = ""  # what its lists hold: "trees" or "texts"; others are not told apart
 
     known: ClassVar[ScoreColumns | None] = None  # for the class; ``knowing`` gives a reader its own
     normal: ClassVar[bool] = False

@@ -45,6 +45,7 @@ class Reads(Protocol):
     """What is asked of a reader; see ``Reader``."""
 
     trial: ClassVar[Mapping[str, Any]]
+    holds: ClassVar[str]
 
     @property
     def within(self) -> tuple[Reads, ...]: ...
@@ -63,8 +64,8 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
     """
     start, leaves = _start(path), list(_leaves(reader))
     if start is None and not os.path.isdir(path):
-        return _advice_on_several(path.split(","), others)
-    if any(_share(leaf, path, start) > MOSTLY for leaf in leaves):
+        return _advice_on_several(reader, path.split(","), others)
+    if reads(reader, path):
         return ""
     shares = {name: (_share(other, path, start), type(other)) for name, other in _made(others, needing=False)}
     best = max((share for share, _ in shares.values()), default=0.0)
@@ -74,26 +75,43 @@ def advice_on(reader: Reads, others: Readers, path: str) -> str:
     for name, kind in kinds.items():
         # A format that takes all files of another, and more, is not the one that is meant.
         if not issubclass(kind, tuple({*kinds.values()} - {kind})):
-            return _looks_like(name, (), one=reader.files == 1)
+            return _looks_like(name, kind, reader)
     if what := next((what for form, what in _NO_LISTS if re.match(form, start or b"")), ""):
         return what
     needing = (name for name, other in _made(others, needing=True) if _share(other, path, start) > MOSTLY)
-    return next((_looks_like(name, dict(others)[name].trial, one=reader.files == 1) for name in needing), "")
+    return next((_looks_like(name, dict(others)[name], reader) for name in needing), "")
 
 
-def _advice_on_several(paths: Sequence[str], others: Readers) -> str:
+def reads(reader: Reads, path: str) -> bool:
+    """Whether ``reader``, or one of those that it reads through, can use most of the first lists of a file."""
+    start = _start(path)
+    return any(_share(leaf, path, start) > MOSTLY for leaf in _leaves(reader))
+
+
+def holds_texts(path: str) -> bool:
+    """Whether a file that is to hold trees begins with something else."""
+    return not (_start(path) or b"(").lstrip().startswith(b"(")
+
+
+def _advice_on_several(reader: Reads, paths: Sequence[str], others: Readers) -> str:
     """What to do about a path that a reader of single files takes for the name of one."""
     if len(paths) == 1 or not all(map(os.path.isfile, paths)):
         return ""
     start, found = _start(paths[0]), dict(_made(others, needing=False))
     if start is not None and "kaldi" in found and _share(found["kaldi"], paths[0], start) > MOSTLY:
-        return _looks_like("kaldi", ("costs",), one=True)
+        return _looks_like("kaldi", dict(others)["kaldi"], reader, needed=("costs",))
     message = "these are several files; --reader '{name: joined, of: ...}' reads lists and scores, "
     return f"{message}'{{name: merged, of: ...}}' the lists of several systems"
 
 
-def _looks_like(name: str, needed: Iterable[str], *, one: bool) -> str:
-    """The advice to use a reader, with the options that it needs."""
+def _looks_like(name: str, kind: type[Reads], reader: Reads, needed: Iterable[str] | None = None) -> str:
+    """The advice to use another reader, of this ``kind``, with the options that it needs; or, where its lists hold what
+    ``reader`` is not for, that they do."""
+    needed = kind.trial if needed is None else needed
+    if (expected := next(_leaves(reader)).holds) and kind.holds and kind.holds != expected:
+        message = f"this looks like {name}, whose lists hold {kind.holds}; expected {expected}"
+        return f"{message} (in a recipe, task says which)"
+    one = reader.files == 1
     options = "".join(f", {key}: ..." for key in needed)
     spec = f"{{name: {name}{options}}}"
     short = spec if options else name

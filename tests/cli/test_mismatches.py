@@ -177,3 +177,58 @@ def test_texts_without_references(metric: str, references: str, tmp_path: Path, 
         result = rerank("evaluate", *paths, "--metric", metric, "--sentences", *further)
         assert result.code == 0, result
         assert "nan" not in result.out
+
+
+# Arguments
+
+
+def test_arguments_given_the_wrong_way_round(
+    small_run: Path, small_data: Path, data: Path, tmp_path: Path, rerank: Command
+) -> None:
+    model, lists, gold = small_run / "model", small_data / "test.nbest.gz", small_data / "test.gold.gz"
+    said = f"{model} is a model, and {lists} is none: they are given the wrong way round"
+    for words in (
+        ["rerank", lists, model],
+        ["explain", lists, model, "--list", 1],
+        ["decode", model, "--model", lists],
+    ):
+        refused(rerank(*words), said)
+    refused(rerank("inspect", lists), f"{lists}: is a file; expected the directory of a model")
+    said = f"{lists} holds lists, and {gold} does not: they are given the wrong way round; expected NBEST REF"
+    refused(rerank("oracle", gold, lists), said)
+    texts, references = data / "test.nbest.gz", data / "test.ref.gz"
+    refused(rerank("oracle", references, texts, "--metric", "bleu"), f"{texts} holds lists, and {references} does not")
+    small.write_golds(tmp_path / "few.gz", small.golds_of(gold)[:-1])
+    assert "wrong way round" not in rerank("oracle", lists, tmp_path / "few.gz").err
+
+
+def test_texts_where_trees_are_measured_name_the_option(data: Path, small_data: Path, rerank: Command) -> None:
+    texts, lists, gold = data / "test.ref.gz", data / "test.nbest.gz", small_data / "test.gold.gz"
+    said = f"{texts}:1: text outside of a tree; a tree starts with '(' (near 'good'); for texts, name their measure, "
+    for words in (["evaluate", texts, texts], ["evaluate", gold, texts], ["oracle", lists, texts]):
+        refused(rerank(*words), said[: said.index("'good'")], "for texts, name their measure, as --metric bleu")
+
+
+def test_a_reader_of_other_lists_is_not_advised(
+    small_run: Path, texts_run: Path, small_data: Path, data: Path, rerank: Command
+) -> None:
+    result = rerank("rerank", small_run / "model", data / "test.nbest.gz")
+    refused(result, "this looks like moses, whose lists hold texts; expected trees (in a recipe, task says which)")
+    result = rerank("rerank", texts_run / "model", small_data / "test.nbest.gz")
+    refused(result, "this looks like charniak, whose lists hold trees; expected texts (in a recipe, task says which)")
+
+
+def test_a_model_that_never_had_sources_misses_none(
+    texts_run: Path, data: Path, workspace: Path, rerank: Command
+) -> None:
+    for split in ("train", "dev", "test"):
+        lines = [line.rpartition(" ||| ")[0] for line in small_texts.lines_of(data / f"{split}.nbest.gz")]
+        small_texts.write_lines(data / f"{split}.plain.gz", lines)
+    features, output = {"set": "text", "min_lists": 1}, workspace / "mismatches" / "no-sources"
+    lists = {"nbest": "{root}/{split}.plain.gz", "sources": None, "tests": []}
+    recipe = settings(data, data=lists, features=features)
+    pipeline.run(small_texts.TextRecipe.model_validate(recipe), output)
+    for run in (texts_run, output):
+        result = rerank("rerank", run / "model", data / "test.plain.gz")
+        assert result.code == 0
+        assert "source" not in result.err

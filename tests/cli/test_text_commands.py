@@ -111,7 +111,7 @@ def test_a_filter_without_sources_says_what_is_missing(tuned: Path, data: Path, 
     result = rerank("rerank", tuned / "model", data / "test.nbest.gz")
     assert result.code == 0
     assert len(result.out.splitlines()) == small_texts.SIZES["test"]
-    assert "came without their source" in result.err
+    assert "20 lists came without their source, which features of PhrasePair need; see --sources" in result.err
     assert "--sources" in result.err
 
 

@@ -35,6 +35,17 @@ def lists_in(name: str, lists: int = LISTS, ruined: tuple[int, ...] = ()) -> byt
     return b"".join(form.ruin(text) if i in ruined else text for i, text in enumerate(whole))
 
 
+def advice(name: str, form: str, options: str = "") -> str:
+    """What a reader says of a file of another format: to use its reader, if that reads lists of the same kind."""
+    kinds = dict(readers)
+    if kinds[name].holds != kinds[form].holds:
+        return (
+            f"this looks like {form}, whose lists hold {kinds[form].holds}; expected {kinds[name].holds} (in a recipe"
+        )
+    spec = f"'{{name: {form}, {options}: ...}}'" if options else form
+    return f"this looks like {form}: use --reader {spec} (in a recipe: data."
+
+
 def error_of(name: str, path: Path, data: bytes | None = None) -> str:
     """The error of reading a file."""
     if data is not None:
@@ -75,7 +86,7 @@ def test_the_error_for_a_file_of_another_format_names_its_reader(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     for path in (tmp_path / "lists", *([] if name == "espnet" else [Path("-")])):
         error = error_of(name, path)
-        assert f"; this looks like {form.split()[0]}: use --reader {form.split()[0]} (in a recipe: data." in error
+        assert f"; {advice(name, form.split()[0])}" in error
         assert SKIP not in error
 
 
@@ -92,15 +103,13 @@ def test_readers_that_need_options_and_those_of_folders_and_of_several_files_are
 ) -> None:
     texts = lists_in("opennmt")
     for data in (texts, b"it rains .\t-0.35\nit rain .\t-0.5\n"):
-        assert "this looks like opennmt: use --reader '{name: opennmt, n: ...}' (in a" in error_of(
-            name, tmp_path / "o", data
-        )
+        assert advice(name, "opennmt", "n") in error_of(name, tmp_path / "o", data)
     FORMATS["espnet"].put(tmp_path / "e", lists_in("espnet"))
     FORMATS["kaldi"].put(tmp_path / "k", lists_in("kaldi"))
     several = f"{tmp_path}/k,{tmp_path}/o"
     if name != "espnet":
-        assert "; this looks like espnet: use --reader espnet (in a recipe" in error_of(name, tmp_path / "e")
-        assert "; this looks like kaldi: use --reader '{name: kaldi, costs: ...}'" in error_of(name, Path(several))
+        assert f"; {advice(name, 'espnet')}" in error_of(name, tmp_path / "e")
+        assert f"; {advice(name, 'kaldi', 'costs')}" in error_of(name, Path(several))
         assert "; these are several files; --reader '{name: joined, " in error_of(
             name, Path(f"{tmp_path}/o,{tmp_path}/k")
         )

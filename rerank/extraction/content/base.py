@@ -57,6 +57,7 @@ class Content(ABC, Generic[T]):
     metric: Metric
     names: list[str]
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
+    needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
 
     def __init__(self, columns: ScoreColumns | None, *, keeps_texts: bool) -> None:

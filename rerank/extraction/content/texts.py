@@ -66,7 +66,7 @@ class TextContent(Content[TextView]):
             bits=settings.hash_bits or 64,
             tables=lexical,
         )
-        self.names, self.free = self.extractor.names, self.extractor.free
+        self.names, self.free, self.needs = self.extractor.names, self.extractor.free, self.extractor.needs
 
     @cached_property
     def final(self) -> list[TextMetric]:

@@ -23,8 +23,8 @@ class TextExtractor(FeatureExtractor):
     """Runs templates over lists of texts; the parameters are those of FeatureExtractor, and ``tables``, which the
     template Lexical needs.
 
-    ``lacking`` holds what was missing ("source", "segmentation", "alignment") for templates that need it, which then
-    gave nothing; the first such list is logged.
+    ``needs`` has the templates that need a "source", "segmentation" or "alignment", by that; ``lacking`` what of these
+    was missing, so that they gave nothing; the first such list is logged.
     """
 
     content = "texts"
@@ -44,10 +44,10 @@ class TextExtractor(FeatureExtractor):
         of_lexical = [templates[family.ids[0]] is lexical for family in self._families]
         self._lexical = list(compress(self._families, of_lexical))
         self._families = [family for family, own in zip(self._families, of_lexical, strict=True) if not own]
-        self._needs: dict[str, list[str]] = {}
+        self.needs: dict[str, list[str]] = {}
         for template in templates:
             if need := getattr(template, "needs", ""):
-                self._needs.setdefault(need, []).append(template.name)
+                self.needs.setdefault(need, []).append(template.name)
         self.lacking: dict[str, object] = {}
 
     def features(self, view: TextView, candidates: Sequence[Any] = (), *, names: bool = True) -> ListFeatures:
@@ -77,8 +77,8 @@ class TextExtractor(FeatureExtractor):
 
     def _note_lacking(self, view: TextView, total: int) -> None:
         has = {"source": view.source.size, "segmentation": len(view.spans), "alignment": len(view.points)}
-        for need, names in self._needs.items():
-            if total and view.words.size and not has[need]:
+        for need, names in self.needs.items():
+            if names and total and view.words.size and not has[need]:
                 own = object()
                 if self.lacking.setdefault(need, own) is own:  # only one of several threads is the first
                     log.warning("a list has no %s: %s give no features there", need, ", ".join(names))

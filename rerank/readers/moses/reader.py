@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class Moses(Checked, Reader):
         ``name=value`` that nine in ten have; "dense": all are columns; "sparse": none is.
     columns: the names of the columns, instead of letting the file decide.
     """
+
+    holds: ClassVar[str] = "texts"
 
     base: str = TOTAL
     duplicates: Literal["keep", "drop"] = "keep"

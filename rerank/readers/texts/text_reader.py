@@ -18,6 +18,7 @@ from rerank.readers.texts.text_list import TextList
 class TextReader(ListReader):
     """A reader of lists of texts. A format has ``records``, ``draft``, ``write`` and ``write_bad``."""
 
+    holds: ClassVar[str] = "texts"
     form: ClassVar[str] = "lists"  # the name of the format, the source of its columns
 
     @property

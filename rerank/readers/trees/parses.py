@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class ParseReader(ListReader):
     duplicates: "keep" candidates that repeat an earlier one of their list, or "drop" them; both count them.
     ids: those of the "file", which must be unique, or the "ordinal" of the list, from 0.
     """
+
+    holds: ClassVar[str] = "trees"
 
     score: Annotated[int, Range(0)] = 0
     ids: Literal["file", "ordinal"] = "file"
