@@ -161,7 +161,7 @@ def test_no_model(tmp_path):
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ModelError, match=r"no model here: model.json is missing"):
             Model.load(path)
-    with pytest.raises(ModelError, match="not a readable model"):
+    with pytest.raises(ModelError, match="is a file; expected the directory of a model"):
         Model.load(tmp_path / "file")
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.json").write_text("{}")
