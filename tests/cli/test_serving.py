@@ -323,7 +323,7 @@ def test_it_listens_when_it_is_ready(slow: Path) -> None:
         port = taken.getsockname()[1]
     for name in ("go", "begun"):
         (slow / name).unlink()
-    words = sys.executable, "-m", "rerank", "serve", slow / "model", "--port", str(port)
+    words = sys.executable, "-m", "rerank", "serve", slow / "model", "--trust", "--port", str(port)
     with program(*words, cwd=slow, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
         try:
