@@ -207,7 +207,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
         self.n_iter_ = self.best_iteration_ = 1
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        return self._keep(training.weights["last"], not automatic or choice.score > choice.base, based)
+        return self._keep(training.weights["last"], not automatic or choice.beaten, based)
 
     def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
         """Take the weights, or those of the base where they have not ``beaten`` it."""

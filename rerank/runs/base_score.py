@@ -74,7 +74,7 @@ def judge_base(recipe: ListRecipe, training: Training, split: str | None, metric
     beaten = None if split is None else sign * best["dev"] > sign * best["dev_base"]
     folds = training.about.get("columns", {})
     if folds.get("lists"):
-        beaten = sign * folds["score"] > sign * folds["base"]
+        beaten = folds["beaten"]
     kept = beaten is False and setting == AUTO
     start = getattr(training.learner, "base", 0.0)
     found = training.weights["last"].base - training.learner.last(training.state).base
