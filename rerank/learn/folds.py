@@ -25,7 +25,7 @@ from rerank.metrics.oracle import base_choice, statistics_of
 from rerank.metrics.significance import compare
 
 FOLDS = 5
-# The largest is the best of the best of five sets of 50 to 3,703 lists; a larger one would be chosen by chance at times.
+# The largest is best on one of five sets of 50 to 3,703 lists; a larger one would at times be chosen by chance.
 PENALTIES = (1e3, 100.0, 10.0, 1.0)
 SPARSE_PENALTIES = (100.0, 10.0, 1.0)  # with all columns, where not all are dense
 FEW = 10.0  # the penalty where there is only one list
