@@ -4,11 +4,13 @@ The first signal raises ``Interrupted`` in the main thread: at once, or, inside 
 or the end of the block. Work that must not be torn apart (an epoch's bookkeeping, two renames that belong together)
 is done in such a block.
 
-Threads of a pool receive no signals: after the first signal, ``check()`` ends what they are doing.
+Threads of a pool receive no signals: after the first signal, ``check()`` ends what they are doing. It also ends what
+has run past its ``Deadline``.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -17,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import ClassVar
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 AT_ONCE = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
@@ -33,6 +36,39 @@ class Interrupted(KeyboardInterrupt):
     def exit_code(self) -> int:
         """The exit code that shells expect of a process ended by a signal."""
         return 128 + self.number
+
+
+class GivenUpError(Exception):
+    """Work has reached its ``Deadline``."""
+
+
+class Deadline:
+    """Until when work may take: for some seconds, or until ``end()``, which any thread may call."""
+
+    _own: ClassVar = threading.local()
+
+    def __init__(self, seconds: float) -> None:
+        self._last = time.monotonic() + seconds
+
+    def end(self) -> None:
+        """Let the work end at once."""
+        self._last = -math.inf
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within the block ``check()`` in this thread raises ``GivenUpError`` after the deadline."""
+        self._own.deadline = self
+        try:
+            yield
+        finally:
+            del self._own.deadline
+
+    @classmethod
+    def check(cls) -> None:
+        """Raise ``GivenUpError`` if the deadline of this thread is over."""
+        own = getattr(cls._own, "deadline", None)
+        if own is not None and time.monotonic() > own._last:
+            raise GivenUpError
 
 
 class _Waiting:
@@ -67,7 +103,10 @@ def requested() -> bool:
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread: stopping is safe."""
+    """Raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread: stopping is safe;
+    or ``GivenUpError`` if the deadline of this thread is over.
+    """
+    Deadline.check()
     main = threading.current_thread() is threading.main_thread()
     number = _Waiting.number if main else _Waiting.told
     if number is None:

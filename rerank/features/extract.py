@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
+from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable, known_hash, text_hash
 from rerank.features import marks
 from rerank.features.collecting import ListFeatures, collected
@@ -149,6 +150,7 @@ class FeatureExtractor:
             codes = [machine_code(own.fire, *given, own.ids, own.seeds, own.options) for own, *given in calls]
             self._codes[key] = codes
         for code, (own, *given) in zip(codes, calls, strict=True):
+            check()
             code(*given, own.ids, own.seeds, own.options)
 
     def _call(
@@ -157,6 +159,7 @@ class FeatureExtractor:
         hash_of = known_hash if symbols is None else symbols.hash_of
         hashes, owner, values = [], [], []
         for y, candidate in enumerate(candidates):
+            check()
             try:
                 pairs = [(str(feature), float(value)) for feature, value in function(candidate).items()]
             except RerankError:

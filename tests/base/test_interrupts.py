@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from strategies import random_corpus, targets
 
 from rerank.base import interrupts
-from rerank.base.interrupts import Interrupted, check, deferred, handled, requested
+from rerank.base.interrupts import Deadline, GivenUpError, Interrupted, check, deferred, handled, requested
 from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.trainer import train
 from rerank.runs.examples.experiment import workers
@@ -173,3 +174,17 @@ def test_threads_end_what_they_are_at():
     check()
     with workers(2) as run_all:  # what comes afterwards is not meant
         assert list(run_all(lambda number: check() or number, range(2))) == [0, 1]
+
+
+def test_a_deadline_is_that_of_one_thread():
+    over, ahead = Deadline(-1.0), Deadline(1e6)
+    with ahead.held():
+        check()
+        ahead.end()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(check).result()
+        with pytest.raises(GivenUpError):
+            check()
+    check()
+    with over.held(), pytest.raises(GivenUpError):
+        check()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from rerank.base.interrupts import check
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
@@ -16,6 +18,23 @@ from rerank.features.text.rank import best_base, ranks_of
 from rerank.features.text.template import TextTemplate
 from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
+
+TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two rows alone are more
+PIECE = 1 << 26  # costs that are worked out, in a tenth of a second, without a look at interrupts
+
+
+def pieces(number: int, words: int) -> Iterator[tuple[int, int]]:
+    """The range of ``number`` alignments of at most so many words, in parts (first, last + 1) between which work may be
+    given up.
+
+    Raises
+    ------
+    Interrupted, GivenUpError: see ``check``.
+    """
+    step = max(1, PIECE // (words + 1) ** 2)
+    for first in range(0, number, step):
+        check()
+        yield first, min(first + step, number)
 
 
 @kernel
@@ -69,32 +88,35 @@ def count_edits(a: np.ndarray, b: np.ndarray, above: np.ndarray, row: np.ndarray
 
 @kernel
 def expected_edits(
-    view: TextView, scale: float, others: np.ndarray, above: np.ndarray, row: np.ndarray, out: np.ndarray
-) -> None:
-    """Expected edits that turn another candidate into y (``out`` float64 [N, 3]), over the candidates ``others``.
+    view: TextView, scale: float, others: np.ndarray, first: int, last: int, above: np.ndarray, row: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Expected edits that turn another candidate into y (``out`` float64 [N, 4]), over the K candidates ``others``.
 
-    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. Scratch: above and row, int64, longer than the longest candidate.
+    With P(z) ∝ exp(scale · b(z)) over those z ≠ y. A call adds those of the pairs (y, k) whose number y · K + k is in
+    first..last - 1 to the sums; the last column is that of the weights. Scratch: above and row, int64, longer than the
+    longest candidate.
     """
-    for y in range(view.base.shape[0]):
-        out[y, :] = 0
-        best, total = -np.inf, 0.0
-        for z in others:
-            if z != y:
-                best = max(best, view.base[z])
-        for z in others:
-            if z == y:
-                continue
-            share = np.exp(scale * (view.base[z] - best))
-            if share == 0:
-                continue
-            other, own = view.words[view.first[z] : view.first[z + 1]], view.words[view.first[y] : view.first[y + 1]]
-            substitutions, insertions, deletions = count_edits(other, own, above, row)
-            total += share
-            out[y, 0] += share * substitutions
-            out[y, 1] += share * insertions
-            out[y, 2] += share * deletions
-        for k in range(3):
-            out[y, k] = out[y, k] / total if total > 0 else 0.0
+    best = -np.inf
+    for pair in range(first, last):
+        y, k = pair // others.shape[0], pair % others.shape[0]
+        if k == 0 or pair == first:
+            best = -np.inf
+            for z in others:
+                if z != y:
+                    best = max(best, view.base[z])
+        z = others[k]
+        if z == y:
+            continue
+        share = np.exp(scale * (view.base[z] - best))
+        if share == 0:
+            continue
+        other, own = view.words[view.first[z] : view.first[z + 1]], view.words[view.first[y] : view.first[y + 1]]
+        substitutions, insertions, deletions = count_edits(other, own, above, row)
+        out[y, 0] += share * substitutions
+        out[y, 1] += share * insertions
+        out[y, 2] += share * deletions
+        out[y, 3] += share
 
 
 @kernel
@@ -102,7 +124,8 @@ def _emit_expected(sink: Sink, template: int, seed: np.uint64, out: np.ndarray) 
     for y in range(out.shape[0]):
         for k in range(3):
             symbol = SUBSTITUTIONS if k == 0 else (INSERTIONS if k == 1 else DELETIONS)
-            emit_value(sink, put(sink, begin(sink, template, seed), symbol), y, out[y, k])
+            expected = out[y, k] / out[y, 3] if out[y, 3] > 0 else 0.0
+            emit_value(sink, put(sink, begin(sink, template, seed), symbol), y, expected)
 
 
 def _longest(view: TextView) -> int:
@@ -113,11 +136,12 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     """Get scratch space, then run the kernels."""
     if view.base.size < 2:
         return  # there are no other candidates
-    ranks, out = ranks_of(view), np.empty((view.base.size, 3))
-    above, row = np.empty((2, _longest(view) + 1), np.int64)
+    ranks, longest = ranks_of(view), _longest(view)
+    above, row = np.empty((2, longest + 1), np.int64)
     for v in range(ids.size):
-        others = np.flatnonzero(ranks <= options[v].top)
-        expected_edits(view, options[v].scale / 10, others, above, row, out)
+        others, out = np.flatnonzero(ranks <= options[v].top), np.zeros((view.base.size, 4))
+        for first, last in pieces(view.base.size * others.size, longest):
+            expected_edits(view, options[v].scale / 10, others, first, last, above, row, out)
         _emit_expected(sink, ids[v], seeds[v], out)
 
 
@@ -144,46 +168,101 @@ def _emit_operation(sink: Sink, template: int, seed: np.uint64, old: np.uint64, 
 
 
 @kernel
+def crossing(a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray) -> int:
+    """Where the alignment that EditOps describes, from its end, first meets the row of half of a: how many words of b.
+
+    As in Hirschberg (1975), in linear space: every cost is kept with the place at which the way to it left that row.
+    ``costs`` (int64) is scratch, for two rows of the table.
+    """
+    width, half = b.shape[0] + 1, a.shape[0] // 2
+    left = costs[width:]
+    for j in range(width):
+        costs[j], left[j] = j * unit, j
+    for i in range(1, a.shape[0] + 1):
+        diagonal, place = costs[0], left[0]
+        costs[0] = i * unit
+        for j in range(1, width):
+            changed = diagonal + (0 if a[i - 1] == b[j - 1] else unit - 1)
+            deleted, inserted = costs[j] + unit, costs[j - 1] + unit
+            diagonal, costs[j] = costs[j], min(changed, deleted, inserted)
+            before, place = place, left[j]
+            if costs[j] == changed:
+                left[j] = before
+            elif costs[j] != deleted:
+                left[j] = left[j - 1]
+        if i == half:
+            for j in range(width):
+                left[j] = j
+    return int(left[width - 1])
+
+
+@kernel
 def _fire_to_best(
-    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, costs: np.ndarray, width: int
-) -> None:
-    """Align every candidate with the best one by base score; ``costs`` (int64) has room for both lengths + 1."""
+    view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, first: int, last: int, costs: np.ndarray,
+    starts: np.ndarray,
+) -> None:  # fmt: skip
+    """Align the candidates first..last - 1 with the best one by base score.
+
+    A table of costs that is too large for ``costs`` (int64, room for two rows) is cut where the alignment crosses its
+    middle row, and so are its parts; ``starts`` (int64 [64, 2]) are the corners of those that wait.
+    """
     best = best_base(view)
     whole = view.words[view.first[best] : view.first[best + 1]]
-    for y in range(view.base.shape[0]):
+    for y in range(first, last):
         own = view.words[view.first[y] : view.first[y + 1]]
         start, end = common_ends(whole, own)
         a, b = whole[start : whole.shape[0] - end], own[start : own.shape[0] - end]
         unit = min(a.shape[0], b.shape[0]) + 1
-        for j in range(b.shape[0] + 1):
-            costs[j] = j * unit
-        for i in range(1, a.shape[0] + 1):
-            fill_row(a, b, i, unit, costs[(i - 1) * width : i * width], costs[i * width : (i + 1) * width])
-        i, j = a.shape[0], b.shape[0]
-        while i > 0 or j > 0:  # from the end: a match or substitution if the cost allows it, else a deletion
-            here, old, new = costs[i * width + j], NOTHING, NOTHING
-            if i > 0 and j > 0 and here == costs[(i - 1) * width + j - 1] + (0 if a[i - 1] == b[j - 1] else unit - 1):
-                i, j = i - 1, j - 1
-                old, new = a[i], b[j]
-            elif i > 0 and here == costs[(i - 1) * width + j] + unit:
-                i -= 1
-                old = a[i]
-            else:
-                j -= 1
-                new = b[j]
-            if old != new:
-                for v in range(ids.shape[0]):
-                    _emit_operation(sink, ids[v], seeds[v], old, new, y)
+        i, j, waiting = a.shape[0], b.shape[0], 0
+        starts[0, 0], starts[0, 1] = 0, 0
+        while waiting >= 0:
+            top, left = starts[waiting, 0], starts[waiting, 1]
+            height, width = i - top, j - left + 1
+            if height > 1 and (height + 1) * width > costs.shape[0]:
+                waiting += 1
+                starts[waiting, 0] = top + height // 2
+                starts[waiting, 1] = left + crossing(a[top:i], b[left:j], unit, costs)
+                continue
+            _align(sink, ids, seeds, y, a[top:i], b[left:j], unit, costs)
+            i, j, waiting = top, left, waiting - 1
+
+
+@kernel
+def _align(
+    sink: Sink, ids: np.ndarray, seeds: np.ndarray, y: int, a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray
+) -> None:
+    """Write what differs between a and b, from the end, by the whole table of ``costs``."""
+    i, j, width = a.shape[0], b.shape[0], b.shape[0] + 1
+    for k in range(width):
+        costs[k] = k * unit
+    for k in range(1, i + 1):
+        fill_row(a, b, k, unit, costs[(k - 1) * width : k * width], costs[k * width : (k + 1) * width])
+    while i > 0 or j > 0:  # a match or substitution if the cost allows it, else a deletion
+        here, old, new = costs[i * width + j], NOTHING, NOTHING
+        if i > 0 and j > 0 and here == costs[(i - 1) * width + j - 1] + (0 if a[i - 1] == b[j - 1] else unit - 1):
+            i, j = i - 1, j - 1
+            old, new = a[i], b[j]
+        elif i > 0 and here == costs[(i - 1) * width + j] + unit:
+            i -= 1
+            old = a[i]
+        else:
+            j -= 1
+            new = b[j]
+        if old != new:
+            for v in range(ids.shape[0]):
+                _emit_operation(sink, ids[v], seeds[v], old, new, y)
 
 
 def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, _options: np.ndarray) -> None:
     """Get scratch space, then run the kernel."""
     if view.base.size < 2:
         return
-    best = best_base(view)
-    width = _longest(view) + 1
+    best, longest = best_base(view), _longest(view)
     height = int(view.first[best + 1] - view.first[best]) + 1
-    _fire_to_best(view, sink, ids, seeds, np.empty(height * width, np.int64), width)
+    costs = np.empty((longest + 1) * max(2, min(height, TABLE // (longest + 1))), np.int64)
+    starts = np.empty((64, 2), np.int64)
+    for first, last in pieces(view.base.size, longest):
+        _fire_to_best(view, sink, ids, seeds, first, last, costs, starts)
 
 
 @templates.add("EditOps")
