@@ -16,6 +16,7 @@ from programs import PATIENCE, program
 
 import rerank
 
+JSON = {"Content-Type": "application/json"}
 COLUMNS = "reward", "length"
 
 
@@ -43,7 +44,7 @@ def serving(model: Path, place: Path, *options: object) -> Iterator[Served]:
         assert running.stdout is not None
         found = re.fullmatch(rb".*(http://127\.0\.0\.1:\d+).*\n", running.stdout.readline())
         assert found is not None, log.read_text()
-        with httpx.Client(base_url=found[1].decode(), timeout=PATIENCE) as client:
+        with httpx.Client(base_url=found[1].decode(), headers=JSON, timeout=PATIENCE) as client:
             yield Served(running, client, log)
 
 

@@ -10,7 +10,6 @@ has run past its ``Deadline``.
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import sys
@@ -43,32 +42,35 @@ class GivenUpError(Exception):
 
 
 class Deadline:
-    """Until when work may take: for some seconds, or until ``end()``, which any thread may call."""
+    """Until when work may take: for some ``seconds``, or until ``end()``, which any thread may call."""
 
-    _own: ClassVar = threading.local()
+    _of_thread: ClassVar = threading.local()
 
     def __init__(self, seconds: float) -> None:
-        self._last = time.monotonic() + seconds
+        self._seconds, self._ended = seconds, False
 
     def end(self) -> None:
         """Let the work end at once."""
-        self._last = -math.inf
+        self._ended = True
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within the block ``check()`` in this thread raises ``GivenUpError`` after the deadline."""
-        self._own.deadline = self
+        """For so many seconds within the block, ``check()`` in this thread finds nothing; then ``GivenUpError``."""
+        self._of_thread.check = self._check
+        self._last = time.monotonic() + self._seconds
         try:
             yield
         finally:
-            del self._own.deadline
+            del self._of_thread.check
+
+    def _check(self) -> None:
+        if self._ended or time.monotonic() > self._last:
+            raise GivenUpError
 
     @classmethod
     def check(cls) -> None:
-        """Raise ``GivenUpError`` if the deadline of this thread is over."""
-        own = getattr(cls._own, "deadline", None)
-        if own is not None and time.monotonic() > own._last:
-            raise GivenUpError
+        """Raise ``GivenUpError`` if the deadline that this thread holds is over."""
+        getattr(cls._of_thread, "check", bool)()
 
 
 class _Waiting:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
+import signal
 import socket
 import sys
 import threading
@@ -16,10 +18,13 @@ from typing import Annotated, Literal
 import typer
 
 from rerank.base.errors import RunError
+from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
 from rerank.cli.application import ModelPlace, Trusted, command
+from rerank.models.service.limits import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
+BACKLOG = 64  # connections that wait to be accepted, and are at a time
 WORKER = "rank"  # what the threads that rank are called
 EXTRA = "starlette", "uvicorn", "prometheus_client"
 MISSING = "rerank serve needs {}: pip install 'rerank-nbest[serve]'"
@@ -35,7 +40,16 @@ def serve(
         typer.Option("--predictor", help="Which of the model's predictors to use.", show_default="the recipe's"),
     ] = None,
     trust: Trusted = False,
-    max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = 4 << 20,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")
+    ] = None,
+    max_connections: Annotated[int, typer.Option(min=1, help="The most connections at a time.")] = 256,
+    max_bytes: Annotated[int, typer.Option(min=1, help="The longest request, in bytes.")] = DEFAULTS.bytes,
+    max_words: Annotated[int, typer.Option(min=1, help="The longest text or source, in words.")] = DEFAULTS.words,
+    max_depth: Annotated[int, typer.Option(min=1, help="The deepest tree, in levels.")] = DEFAULTS.depth,
+    max_seconds: Annotated[
+        float, typer.Option(min=0, help="Seconds that ranking a request may take.")
+    ] = DEFAULTS.seconds,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads that rank.", show_default="one per core")] = None,
     grace: Annotated[
         int, typer.Option(min=1, help="Seconds that requests under way have to finish when the service is stopped.")
@@ -43,13 +57,15 @@ def serve(
 ) -> None:
     """Answer requests to rank over HTTP: POST /rank, /health, /metrics, and at / a page to try it.
 
-    It prints its address when it is ready. SIGTERM or Ctrl-C ends it, with the exit code 0, once the requests under way
-    are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can reach it.
+    It prints its address when it is ready. SIGTERM, SIGHUP or Ctrl-C ends it, with the exit code 0, once the requests
+    under way are answered. There are neither passwords nor encryption: let a proxy see to both before strangers can
+    reach it.
     """
     try:
         import uvicorn
 
         from rerank.models.service.app import make_app, warm_up
+        from rerank.models.service.connections import Connection, Seldom
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
@@ -64,16 +80,31 @@ def serve(
             """Finish what is under way."""
             self.should_exit = True
 
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Take over all signals that stop a command, and none that it was started to ignore."""
+            taken = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            before = {number: signal.signal(number, self.handle_exit) for number in taken}
+            try:
+                yield
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads, WORKER)
     with _bound(host, port) as listener:
         served = load(model, predictor, trust=trust)
         warm_up(served)
-        app = make_app(served, most=max_bytes, threads=threads, pool=pool)
+        limits = Limits(max_bytes, max_words, max_depth, max_seconds)
+        app = make_app(served, limits=limits, threads=threads, pool=pool, hosts=[host, *(allow_host or ())])
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none",
-            timeout_graceful_shutdown=grace,
+            app, log_config=None, access_log=False, server_header=False, lifespan="off", ws="none", http=Connection,
+            limit_concurrency=_most(max_connections) + 1, backlog=BACKLOG, timeout_graceful_shutdown=grace,
+            headers=[("x-content-type-options", "nosniff")],
         )  # fmt: skip
+        for name in ("rerank.connections", "uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(Seldom())
         with _refused(host, port):
             listener.listen()  # whoever can connect is answered at once
         _tell(listener)
@@ -81,6 +112,12 @@ def serve(
         server.run([listener])
     log.info("stopped after %d requests", server.server_state.total_requests)
     _end(pool)
+
+
+def _most(connections: int) -> int:
+    """So many connections, or as many as half of the files that this process may have open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return connections if files == resource.RLIM_INFINITY else min(connections, files // 2)
 
 
 def _end(pool: ThreadPoolExecutor) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,19 @@ import psutil
 import pytest
 from commands import Command, failed, refused
 from programs import PATIENCE, program
-from service import Served, sample_model, samples, serving
+from service import JSON, Served, sample_model, samples, serving
 
 import rerank
+from rerank.base.interrupts import SIGNALS
 
 CONNECTIONS, REQUESTS = 16, 3_000
 MOST = 100_000  # bytes of a request
+HEAD = b"POST /rank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 GOOD: list[Any] = samples(np.random.default_rng(7))
 RIGHT = "(S1 (S (NP (DT the) (NN cat)) (VP (VBZ sleeps)) (. .)))"
 WRONG = "(S1 (S (NP (DT the) (NN cat) (NNS sleeps)) (. .)))"
+DEEP = f"(S1 {'(S ' * 500}(NN a){')' * 501}"
+LONG = f"(S1 {'(NN a)' * 10_001})"
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +66,7 @@ def test_many_clients_get_the_answers_of_the_library_and_leave_nothing(served: S
 
     def ask(count: int) -> int:
         """As one client of several, each with a connection of its own."""
-        with httpx.Client(base_url=served.client.base_url, timeout=PATIENCE) as client:
+        with httpx.Client(base_url=served.client.base_url, headers=JSON, timeout=PATIENCE) as client:
             for k in range(count):
                 found = client.post("/rank", content=bodies[k % len(lists)]).json()
                 assert found["id"] == str(k % len(lists))
@@ -104,6 +109,8 @@ def test_parses_and_their_errors(small_run: Path, tmp_path: Path) -> None:
             ({"candidates": [RIGHT, "(S1 (NN never closed)"]}, "candidates[1]", "candidate 2: "),
             ({"candidates": [RIGHT, "(S1 (NN other))"]}, "candidates[1]", "have different words"),
             ({"candidates": [RIGHT], "source": "a"}, "source", "which have no source"),
+            ({"candidates": [RIGHT, DEEP]}, "candidates[1]", "found a tree of 502 levels; expected at most 500"),
+            ({"candidates": [{"tree": LONG}]}, "candidates[0]", "found 10,001 words; expected at most 10,000"),
         ):
             answer = service.client.post("/rank", json=given)
             assert (answer.status_code, answer.json()["field"]) == (400, field)
@@ -148,6 +155,8 @@ BAD: list[tuple[Any, str | None, str]] = [
     (changed(3, text=5), "candidates[3].text", "found 5: input should be a valid string"),
     (changed(3, text=None), "candidates[3].text", "found None as its text"),
     (changed(3, text="a\0"), "candidates[3]", "a NUL byte"),
+    (changed(3, text="a " * 10_001), "candidates[3]", "found 10,001 words; expected at most 10,000"),
+    ({"candidates": GOOD, "source": "a " * 10_001}, "source", "found 10,001 words"),
     (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
     ({"candidates": ["a", "b"]}, "candidates[0].columns.reward", "has no column 'reward'"),
 ]
@@ -219,9 +228,105 @@ def test_metrics_count_requests_and_candidates(served: Served) -> None:
 def test_the_page_holds_all_that_it_needs(served: Served) -> None:
     answer = served.client.get("/")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert policy.endswith("; frame-ancestors 'self'")
+    assert "unsafe" not in policy
     assert "<textarea" in answer.text
     assert "//" not in answer.text.replace("  // ", "").replace("\n// ", "")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "LOCALHOST:1"}, 200),
+        ({"Host": "[::1]:8000"}, 200),
+        ({"Host": "rebound.example"}, 421),
+        ({"Host": "localhost.rebound.example:8000"}, 421),
+        ({"Host": "[::1"}, 421),
+        ({"Host": "10.0.0.1"}, 421),
+        ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
+        ({"Host": "localhost:1", "Origin": "https://localhost:1"}, 200),
+        ({"Host": "localhost:1", "Origin": "http://localhost:2"}, 403),
+        ({"Origin": "http://page.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Content-Type": "application/JSON; charset=utf-8"}, 200),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({"Content-Type": ""}, 415),
+    ],
+)
+def test_pages_of_others_are_refused(served: Served, headers: dict[str, str], status: int) -> None:
+    answer = served.client.post("/rank", content=json.dumps({"candidates": GOOD}), headers=headers)
+    assert (answer.status_code, "error" in answer.json()) == (status, status != 200)
+    if status in (421, 403):
+        for path in ("/", "/health", "/metrics", "/nothing"):
+            assert served.client.get(path, headers=headers).status_code == status
+
+
+def test_names_of_ones_own_are_allowed(saved: Path, tmp_path: Path) -> None:
+    with serving(saved, tmp_path, "--allow-host", "Ranker.example", "--allow-host", "b") as service:
+        hosts = "ranker.example", "RANKER.example:80", "b", "127.0.0.1", "other.ranker.example", "rebound.example"
+        found = [service.client.get("/health", headers={"Host": host}).status_code for host in hosts]
+    assert found == [200] * 4 + [421] * 2
+
+
+def sent(served: Served, data: bytes) -> bytes:
+    """All that the service answers to some bytes before it closes the connection."""
+    address = served.client.base_url
+    with socket.create_connection((address.host, address.port), PATIENCE) as client:
+        client.sendall(data)
+        return client.makefile("rb").read()
+
+
+def test_two_lengths_of_a_body_end_the_connection(served: Served) -> None:
+    both = HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    found = sent(served, both + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert found.count(b"HTTP/1.1") == 1
+
+
+def test_the_log_tells_of_bad_lines_once(served: Served) -> None:
+    for _ in range(20):
+        assert sent(served, b"\x16\x03\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert served.log.read_text().count("Invalid HTTP request") == 1
+
+
+def test_more_connections_than_there_may_be(saved: Path, tmp_path: Path) -> None:
+    with serving(saved, tmp_path, "--max-connections", 8) as service, ExitStack() as held:
+        assert service.client.get("/health").status_code == 200  # by a connection that stays
+        address = service.client.base_url
+        for _ in range(7):
+            held.enter_context(socket.create_connection((address.host, address.port), PATIENCE))
+        for _ in range(20):
+            assert sent(service, b"").startswith(b"HTTP/1.1 503 ")
+        assert service.client.post("/rank", json={"candidates": GOOD}).status_code == 200
+        assert service.log.read_text().count("refused a connection: there are 8 already") == 1
+
+
+def test_a_service_without_files_to_open_says_so_in_a_line(saved: Path, tmp_path: Path) -> None:
+    with serving(saved, tmp_path) as service, ExitStack() as held:
+        assert service.client.get("/health").status_code == 200
+        process, address = psutil.Process(service.running.pid), service.client.base_url
+        process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 8, process.rlimit(psutil.RLIMIT_NOFILE)[1]))
+        for _ in range(100):
+            held.enter_context(socket.create_connection((address.host, address.port), PATIENCE))
+        wait_for(lambda: "Too many open files" in service.log.read_text())
+        for _ in range(10):
+            assert service.client.get("/health").status_code == 200
+        assert service.log.read_text().count("\n") < 10
+        assert "Traceback" not in service.log.read_text()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_signals_end_it_in_order(saved: Path, tmp_path: Path, number: int) -> None:
+    with serving(saved, tmp_path) as service:
+        assert service.client.get("/health").status_code == 200
+        service.running.send_signal(number)
+        assert service.ended() == 0
+        assert "stopped after 1 requests" in service.log.read_text()
+        assert "Traceback" not in service.log.read_text()
 
 
 SLOW = """
@@ -309,7 +414,7 @@ def test_clients_that_go_while_others_are_served_are_noticed(slow: Path) -> None
             wait_for((slow / "begun").exists)
             body = json.dumps(given).encode().ljust(1 << 18)  # more than the server reads ahead
             with socket.create_connection((address.host, address.port)) as client:
-                client.sendall(b"POST /rank HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
             assert service.client.get("/health").status_code == 200
         finally:
             (slow / "go").touch()
@@ -339,7 +444,7 @@ def test_half_a_request_holds_up_the_end_for_a_while_only(saved: Path, tmp_path:
     with serving(saved, tmp_path, "--grace", 1) as service:
         address = service.client.base_url
         with socket.create_connection((address.host, address.port)) as client:
-            client.sendall(b"POST /rank HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{")
+            client.sendall(HEAD + b"Content-Length: 10\r\n\r\n{")
             wait_for(lambda: service.client.get("/health").status_code == 200)
             service.running.send_signal(signal.SIGINT)
             assert service.ended() == 0

@@ -70,7 +70,7 @@ def test_what_is_pasted_is_ranked(tmp_path: Path) -> None:
         json.dumps(given),
     ]
     app, page = (
-        make_app(model, most=1 << 20, threads=1, pool=ThreadPoolExecutor(1)),
+        make_app(model, threads=1, pool=ThreadPoolExecutor(1)),
         frames('src="/"', PASTE.replace("GIVEN", json.dumps(texts))),
     )
     app.router.routes.append(Route("/look", lambda _: HTMLResponse(page)))

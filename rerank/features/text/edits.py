@@ -232,7 +232,7 @@ def _align(
     sink: Sink, ids: np.ndarray, seeds: np.ndarray, y: int, a: np.ndarray, b: np.ndarray, unit: int, costs: np.ndarray
 ) -> None:
     """Write what differs between a and b, from the end, by the whole table of ``costs``."""
-    i, j, width = a.shape[0], b.shape[0], b.shape[0] + 1
+    i, j, width = int(a.shape[0]), int(b.shape[0]), int(b.shape[0]) + 1
     for k in range(width):
         costs[k] = k * unit
     for k in range(1, i + 1):

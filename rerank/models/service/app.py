@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import re
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor
+from hashlib import sha256
 from importlib.resources import files
 
 from prometheus_client.exposition import choose_encoder
@@ -18,32 +21,50 @@ from starlette.routing import Route
 
 from rerank import __version__
 from rerank.base.errors import DataError, RerankError
+from rerank.base.interrupts import Deadline, GivenUpError
 from rerank.models.reranker import Reranker
+from rerank.models.service.connections import PATIENCE
+from rerank.models.service.guard import GuardedApp
+from rerank.models.service.limits import DEFAULTS, Limits
 from rerank.models.service.measures import MeasuredApp, Measures
 from rerank.models.service.requests import answer
 from rerank.readers.given.errors import GivenError
 from rerank.recipes.text_recipe import TextRecipe
 
 log = logging.getLogger("rerank")
-UNDER_WAY = 64  # requests to rank that are read, wait or are ranked at a time
-PATIENCE = 30.0  # seconds for the body of a request to arrive
+UNDER_WAY = 64  # requests to rank that wait or are ranked at a time
 Endpoint = Callable[[Request], Awaitable[Response]]
+PAGE = files(__package__).joinpath("page.html").read_text("utf-8")
+
+
+def _hashed(kind: str) -> str:
+    """What allows the page's own style or script, and no other."""
+    (own,) = re.findall(f"<{kind}>(.*?)</{kind}>", PAGE, re.DOTALL)
+    return f"{kind}-src 'sha256-{b64encode(sha256(own.encode()).digest()).decode()}'"
+
+
 # The page holds all that it needs, and asks this service alone.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:"
+POLICY = (
+    f"default-src 'none'; {_hashed('style')}; {_hashed('script')}; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
 
 
-def make_app(model: Reranker, *, most: int, threads: int, pool: Executor) -> Starlette:
-    """The application that serves ``model``: requests of at most ``most`` bytes, ranked in ``threads`` of a pool."""
+def make_app(
+    model: Reranker, *, threads: int, pool: Executor, limits: Limits = DEFAULTS, hosts: Iterable[str] = ()
+) -> Starlette:
+    """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
+    it beside the names of the machine itself."""
     measures = Measures()
     endpoints: dict[str, tuple[str, Endpoint]] = {
         "/": ("GET", _page),
         "/health": ("GET", _health(model)),
         "/metrics": ("GET", _metrics(measures)),
-        "/rank": ("POST", _rank(model, measures, most, threads, pool)),
+        "/rank": ("POST", _rank(model, measures, limits, threads, pool)),
     }
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
-        middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints))],
+        middleware=[Middleware(MeasuredApp, measures, frozenset(endpoints)), Middleware(GuardedApp, hosts)],
         exception_handlers={HTTPException: _refused},
     )
     app.router.redirect_slashes = False
@@ -60,19 +81,28 @@ def warm_up(model: Reranker) -> None:
         log.warning("the first request will wait for compiled code, as a list for trial cannot be ranked: %s", error)
 
 
-def _rank(model: Reranker, measures: Measures, most: int, threads: int, pool: Executor) -> Endpoint:
+def _rank(model: Reranker, measures: Measures, limits: Limits, threads: int, pool: Executor) -> Endpoint:
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
 
     async def ranked(request: Request) -> tuple[str, int]:
+        body = await _body(request, limits.bytes)  # a slow client takes no place
         if places.locked():
             raise HTTPException(503, "too many requests at a time; try again")
-        async with places:
-            body = await _body(request, most)
-            await request.is_disconnected()  # lets the server read on, and see that the client goes while this waits
-            async with turns:
-                if await request.is_disconnected():  # while it waited for its turn
-                    raise ClientDisconnect
-                return await asyncio.get_running_loop().run_in_executor(pool, answer, model, body)
+        deadline = Deadline(limits.seconds)
+        gone = asyncio.create_task(_gone(request, deadline))
+        try:
+            async with places, turns:
+                await asyncio.sleep(0)  # for who has gone while this waited
+                if not gone.done():
+                    loop = asyncio.get_running_loop()
+                    return await loop.run_in_executor(pool, answer, model, body, limits, deadline)
+        except GivenUpError:
+            if not gone.done():
+                raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None
+        finally:
+            deadline.end()
+            gone.cancel()
+        raise ClientDisconnect
 
     async def rank(request: Request) -> Response:
         try:
@@ -95,13 +125,23 @@ def _rank(model: Reranker, measures: Measures, most: int, threads: int, pool: Ex
     return rank
 
 
+async def _gone(request: Request, deadline: Deadline) -> None:
+    """Wait until the client of a request that has arrived goes, and end its work."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    deadline.end()
+
+
 async def _body(request: Request, most: int) -> bytes:
     """The body of a request.
 
     Raises
     ------
-    HTTPException: it has more than ``most`` bytes, or does not arrive.
+    HTTPException: it is not called JSON, has more than ``most`` bytes, or does not arrive.
     """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind.lower() != "application/json":  # which pages of others cannot send unasked
+        raise HTTPException(415, f"found the Content-Type {kind!r}; expected application/json")
     body, announced = bytearray(), int(request.headers.get("content-length", 0))
     if announced <= most:
         try:
@@ -136,8 +176,7 @@ def _metrics(measures: Measures) -> Endpoint:
 
 
 async def _page(_: Request) -> Response:
-    page = files(__package__).joinpath("page.html").read_text("utf-8")
-    return HTMLResponse(page, headers={"content-security-policy": POLICY})
+    return HTMLResponse(PAGE, headers={"content-security-policy": POLICY})
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
+from rerank.base.interrupts import Deadline
 from rerank.features.scores import LARGEST
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
+from rerank.models.service.limits import DEFAULTS, Limits
 from rerank.readers.given.errors import GivenError
+from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import Section, first_fault
+from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+LEAF = re.compile(r"[^\s()]\s*\)")
 
 
 class GivenCandidate(Section):
@@ -53,13 +61,22 @@ class RankRequest(Section):
     decode: bool = False
 
 
-def answer(model: Reranker, body: bytes) -> tuple[str, int]:
+def answer(
+    model: Reranker, body: bytes, limits: Limits = DEFAULTS, deadline: Deadline | None = None
+) -> tuple[str, int]:
     """The answer to a request to rank, as JSON, and how many candidates it has.
 
     Raises
     ------
-    GivenError: a field that cannot be used. DataError: the request is no JSON object.
+    GivenError: a field that cannot be used. DataError: the request is no JSON object. GivenUpError: it was not ready
+        before the ``deadline``.
     """
+    with (deadline or Deadline(limits.seconds)).held():
+        return _answer(model, body, limits)
+
+
+def _answer(model: Reranker, body: bytes, limits: Limits) -> tuple[str, int]:
+    """See ``answer``."""
     try:
         given = parse_object(body)
     except ValueError as error:
@@ -70,6 +87,7 @@ def answer(model: Reranker, body: bytes) -> tuple[str, int]:
         place, message = first_fault(RankRequest, error)
         field = _field(place)
         raise (GivenError(message, field) if field else DataError(message)) from None
+    _check_sizes(asked, limits, trees=not isinstance(model.recipe, TextRecipe))
     ranking = model.rank(given["candidates"], asked.source)
     if asked.explain >= max(2, len(ranking)):
         message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
@@ -86,6 +104,32 @@ def answer(model: Reranker, body: bytes) -> tuple[str, int]:
         decoded = model.decode(given["candidates"], asked.source)
         found["decoded"] = {"text": decoded.text, "place": decoded.place}
     return as_json(found), len(ranking)
+
+
+def _check_sizes(asked: RankRequest, limits: Limits, *, trees: bool) -> None:
+    """Refuse texts whose work would grow as the square of their length, or more.
+
+    Raises
+    ------
+    GivenError: a text or a tree beyond the limits.
+    """
+    given = [(f"candidates[{y}]", each.tree or each.text or "") for y, each in enumerate(asked.candidates)]
+    for field, text in [*given, ("source", asked.source or "")]:
+        if len(text) < 2 * min(limits.words, limits.depth):
+            continue
+        words = len(LEAF.findall(text) if trees else text.split())
+        if words > limits.words:
+            raise GivenError(f"found {words:,} words; expected at most {limits.words:,} (--max-words)", field)
+        if trees and (levels := _levels(text)) > limits.depth:
+            raise GivenError(
+                f"found a tree of {levels:,} levels; expected at most {limits.depth:,} (--max-depth)", field
+            )
+
+
+def _levels(tree: str) -> int:
+    """How many brackets of a tree are open at most."""
+    data = np.frombuffer(encoded(tree), np.uint8)
+    return int(np.cumsum((data == OPEN).astype(np.int64) - (data == CLOSE)).max(initial=0))
 
 
 def _field(place: list[int | str]) -> str:

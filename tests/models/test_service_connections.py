@@ -1,0 +1,85 @@
+"""Connections that wait: for the head of a request, for the next one, for somebody to take an answer."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from programs import PATIENCE
+
+pytest.importorskip("uvicorn")
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from rerank.models.service import connections
+
+LARGE = 64 << 20  # more than sockets hold
+
+
+def answer(request: Request) -> PlainTextResponse:
+    """A short answer, or a long one."""
+    return PlainTextResponse("x" * (LARGE if request.url.path == "/large" else 1))
+
+
+@pytest.fixture
+def server() -> Iterator[uvicorn.Server]:
+    """A service at work."""
+    app = Starlette(routes=[Route("/{name}", answer)])
+    config = uvicorn.Config(app, port=0, log_config=None, lifespan="off", http=connections.Connection)
+    server = uvicorn.Server(config)
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def connected(server: uvicorn.Server) -> socket.socket:
+    """A connection to it."""
+    return socket.create_connection(server.servers[0].sockets[0].getsockname(), PATIENCE)
+
+
+def is_closed(client: socket.socket) -> bool:
+    """Does the service close the connection, in whatever way, or does it say something?"""
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_heads_that_do_not_arrive(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD", 0.05)
+    for start in (b"", b"GET /small HTTP/1.1\r\nHost: a\r\n"):
+        with connected(server) as client:
+            client.sendall(start)
+            assert is_closed(client)
+
+
+def test_next_heads_that_do_not_arrive(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    with connected(server) as client:
+        client.sendall(b"GET /small HTTP/1.1\r\nHost: a\r\n\r\nGET /small HTTP/1.1\r\n")
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 200 OK\r\n")
+        while not is_closed(client):
+            pass
+
+
+def test_answers_that_nobody_takes(server: uvicorn.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    with connected(server) as client:
+        client.sendall(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert client.recv(1)
+        end = time.monotonic() + PATIENCE
+        while server.server_state.connections:
+            assert time.monotonic() < end
+            time.sleep(0.01)
