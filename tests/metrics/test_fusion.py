@@ -90,6 +90,11 @@ def test_who_votes_for_a_bracket() -> None:
     assert [tuple(vote) for vote in votes] == [("S", 0, 2, 1.0, [0, 1, 2], ()), ("A", 0, 1, 0.5, [0, 2], ())]
 
 
+def test_trees_without_brackets_have_no_votes() -> None:
+    symbols, trees, _ = parsed(["(S1 (X a))"] * 2)
+    assert Fusion(trees, symbols).votes(np.ones(2)) == []
+
+
 def test_candidates_with_other_words_do_not_vote() -> None:
     texts = ["(())", "(S1 (A (X 0) (X 1)))", "(S1 (B (X 0)))", "(S1 (B (X 0) (X 2)))", "(S1 (C (X 0) (X 1)))"]
     symbols = SymbolTable()

@@ -147,7 +147,7 @@ class Fusion:
         votes = [
             VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
             for label, start, end, weight, members, own_by in zip(
-                found.label, found.start, found.end, total, groups, by or [()] * total.size, strict=True
+                found.label, found.start, found.end, total, groups[: total.size], by or [()] * total.size, strict=True
             )
         ]
         return sorted(votes, key=lambda vote: (-vote.weight, vote.start, -vote.end, vote.label))
