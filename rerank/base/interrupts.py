@@ -22,6 +22,7 @@ from typing import ClassVar
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 AT_ONCE = 0.5  # seconds: some tools signal both the process and its group, which counts as one signal
+PIECE = 1 << 26  # steps of work without a look at signals: a tenth of a second, or two
 
 
 class Interrupted(KeyboardInterrupt):
@@ -105,8 +106,8 @@ def requested() -> bool:
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread: stopping is safe;
-    or ``GivenUpError`` if the deadline of this thread is over.
+    """Stopping is safe: raise ``Interrupted`` if a signal is pending, also within ``deferred()`` or in a thread, and
+    ``GivenUpError`` if this thread's deadline is over.
     """
     Deadline.check()
     main = threading.current_thread() is threading.main_thread()
@@ -116,6 +117,17 @@ def check() -> None:
     if main:
         _Waiting.number = None
     raise Interrupted(number)
+
+
+def pieces(number: int, cost: int) -> Iterator[tuple[int, int]]:
+    """The range of ``number`` equal tasks in parts (first, last + 1), before each of which ``check()`` looks.
+
+    cost: of a task, in steps of a nanosecond or two; a part has ``PIECE`` of them, or is a single task.
+    """
+    step = max(1, PIECE // max(1, cost))
+    for first in range(0, number, step):
+        check()
+        yield first, min(first + step, number)
 
 
 def _receive(number: int, _frame: FrameType | None) -> None:

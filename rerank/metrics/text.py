@@ -9,6 +9,7 @@ import numpy as np
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
+from rerank.base.interrupts import check
 from rerank.metrics.base import Metric
 from rerank.readers.texts.text_list import TextList
 
@@ -46,6 +47,7 @@ class TextMetric(Metric):
         """float64 [N, N]: the gain of text y if text r were the only reference; each is made the reference in turn."""
         gains = np.zeros((len(texts), len(texts)))
         for r, text in enumerate(texts):
+            check()
             reference, rows = self.stats(texts, [text])
             gains[:, r] = self.gain(rows, reference)
         return gains

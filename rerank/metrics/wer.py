@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from rerank.base.encoding import decoded, encoded
+from rerank.base.interrupts import pieces
 from rerank.metrics.base import metrics
 from rerank.metrics.characters import characters
 from rerank.metrics.edit_kernel import DELETION_SHIFT, INSERTIONS, SUBSTITUTIONS, UNIT_SHIFT, edit_rows
@@ -69,12 +70,13 @@ class EditRate(TextMetric):
     def pairwise(self, texts: Sequence[bytes]) -> np.ndarray:
         """See ``TextMetric.pairwise``; the texts are cut into units once."""
         first, units = self.units(self._cased(list(texts)))
-        gains = np.zeros((len(texts), len(texts)))
+        gains, longest = np.zeros((len(texts), len(texts))), int(np.diff(first).max(initial=0))
         for r in range(len(texts)):
             own = units[first[r] : first[r + 1]]
-            starts = np.concatenate([[0], first + own.size])
-            reference, rows = self._edits(starts, np.concatenate([own, units]), 1)
-            gains[:, r] = self.gain(rows, reference)
+            for y, end in pieces(len(texts), longest**2):
+                starts = np.concatenate([[0], first[y : end + 1] - first[y] + own.size])
+                reference, rows = self._edits(starts, np.concatenate([own, units[first[y] : first[end]]]), 1)
+                gains[y:end, r] = self.gain(rows, reference)
         return gains
 
     def scores(self, stats: np.ndarray, reference: np.ndarray) -> np.ndarray:

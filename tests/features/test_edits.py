@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from programs import PATIENCE
 from reference_texts import Lines, One, extracted
 
+from rerank.base import interrupts
 from rerank.base.interrupts import Deadline, GivenUpError, check
 from rerank.features.text import edits
 
@@ -55,7 +56,7 @@ def test_tables_in_parts_give_the_alignment_of_the_whole(texts: list[list[str]],
     whole = extracted(specs, lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edits, "TABLE", table)
-        patch.setattr(edits, "PIECE", piece)
+        patch.setattr(interrupts, "PIECE", piece)
         assert extracted(specs, lines) == whole  # to the bit
     for one, found in zip(texts, whole, strict=True):
         operations = {name: value for name, value in found.items() if name.startswith("EditOps")}
@@ -71,8 +72,8 @@ def test_alignments_can_be_given_up(spec: str, monkeypatch: pytest.MonkeyPatch) 
             deadline.end()
         check()
 
-    monkeypatch.setattr(edits, "PIECE", 1)
-    monkeypatch.setattr(edits, "check", end_at_the_third)
+    monkeypatch.setattr(interrupts, "PIECE", 1)
+    monkeypatch.setattr(interrupts, "check", end_at_the_third)
     with deadline.held(), pytest.raises(GivenUpError):
         extracted([spec], Lines([], [One(["a"] * y, base=float(y)) for y in range(4)]))
     assert next(looks) == 4

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_decoding import Span, spans
 
+from rerank.base import interrupts
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.bracket_model import OTHER, Arrays, BracketModel, fit
 from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns, right_brackets
@@ -60,6 +61,25 @@ def test_columns_are_what_they_are_defined_as(
         around, numbers = wanted[key]
         assert ["" if one < 0 else symbols.text(one) for one in ids] == around
         np.testing.assert_allclose(row, numbers, rtol=1e-9, atol=1e-9)
+
+
+@given(scored_trees(), st.integers(1, 300))
+def test_brackets_judged_in_pieces_are_the_same(given_: tuple[list[str], np.ndarray, np.ndarray], piece: int) -> None:
+    texts, scores, base = given_
+    symbols, trees, _ = parsed(texts)
+    fusion = Fusion(trees, symbols)
+    if not fusion.used.any():
+        return
+
+    def work() -> tuple[np.ndarray, np.ndarray]:
+        columns = bracket_columns(fusion, scores, base, 1.0)
+        return columns.numbers, fusion.without_crossing(columns.numbers[:, 0] + 100)
+
+    whole = work()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interrupts, "PIECE", piece)
+        for found, expected in zip(work(), whole, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 @given(scored_trees(), tree_texts())

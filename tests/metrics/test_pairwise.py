@@ -8,6 +8,7 @@ import reference_decoding as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rerank.base import interrupts
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.bleu import Bleu
 from rerank.metrics.chrf import Chrf
@@ -33,6 +34,9 @@ texts = st.lists(st.sampled_from(["a", "b", "B", "cd", "é", ".", "a."]), max_si
 def test_texts(metric: TextMetric, candidates: list[str]) -> None:
     given_ = [text.encode() for text in candidates]
     found = metric.pairwise(given_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interrupts, "PIECE", 1)
+        np.testing.assert_array_equal(metric.pairwise(given_), found)
     for r, text in enumerate(given_):
         own, rows = metric.stats(given_, [text])
         np.testing.assert_allclose(found[:, r], metric.gain(rows, own), rtol=0, atol=1e-12)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from rerank.base.interrupts import check
+from rerank.base.interrupts import pieces
 from rerank.base.ranges import Range
 from rerank.features.marks import ARROW, DELETIONS, INSERTIONS, NOTHING, SUBSTITUTIONS
 from rerank.features.sink import Sink, begin, emit_value, put
@@ -20,21 +19,6 @@ from rerank.features.text.view import TextView
 from rerank.kernels.compile import kernel
 
 TABLE = 1 << 20  # costs of an alignment that are kept at a time, unless two rows alone are more
-PIECE = 1 << 26  # costs that are worked out, in a tenth of a second, without a look at interrupts
-
-
-def pieces(number: int, words: int) -> Iterator[tuple[int, int]]:
-    """The range of ``number`` alignments of at most so many words, in parts (first, last + 1) between which work may be
-    given up.
-
-    Raises
-    ------
-    Interrupted, GivenUpError: see ``check``.
-    """
-    step = max(1, PIECE // (words + 1) ** 2)
-    for first in range(0, number, step):
-        check()
-        yield first, min(first + step, number)
 
 
 @kernel
@@ -140,7 +124,7 @@ def _fire_expected(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndarra
     above, row = np.empty((2, longest + 1), np.int64)
     for v in range(ids.size):
         others, out = np.flatnonzero(ranks <= options[v].top), np.zeros((view.base.size, 4))
-        for first, last in pieces(view.base.size * others.size, longest):
+        for first, last in pieces(view.base.size * others.size, longest**2):
             expected_edits(view, options[v].scale / 10, others, first, last, above, row, out)
         _emit_expected(sink, ids[v], seeds[v], out)
 
@@ -261,7 +245,7 @@ def _fire_operations(view: TextView, sink: Sink, ids: np.ndarray, seeds: np.ndar
     height = int(view.first[best + 1] - view.first[best]) + 1
     costs = np.empty((longest + 1) * max(2, min(height, TABLE // (longest + 1))), np.int64)
     starts = np.empty((64, 2), np.int64)
-    for first, last in pieces(view.base.size, longest):
+    for first, last in pieces(view.base.size, longest**2):
         _fire_to_best(view, sink, ids, seeds, first, last, costs, starts)
 
 

@@ -55,16 +55,11 @@ def _done_to(found: Brackets, t: int, b: int) -> int:
 
 
 @kernel
-def count_votes(
-    found: Brackets, order: np.ndarray, scores: np.ndarray, weights: np.ndarray, total: np.ndarray, lead: np.ndarray,
-    out: BracketVotes,
-) -> None:  # fmt: skip
-    """Fill ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
+def count_votes(found: Brackets, order: np.ndarray, scores: np.ndarray, lead: np.ndarray, out: BracketVotes) -> None:
+    """Fill times, best and margin of ``out`` from candidates in the ``order`` (int64) of their scores (float64 [T]).
 
-    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them; lead (int64 [B],
-    zeros) is scratch.
+    lead (int64 [B], zeros) is scratch.
     """
-    B = total.shape[0]
     for rank in range(order.shape[0]):
         t = order[rank]
         for i in range(found.first[t], found.first[t + 1]):
@@ -73,18 +68,31 @@ def count_votes(
                 out.best[b] = scores[t]
             out.times[b] += 1
             lead[b] += lead[b] == rank
-        for b in range(B):
+    for b in range(lead.shape[0]):
+        out.margin[b] = FAR
+        if lead[b] < order.shape[0]:
+            out.margin[b] = max(-FAR, min(FAR, out.best[b] - scores[order[lead[b]]]))
+
+
+@kernel
+def weigh_rivals(
+    found: Brackets, order: np.ndarray, weights: np.ndarray, total: np.ndarray, first: int, last: int, out: BracketVotes
+) -> None:
+    """Fill the rest of ``out`` for the brackets first..last - 1.
+
+    weights: float64 [2, T]; total: float64 [B], the weight of every bracket by the first of them.
+    """
+    for rank in range(order.shape[0]):
+        t = order[rank]
+        for b in range(first, last):
             done = _done_to(found, t, b)
             for k in range(weights.shape[0]):
                 if done == CROSSES:
                     out.crossed[k, b] += weights[k, t]
                 elif done == RELABELS:
                     out.relabelled[k, b] += weights[k, t]
-    for b in range(B):
-        out.margin[b] = FAR
-        if lead[b] < order.shape[0]:
-            out.margin[b] = max(-FAR, min(FAR, out.best[b] - scores[order[lead[b]]]))
-        for other in range(B):
+    for b in range(first, last):
+        for other in range(total.shape[0]):
             if crossing(found, b, other):
                 out.most_crossed[b] = max(out.most_crossed[b], total[other])
             elif other != b and found.start[b] == found.start[other] and found.end[b] == found.end[other]:
@@ -92,13 +100,15 @@ def count_votes(
 
 
 @kernel
-def drop_crossing(found: Brackets, order: np.ndarray, total: np.ndarray, kept: np.ndarray) -> None:
+def drop_crossing(
+    found: Brackets, order: np.ndarray, first: int, last: int, total: np.ndarray, kept: np.ndarray, count: int
+) -> int:
     """Set total (float64 [B]) to 0 where a bracket crosses one that comes before it in ``order`` (int64 [B]) and stays.
 
-    kept (int32 [B]) is scratch.
+    Looks at order[first:last], when ``count`` of those before stay, which ``kept`` (int32 [B]) begins with; returns the
+    new number.
     """
-    count = 0
-    for i in range(order.shape[0]):
+    for i in range(first, last):
         b, free = order[i], True
         for j in range(count):
             if crossing(found, b, kept[j]):
@@ -109,6 +119,7 @@ def drop_crossing(found: Brackets, order: np.ndarray, total: np.ndarray, kept: n
             count += 1
         else:
             total[b] = 0.0
+    return count
 
 
 @kernel

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rerank.base.interrupts import pieces
 from rerank.metrics.decoding.bracket_kernel import Brackets
-from rerank.metrics.decoding.column_kernel import BracketVotes, count_votes
+from rerank.metrics.decoding.column_kernel import BracketVotes, count_votes, weigh_rivals
 from rerank.metrics.decoding.fusion import Fusion
 from rerank.metrics.decoding.kin_kernel import UNSEEN, Kin, read_kin
 
@@ -42,8 +43,10 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     weights = np.vstack([_softmax(scores, used, sharpness * SCALES), _softmax(base, used, np.ones(1))])
     total = fusion.weights(weights)
     order = np.argsort(np.where(used, -scores, np.inf), kind="stable")[:n]
-    votes = BracketVotes.empty(B)
-    count_votes(found, order, scores, weights[[OWN, BASE]], total[OWN], np.zeros(B, np.int64), votes)
+    votes, both = BracketVotes.empty(B), weights[[OWN, BASE]]
+    count_votes(found, order, scores, np.zeros(B, np.int64), votes)
+    for first, last in pieces(B, found.bracket.size + B):
+        weigh_rivals(found, order, both, total[OWN], first, last, votes)
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
     read_kin(found, order, np.ascontiguousarray(fusion.tags.T), np.empty(found.bracket.size, np.int32), kin)
     own, places = weights[OWN], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))

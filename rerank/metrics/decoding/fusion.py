@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rerank.base.errors import DataError
+from rerank.base.interrupts import pieces
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.bracket_kernel import Brackets, add_weights, fuse_trees, number_brackets, read_leaves
 from rerank.metrics.decoding.column_kernel import drop_crossing
@@ -128,7 +129,9 @@ class Fusion:
     def without_crossing(self, judged: np.ndarray) -> np.ndarray:
         """Probabilities of brackets (float64 [B]), 0 for those that cross a more probable one that stays."""
         total, B = np.array(judged), judged.size
-        drop_crossing(self.brackets, np.argsort(-total, kind="stable"), total, np.empty(B, np.int32))
+        order, kept, count = np.argsort(-total, kind="stable"), np.empty(B, np.int32), 0
+        for first, last in pieces(B, 2 * self.words.size):
+            count = drop_crossing(self.brackets, order, first, last, total, kept, count)
         return total
 
     def votes(

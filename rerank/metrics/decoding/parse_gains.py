@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rerank.base.interrupts import check
 from rerank.data.symbols import SymbolTable
 from rerank.metrics.decoding.bracket_kernel import number_brackets
 from rerank.metrics.decoding.fusion import bracket_room, read_words_of
@@ -67,6 +68,7 @@ def _one_by_one(metric: Parseval, trees: Trees, symbols: SymbolTable) -> np.ndar
     """``parse_gains`` of any trees: a pass over all for each."""
     columns = []
     for t in range(trees.first.size - 1):
+        check()
         reference, rows = metric.stats(picked(trees, [t]), trees, symbols)
         columns.append(metric.gain(rows, reference))
     return np.stack(columns, axis=1)

@@ -72,11 +72,15 @@ def make_app(
 
 
 def warm_up(model: Reranker) -> None:
-    """Rank a list, so that the first request need not wait for compiled code. Features of one's own may not take it."""
-    text, source = ("a", "a") if isinstance(model.recipe, TextRecipe) else ("(S1 (NN a))", None)
+    """Rank and decode a list, so that the first request need not wait for compiled code. Features of one's own may not
+    take it."""
+    text, source = ("a", "a") if isinstance(model.recipe, TextRecipe) else ("(S1 (S (NN a)))", None)
     columns = dict.fromkeys(model.columns[1:], 0.0)
     try:
-        model.rank([{"text": text, "score": score, "columns": columns} for score in (0.0, 1.0)], source).explain()
+        candidates = [{"text": text, "score": score, "columns": columns} for score in (0.0, 1.0)]
+        model.rank(candidates, source).explain()
+        if model.predictor == model.recipe.predictor:  # for whose scores decoding was tuned
+            model.decode(candidates, source)
     except RerankError as error:
         log.warning("the first request will wait for compiled code, as a list for trial cannot be ranked: %s", error)
 
