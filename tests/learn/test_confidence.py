@@ -11,14 +11,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import erfcx, log_ndtr
+from strategies import corpus_of, targets
 
 from rerank.kernels.compile import kernel
 from rerank.learn.base import Learner
 from rerank.learn.rules.arow import AROW
 from rerank.learn.rules.bopr import BayesianProbit
-from rerank.learn.rules.cw import CW, STDEV, VAR, exact_alpha
+from rerank.learn.rules.cw import CW, STDEV, VAR, exact_stdev, exact_var
 from rerank.learn.rules.nherd import NormalHerd
 from rerank.learn.rules.scw import SoftCW
+from rerank.learn.skeletons.gaussian_full import SMALLEST
 from rerank.learn.steps import rates_of
 
 DIGITS = 400  # the true forms cancel: v spans 86 orders of magnitude
@@ -112,11 +114,14 @@ def exact_excess(rule: int, alpha: Decimal, m: Decimal, parts: list[Decimal], ph
 @settings(max_examples=300)
 @given(FORMS, MARGINS, st.lists(VARIANCES, min_size=1, max_size=5), PHIS)
 def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], phi: float) -> None:
-    """The sign of m⁺ − φv⁺ changes between α·(1 ± 1e-9)."""
+    """The sign of m⁺ − φv⁺ changes between α·(1 ± 1e-9); with φ√v⁺, between the m⁺ of ξ = αφ²/m⁺ times 1 ± 1e-12."""
     v = float(np.sum(parts))
     assume(distance(rule, m, v, phi) > 1e-4)
     assume(phi * (v if rule == VAR else np.sqrt(v)) > m)
-    alpha = float(exact_alpha(rule, m, v, phi, np.array(parts), len(parts)))
+    if rule == VAR:
+        alpha = float(exact_var(m, v, phi, np.array(parts), len(parts)))
+    else:
+        alpha, xi = exact_stdev(m, v, phi, np.array(parts), len(parts))
     assert np.isfinite(alpha)
     assert alpha > 0.0
     with localcontext() as context:
@@ -127,6 +132,50 @@ def test_the_exact_diagonal_is_a_root(rule: int, m: float, parts: list[float], p
         assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0
         assert high > lowest
         assert exact_excess(rule, high, M, terms, P) > 0
+        if rule == STDEV:
+            ends = (D(alpha) * P * P / D(xi) * (1 + D(sign) * D("1e-12")) for sign in (-1, 1))
+            low, high = ((after - M) / sum(terms) for after in ends)
+            assert low <= lowest or exact_excess(rule, low, M, terms, P) < 0 < exact_excess(rule, high, M, terms, P)
+
+
+def exact_run(rows: np.ndarray, phi: float, epochs: int) -> np.ndarray:
+    """The mean of a CW with φ√v and the exact diagonal over z = ``rows`` in their order."""
+    P, floor = D(phi) * D(phi), D(SMALLEST)
+    mean, variance = [D(0)] * rows.shape[1], [D(1)] * rows.shape[1]
+    with localcontext() as context:
+        context.prec, context.Emin = DIGITS, -10000
+        for row in [[D(float(x)) for x in row] for row in rows] * epochs:
+            m = sum((a * x for a, x in zip(mean, row, strict=True)), D(0))
+            parts = [s * x * x for s, x in zip(variance, row, strict=True)]
+            v = sum(parts)
+            if m >= (P * v).sqrt() or v <= floor:
+                continue
+            low, high = max(D(0), m), (P * v).sqrt()
+            while high - low > D("1e-30") * high:
+                after = (low + high) / 2 if low else high / 1000
+                low, high = (
+                    (low, after) if exact_excess(STDEV, (after - m) / v, m, parts, D(phi)) > 0 else (after, high)
+                )
+            alpha = (high - m) / v
+            mean = [a + alpha * s * x for a, s, x in zip(mean, variance, row, strict=True)]
+            variance = [max(floor, s / (1 + alpha * P / high * p)) for s, p in zip(variance, parts, strict=True)]
+    return np.array(mean, float)
+
+
+@pytest.mark.parametrize("phi", [1.0, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_variances_that_collapse_leave_the_digits_of_the_weights(seed: int, phi: float) -> None:
+    """Labels are wrong so often that variances collapse; m + αv then has no digit of m⁺."""
+    random = np.random.default_rng(seed)
+    x, truth = random.normal(size=(40, 6)).astype(np.float32), random.normal(size=6)
+    rows = np.where((x @ truth > 0) ^ (random.random(40) < 0.4), 1, -1)[:, None] * x
+    corpus = corpus_of([[(dict(enumerate(map(float, row))), 0.0, 1.0), ({}, 0.0, 0.0)] for row in rows], width=6)
+    learner = CW(phi=phi, form="stdev", covariance="exact", base=0.0)
+    state = learner.init(corpus.width)
+    for _ in range(2):
+        learner.epoch(corpus, targets(corpus), np.arange(corpus.list_count), state)
+    expected = exact_run(rows, phi, 2)
+    np.testing.assert_allclose(learner.weights(state), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
 @settings(max_examples=200)

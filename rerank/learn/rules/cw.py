@@ -57,9 +57,12 @@ def confidence_weighted(m: float, v: float, weight: float, q: Any) -> tuple[floa
 @body(shrink_exactly, CW)
 def confidence_exactly(t: Scratch, count: int, m: float, v: float, weight: float, alpha: float, q: Any) -> float:
     """The α that meets the constraint with the covariance that follows from it (Crammer et al. 2012, eqs. 33, 34)."""
-    alpha = exact_alpha(q.form, m, v, q.phi, t.extra, count)
-    xi = weight * (2.0 * alpha * q.phi if q.form == VAR else alpha * q.phi * q.phi / (m + alpha * v))
-    shrink_kl(t, count, xi)
+    if q.form == VAR:
+        alpha = exact_var(m, v, q.phi, t.extra, count)
+        xi = 2.0 * alpha * q.phi
+    else:
+        alpha, xi = exact_stdev(m, v, q.phi, t.extra, count)
+    shrink_kl(t, count, weight * xi)
     return alpha * weight
 
 
@@ -100,31 +103,15 @@ def excess_var(alpha: float, m: float, v: float, phi: float, part: np.ndarray, c
 
 
 @kernel
-def excess_stdev(alpha: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
-    """g(α) = m⁺ − φ²v⁺/m⁺ and its slope, likewise (eq. 34); m⁺ > 0."""
-    after = m + alpha * v
-    f, slope = after, v
-    for r in range(count):
-        c = after + alpha * phi * phi * part[r]
-        f -= phi * phi * part[r] / c
-        slope += phi * phi * part[r] * (v + phi * phi * part[r]) / (c * c)
-    return f, slope
+def exact_var(m: float, v: float, phi: float, part: np.ndarray, count: int) -> float:
+    """α, the root of f, which rises strictly, by Newton's method kept inside a bracket.
 
-
-@kernel
-def exact_alpha(form: int, m: float, v: float, phi: float, part: np.ndarray, count: int) -> float:
-    """The root of f (var) or g (stdev), which rise strictly, by Newton's method kept inside a bracket.
-
-    Both are below 0 at max(0, −m/v), and above where the approximations v⁺ ≤ v hold with equality.
+    f is below 0 at max(0, −m/v), and above where the approximation v⁺ ≤ v holds with equality.
     """
-    low = max(0.0, -m / v)
-    high = phi - m / v if form == VAR else (phi * math.sqrt(v) - m) / v
+    low, high = max(0.0, -m / v), phi - m / v
     alpha = 0.5 * (low + high)
     for _ in range(200):
-        if form == VAR:
-            f, slope = excess_var(alpha, m, v, phi, part, count)
-        else:
-            f, slope = excess_stdev(alpha, m, v, phi, part, count)
+        f, slope = excess_var(alpha, m, v, phi, part, count)
         if f > 0.0:
             high = alpha
         else:
@@ -136,3 +123,39 @@ def exact_alpha(form: int, m: float, v: float, phi: float, part: np.ndarray, cou
         if not low < alpha < high:
             alpha = 0.5 * (low + high)
     return alpha
+
+
+@kernel
+def excess_stdev(after: float, m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
+    """g = log m⁺ − log(φ²v⁺/m⁺) at m⁺ = ``after``, and its slope in log m⁺, at least 1 (Crammer et al., eq. 34)."""
+    alpha, total, slope = (after - m) / v, 0.0, 0.0
+    for r in range(count):
+        own = phi * phi * part[r]
+        c = after + alpha * own
+        total += own / c
+        slope += own / c * (after * (1.0 + own / v) / c)
+    return math.log(after / total), 1.0 + slope / total
+
+
+@kernel
+def exact_stdev(m: float, v: float, phi: float, part: np.ndarray, count: int) -> tuple[float, float]:
+    """(α, ξ) from the root of g in log m⁺, by Newton's method kept inside a bracket.
+
+    m⁺ is what is looked for, not α: where variances have collapsed, m + αv has no digit left. It is above max(0, m),
+    and at most φ√v, because v⁺ ≤ v.
+    """
+    low, high = max(0.0, m), phi * math.sqrt(v)
+    after = high
+    for _ in range(200):
+        g, slope = excess_stdev(after, m, v, phi, part, count)
+        if g > 0.0:
+            high = after
+        else:
+            low = after
+        after *= math.exp(-g / slope)
+        if not low <= after <= high:
+            after = math.sqrt(low) * math.sqrt(high)
+        if abs(g) <= 1e-14 * slope or high - low <= 1e-15 * high:
+            break
+    alpha = (after - m) / v
+    return alpha, alpha * phi * phi / after
