@@ -14,6 +14,8 @@ import shutil
 import stat
 import tempfile
 import time
+import zlib
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,11 @@ config: Any = _config  # numba fills the module's attributes at run time
 log = logging.getLogger("rerank")
 NAME = "rerank-kernels"
 USED = ".used"  # in a state's directory: locked by the processes that use it, touched when they begin
+FILES, SUMS = "*.nb[ic]", ".sums"  # kernels; beside them a line for each that was written: CRC-32 and name
 DAYS, KEPT, YOUNG = 30, 8, 1  # see ``_remove_unused``
 DAY = 86400.0
 _locks: list[Lock] = []  # of the directories that this process uses, until it ends
+_known: dict[str, set[tuple[str, int]]] = {}  # by directory: the kernels that are whole, and when they were written
 
 
 @cache
@@ -146,6 +150,51 @@ def _own(state: str) -> str:
 
     atexit.register(drop)
     return place
+
+
+def drop_damaged(directory: str) -> None:
+    """Remove kernels that are not as they were written, so that they are compiled again: numba would fail over them,
+    or run them.
+
+    A process looks once, before it reads. What others have just written and not listed yet goes too.
+    """
+    if directory in _known:
+        return
+    known = _known[directory] = set()
+    try:
+        listed = set((Path(directory) / SUMS).read_bytes().splitlines(keepends=True))
+    except OSError:  # nothing has been written yet
+        listed = set()
+    for path in Path(directory).glob(FILES):
+        with suppress(OSError):
+            if _sum_of(path) in listed:
+                known.add(_written(path))
+            else:
+                log.info("%s is not as it was written; the kernel is compiled again", path)
+                path.unlink()
+
+
+def list_written(directory: str) -> None:
+    """List the kernels that were written to a directory since this process looked there; others may list at once."""
+    known = _known.setdefault(directory, set())
+    with suppress(OSError), (Path(directory) / SUMS).open("ab", buffering=0) as sums:
+        for path in Path(directory).glob(FILES):
+            written = _written(path)
+            if written not in known:
+                sums.write(_sum_of(path))
+                known.add(written)
+
+
+def _written(path: Path) -> tuple[str, int]:
+    return path.name, path.stat().st_mtime_ns
+
+
+def _sum_of(path: Path) -> bytes:
+    """A file's line in ``SUMS``; b"" for one that the disk cannot read."""
+    try:
+        return f"{zlib.crc32(path.read_bytes()):08x} {path.name}\n".encode()
+    except OSError:
+        return b""
 
 
 def _remove_unused(place: Path) -> None:

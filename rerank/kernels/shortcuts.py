@@ -17,6 +17,8 @@ from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler import Flags as _Flags
 from numba.core.targetconfig import ConfigStack as _ConfigStack
 
+from rerank.kernels.cache import drop_damaged, list_written
+
 llvm: Any = _llvm  # like the following, it has no types
 types: Any = _types
 Base: Any = Compiler
@@ -116,8 +118,14 @@ class KeptKernels(KeptFunctions):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """See ``Cache.load_overload``, which has all of numba's declarations registered first: they are for what is
         compiled, and take a sixth of the start of a command."""
+        drop_damaged(self.cache_path)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """See ``Cache.save_overload``."""
+        super().save_overload(sig, data)
+        list_written(self.cache_path)
 
 
 class KeptLeaves(KeptKernels):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rerank.kernels import cache as kernel_cache
-from rerank.kernels.cache import DAY, NAME, USED, state_directory
+from rerank.kernels.cache import DAY, FILES, NAME, SUMS, USED, state_directory
 
 STATE = "0123456789abcdef"
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -25,12 +25,13 @@ def forget() -> None:
     for lock in kernel_cache._locks:
         lock.release()
     kernel_cache._locks.clear()
+    kernel_cache._known.clear()
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory that NUMBA_CACHE_DIR names; the shared temporary one is beside it."""
-    held = list(kernel_cache._locks)
+    held, known = list(kernel_cache._locks), dict(kernel_cache._known)
     kernel_cache._locks.clear()
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
@@ -41,6 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "home"
     forget()
     kernel_cache._locks.extend(held)
+    kernel_cache._known.update(known)
 
 
 def mode(path: Path | str) -> int:
@@ -229,6 +231,71 @@ def test_a_kernel_of_a_users_module_follows_what_it_calls(tmp_path: Path) -> Non
     assert set((tmp_path / "cache" / NAME).iterdir()) == states  # compiled once
     (tmp_path / "leaf_k.py").write_text(LEAF.replace("x * FACTOR", "x - FACTOR"))
     assert run() == 8.0
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    """Three bits, in the middle of machine code."""
+    data = bytearray(path.read_bytes())
+    for place in (len(data) // 3, len(data) // 2, 2 * len(data) // 3):
+        data[place] ^= 16
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "short indexes": ("*.nbi", cut),
+    "short code": ("*.nbc", cut),
+    "flipped bits": ("*.nbc", flip),
+    "short checksums": (SUMS, cut),
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module with a kernel that calls another, and the cache that running it has left."""
+    place = tmp_path_factory.mktemp("compiled")
+    texts = {
+        "user_k": ROOT_MODULE,
+        "between_k": "from leaf_k import leaf\n",
+        "leaf_k": LEAF,
+        "factor_k": "FACTOR = 2.0\n",
+    }
+    for name, text in texts.items():
+        (place / f"{name}.py").write_text(text)
+    run_in(place)
+    assert len(kernels_in(place)) == 4
+    return place
+
+
+def run_in(place: Path) -> None:
+    """Run the module, which must not notice any damage."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(place / "cache")}
+    command = [sys.executable, "user_k.py"]
+    ended = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "21.0\n"), ended.stderr
+
+
+def kernels_in(place: Path) -> dict[Path, int]:
+    """The files of kernels, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in (place / "cache").rglob(FILES)}
+
+
+@pytest.mark.parametrize("damage", list(DAMAGES))
+def test_damaged_kernels_are_compiled_again(compiled: Path, damage: str) -> None:
+    pattern, spoil = DAMAGES[damage]
+    before = kernels_in(compiled)
+    for path in list((compiled / "cache").rglob(pattern)):
+        spoil(path)
+    spoilt = kernels_in(compiled)
+    run_in(compiled)
+    mended = kernels_in(compiled)
+    assert mended.keys() == before.keys()
+    assert mended != spoilt
+    run_in(compiled)
+    assert kernels_in(compiled) == mended
 
 
 def test_a_kernel_that_was_typed_in() -> None:
