@@ -190,7 +190,7 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
             psi = add_regularisers(z.first, z.columns, z.delta, at, rule, s, since, sums, lists.free, psi)
         at = end
     R = math.sqrt(float(norms.max(initial=0.0)))
-    norm_u = math.sqrt(float(u.w @ u.w) + w_base * w_base)
+    norm_u = math.hypot(u.norm, w_base)
     found: Bounds = {"mistakes": M, "radius": R, "norm_u": norm_u, "fixed_base": rule.base != 0.0}
     if M == 0 or norm_u == 0.0:
         return found
@@ -198,7 +198,7 @@ def bounds(log: UpdateLog, lists: Lists, rule: DualRule, u: Weights, *, hinge: b
     if voted:
         loss = float(np.maximum(0.0, 1.0 - margins).sum())
         penalised = u.w[lists.free :]
-        psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(penalised @ penalised)
+        psi_u = rule.l1 * float(np.abs(penalised).sum()) + 0.5 * rule.l2 * float(np.square(penalised).sum())
         delta_u = psi_u - end_regularisers(M, rule, s, since, sums, lists.free, psi) / M
         size = (rule.eta * norm_u**2 / 2 + R**2 / rule.eta) * math.sqrt(M)
         found |= {"loss_u": loss, "delta_u": delta_u, "bound": loss + M * delta_u + size}

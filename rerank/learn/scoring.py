@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,11 @@ class Weights(NamedTuple):
 
     w: np.ndarray  # float64 [D]
     base: float
+
+    @property
+    def norm(self) -> float:
+        """‖w‖; np.sum adds in the same order everywhere, BLAS in one that its threads and the processor decide."""
+        return math.sqrt(float(np.square(self.w).sum()))
 
 
 # Numbers and loops of an unsigned type spare the hottest loops a check for negative indices.

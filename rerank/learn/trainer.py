@@ -338,7 +338,7 @@ def _history(nonzeros: int, stats: list[EpochStats], weights: Weights, seconds: 
         "skipped": sum(part.skipped for part in stats),
         "loss": sum(part.loss for part in stats) / max(1, lists),
         "nonzero_weights": int(np.count_nonzero(weights.w)),
-        "norm": float(np.linalg.norm(weights.w)),
+        "norm": weights.norm,
         "base_weight": weights.base,
         "seconds": seconds,
         "nonzeros_per_second": nonzeros / seconds if seconds > 0 else 0.0,

@@ -59,7 +59,8 @@ def learning_curve(
     found[training.share] = look(whole)
     points = [{"share": share, **point.entry} for share, point in found.items()]
     sizes = np.log2([point[unit] for point in points])
-    slope = float(np.polyfit(sizes, [point["splits"][split] for point in points], 1)[0]) if np.ptp(sizes) else 0.0
+    apart = sizes - sizes.mean()
+    slope = float((apart * [point["splits"][split] for point in points]).sum() / (np.square(apart).sum() or 1.0))
     *_, part, full = (point.rows for point in found.values())
     test: TestName = settings.test or "mcnemar"
     last = compare(metric, full, part, reference, test=test, samples=settings.samples, seed=recipe.seed)

@@ -59,7 +59,8 @@ def saved(name: str, lists: Lists, directory: Path) -> str:
     votes = training.learner.votes(training.log, whole(lists)).arrays()
     state = {key: np.asarray(array) for key, array in training.state._asdict().items()}
     settings = small.recipe(Path("data"), learner=spec, features={"hash_bits": 4}).model_dump(mode="json")
-    about = {"learner": name, "epochs": training.epoch, "training_data": "random"}
+    norms = [each.norm for each in training.weights.values()]
+    about = {"learner": name, "epochs": training.epoch, "training_data": "random", "norms": norms}
     model = Model(settings, about, HashedTable(4, ("Rule",), {}), training.weights, state, votes)
     model.save(directory / name)
     Model.load(directory / name)  # whatever a learner makes can be read
@@ -87,12 +88,13 @@ def test_every_learner_twice(first: dict[str, str], tmp_path: Path) -> None:
 
 
 def test_every_learner_in_another_process(first: dict[str, str], tmp_path: Path) -> None:
-    """With hashes of texts, threads and a directory of its own."""
+    """With hashes of texts, threads, kernels of BLAS and a directory of its own."""
     code = "import json, sys, test_determinism as t; print(json.dumps(t.digests(sys.argv[1])))"
     here = Path(__file__).parent
     paths = [here, here.parent, here.parents[1]]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "3", "NUMBA_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Nehalem",
     }  # fmt: skip
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

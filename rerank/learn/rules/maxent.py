@@ -113,7 +113,7 @@ class Maxent(Learner):
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
                 add_log_loss(data, any_ties, w, self.base + w[-1], *space, gradient, tally)
-            return tally[LOSS] + 0.5 * l2 * float(x @ x), gradient * scale + l2 * x
+            return tally[LOSS] + 0.5 * l2 * float(np.square(x).sum()), gradient * scale + l2 * x
 
         with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
             start = np.divide(state.w, scale, out=np.zeros(scale.size), where=scale > 0)

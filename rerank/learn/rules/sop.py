@@ -15,7 +15,7 @@ from rerank.learn.judge import squared_norm
 from rerank.learn.settings import Positive
 from rerank.learn.skeletons.additive import history, past_of
 from rerank.learn.skeletons.gaussian import MEAN, Gaussian, beta_mean, mean_of, score_means
-from rerank.learn.skeletons.gaussian_full import difference_with_base, full_state
+from rerank.learn.skeletons.gaussian_full import difference_with_base, full_state, inverse, times
 from rerank.learn.steps import (
     IDLE,
     IN_VAIN,
@@ -88,9 +88,10 @@ class SecondOrderPerceptron(Gaussian):
     def combined(self, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG002
         """See ``Learner.combined``: v = Σ v_s, A = Σ A_s, as if one learner had seen all these differences."""
         if self.full:
-            precision = apart.summed(lambda end: np.linalg.inv(end.sigma))
-            v = apart.summed(lambda end: np.linalg.solve(end.sigma, end.mu))
-            return full_state(apart, np.linalg.solve(precision, v), np.linalg.inv(precision))
+            precision = apart.summed(lambda end: inverse(end.sigma))
+            v = apart.summed(lambda end: times(inverse(end.sigma), end.mu))
+            sigma = inverse(precision)
+            return full_state(apart, times(sigma, v), sigma)
         g = np.array(apart.summed(lambda end: end.g))
         g[:, MEAN] = g[:, TOTAL] / (self.a + g[:, SQUARES])
         u, counts = history(apart, g[:, MEAN], lambda end: end.g[:, MEAN])

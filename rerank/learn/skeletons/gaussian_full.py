@@ -66,19 +66,47 @@ def fresh_full(columns: int, prior: float) -> FullState:
 def combined_full(apart: TrainedApart, rule: str) -> FullState:
     """``Gaussian.combined`` for full matrices."""
     if rule == "kl":
-        known = np.linalg.inv(apart.start.sigma)
+        known = inverse(apart.start.sigma)
         precision, weighted = np.zeros_like(known), np.zeros(len(known))
         for end in apart.ends:
-            own = np.linalg.inv(end.sigma)
+            own = inverse(end.sigma)
             precision += own
-            weighted += own @ end.mu
-        mu = np.linalg.solve(precision, weighted)
+            weighted += times(own, end.mu)
+        mu = times(inverse(precision), weighted)
         if not apart.fresh:
             precision -= (len(apart.ends) - 1) * known
-        sigma = np.linalg.inv(precision)
+        sigma = inverse(precision)
     else:
         mu, sigma = apart.mean(lambda end: end.mu), apart.mean(lambda end: end.sigma)
     return full_state(apart, mu, sigma)
+
+
+@kernel
+def invert(a: np.ndarray) -> None:
+    """A symmetric, positive definite matrix becomes its inverse, by Gauss-Jordan elimination."""
+    for k in range(a.shape[0]):
+        pivot = a[k, k]
+        a[k, k] = 1.0
+        for j in range(a.shape[1]):
+            a[k, j] /= pivot
+        for i in range(a.shape[0]):
+            factor = a[i, k]
+            if i != k and factor != 0.0:
+                a[i, k] = 0.0
+                for j in range(a.shape[1]):
+                    a[i, j] -= factor * a[k, j]
+
+
+def inverse(matrix: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric, positive definite matrix; LAPACK's bits depend on the number of its threads."""
+    found = np.array(matrix, np.float64)
+    invert(found)
+    return found
+
+
+def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The product of a matrix and a vector, likewise in a fixed order."""
+    return np.asarray((matrix * x).sum(axis=1))
 
 
 def full_state(apart: TrainedApart, mu: np.ndarray, sigma: np.ndarray) -> FullState:

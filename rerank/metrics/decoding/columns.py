@@ -50,7 +50,7 @@ def bracket_columns(fusion: Fusion, scores: np.ndarray, base: np.ndarray, sharpn
     kin = Kin(*np.full((len(Kin._fields), B), UNSEEN, np.int32))
     read_kin(found, order, np.ascontiguousarray(fusion.tags.T), np.empty(found.bracket.size, np.int32), kin)
     own, places = weights[OWN], (found.end - found.start, np.full(B, W), found.start, np.full(B, n))
-    entropy = np.full(B, -float(own @ np.log(np.where(own > 0, own, 1.0))))
+    entropy = np.full(B, -float((own * np.log(np.where(own > 0, own, 1.0))).sum()))
     share = _log_odds(votes.times / n, 0.5 / n)
     masses = *votes.crossed, *votes.relabelled, votes.most_crossed, votes.most_relabelled
     numbers = (*_log_odds(total, LEAST), share, votes.margin, *masses, *places, entropy, kin.children)
