@@ -41,9 +41,9 @@ def write_golds(path: Path, trees: list[str]) -> None:
     path.write_bytes(gzip.compress("".join(f"{tree}\n" for tree in trees).encode()))
 
 
-def write_slices(root: Path) -> None:
+def write_slices(root: Path, sizes: dict[str, int] = SIZES) -> None:
     """The first lists of every split of the quickstart data, with their gold trees."""
-    for split, size in SIZES.items():
+    for split, size in sizes.items():
         write_lists(root / f"{split}.nbest.gz", lists_of(QUICKSTART / f"{split}.nbest.gz")[:size])
         write_golds(root / f"{split}.gold.gz", golds_of(QUICKSTART / f"{split}.gold.gz")[:size])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,7 +14,7 @@ import numpy as np
 
 from rerank.engines.settings import Engine
 from rerank.engines.threads import thread_count
-from rerank.recipes.example_recipe import ExampleData, SourceSettings, Spec
+from rerank.recipes.example_recipe import SourceSettings, Spec
 from rerank.runs.examples.fitting import Fit, fit
 from rerank.runs.examples.results import Result
 from rerank.runs.examples.sets import Draw, ExampleSet, Split, load_set
@@ -37,10 +38,10 @@ def workers(count: int | None) -> Iterator[Map]:
 
 
 @lru_cache(maxsize=2)  # the last sets are kept
-def set_again(data: str, name: str, source: str, seed: int) -> ExampleSet:
-    """A set for a seed, in a worker that has not read it: from its settings as JSON."""
-    settings, own = ExampleData.model_validate_json(data), SourceSettings.model_validate_json(source)
-    return load_set(settings, name, own, seed if own.generator is not None else 0)
+def set_again(settings: bytes, seed: int) -> ExampleSet:
+    """A set for a seed, in a worker that has not read it: from what ``load_set`` takes, pickled to be told apart."""
+    data, name, source = pickle.loads(settings)
+    return load_set(data, name, source, seed if source.generator is not None else 0)
 
 
 class FoldJob(NamedTuple):
@@ -77,7 +78,7 @@ def run_spec(
     seeds, place = spec.recipe.run_seeds, draw
     shared: AbstractContextManager[Map] = workers(spec.recipe.training.workers)
     if engine is not None and engine.workers > 1 and source is not None:
-        place = partial(set_again, spec.recipe.data.model_dump_json(), spec.set, source.model_dump_json())
+        place = partial(set_again, pickle.dumps((spec.recipe.data, spec.set, source)))
         shared = nullcontext(engine.map)
     single, tuned = spec, None
     with shared as run_all:
