@@ -6,7 +6,7 @@ what a file holds                                   outcome
 a list with no or one candidate                     valid
 the same candidate twice in a list                  valid and counted; ``duplicates: drop`` keeps the first
 a line that is not a header where one is expected   bad list "header"; the same for a list without its first parse
-fewer candidates than the header says               bad list "too few"; the same for lines at the end (opennmt)
+fewer candidates than the header says               bad list "too few"
 more candidates than the header says                bad list "too many"
 lines between the fairseq records of a list         bad list "record"
 records of a candidate that do not fit together     bad candidate "record"
@@ -41,6 +41,7 @@ a balanced gold tree that is malformed              bad list "gold tree"
 unbalanced brackets or text outside gold trees      error: the trees that follow can no longer be told apart
 more or fewer gold trees than lists                 error, with both counts
 fewer sources or references than lists              error, with both counts
+a number of lines other than n for each list        error (opennmt): nothing tells which list lacks some
 joined scores after a list of unknown length        error: nothing tells whose they are
 keys of an archive that are not those of another    error: both need the same keys in the same order
 a truncated or damaged archive, UTF-16              error

@@ -159,7 +159,7 @@ def _start(path: str) -> bytes | None:
 def _share(reader: Reads, path: str, start: bytes | None) -> float:
     """The share of lists that ``reader`` can use whole, of those in the ``start`` of a file, or at first in a folder;
     0 if none."""
-    usable = list[bool]()
+    usable, cut = list[bool](), start is not None and len(start) >= START
     token = held.set(lambda name: None if start is None else InputStream(io.BytesIO(start), name))
     try:
         for nbest in islice(reader.read(path), MOST):
@@ -167,9 +167,10 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
                 whole = isinstance(nbest, NBestList) and not nbest.bad and (not reader.trial or nbest.base.any())
                 usable.append(bool(whole))
     except RerankError:
-        return 0.0
+        if not cut:
+            return 0.0
     finally:
         held.reset(token)
-    if start is not None and len(start) >= START and len(usable) > 1:
-        usable.pop()  # the last one was cut
+    if cut and len(usable) > 1:
+        usable.pop()  # the last one, which the cut has damaged
     return sum(usable) / len(usable) if usable else 0.0

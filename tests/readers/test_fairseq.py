@@ -85,12 +85,12 @@ def test_what_was_typed_in_a_session_is_the_log_before_its_source(place: Path) -
     lists = "how are you ?\n", "S-0\thow are you ?\nH-0\t-1\ta\n", "I am Ye\n", "S-1\tI am <unk>\nH-1\t-2\tb\n"
     found = read(place, prompt + "".join(lists))
     assert [(one.id, len(one)) for one in found] == [("0", 1), ("1", 1)]
-    for damaged in (
-        "".join(lists),  # not a session
-        prompt + "".join(lists).replace("S-1\tI am <unk>\n", ""),  # nothing that was typed
-        prompt + "".join(lists).replace("I am Ye\n", "-1\ta b\n"),  # a record that was cut
+    for damaged, which in (
+        ("".join(lists), 0),  # not a session
+        (prompt + "".join(lists).replace("S-1\tI am <unk>\n", ""), 1),  # nothing that was typed
+        (prompt + "".join(lists).replace("I am Ye\n", "-1\ta b\n"), 0),  # a record that was cut
     ):
-        assert fault_of(read(place, damaged)[0]).reason == "record"
+        assert fault_of(read(place, damaged)[which]).reason == "record"
 
 
 def test_empty_hypotheses_and_lists(place: Path) -> None:
@@ -152,6 +152,40 @@ def test_what_is_bad_has_its_reason_and_the_lists_around_it_stay(place: Path, wh
     count = SkipCount("skip")
     assert len(list(read_lists(FairseqReader(), place, count=count))) == 3 - isinstance(found, BadList)
     assert dict(count.reasons + count.candidate_reasons) == {reason: 1}
+
+
+DAMAGES = {
+    "no hyphen": lambda line: line.replace("-", "", 1),
+    "no letter": lambda line: line[1:],
+    "another letter": lambda line: "?" + line[1:],
+    "cut": lambda line: line[:3],
+    "lost": lambda line: line[:0],
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+@pytest.mark.parametrize("at", range(len(TWO.splitlines())))
+def test_a_damaged_record_is_the_fault_of_its_own_list(place: Path, what: str, at: int) -> None:
+    lines = TWO.splitlines(keepends=True)
+    own = lines[at][:1]
+    lines[at] = DAMAGES[what](lines[at].rstrip("\n")) + "\n"
+    before, found, after = read(place, SEVEN + "".join(lines) + ZERO)
+    assert [(one.id, one.texts, one.bad) for one in (before, after)] == [
+        (one.id, one.texts, ()) for one in read(place, SEVEN + ZERO)
+    ]
+    if own == "T" and what in ("lost", "cut"):
+        assert found.references in ((), (b"",))  # a bad list where they are needed
+    elif (own, what) == ("S", "cut"):
+        assert found.source == b""  # the same
+    elif own != "D" or what not in ("lost", "cut"):
+        assert fault_of(found).reason in ("record", "columns")
+
+
+def test_a_list_without_a_sound_record_is_a_bad_list(place: Path) -> None:
+    for text in (SEVEN + TWO.replace("-2\t", "2\t") + ZERO, SEVEN + ZERO + TWO.replace("-2\t", "2\t")):
+        lists = {one.id: one for one in read(place, text)}
+        assert isinstance(lists.pop("2"), BadList)
+        assert [(one.id, len(one), one.bad) for one in lists.values()] == [("7", 2, ()), ("0", 1, ())]
 
 
 def test_two_outputs_in_a_row_with_one_id_are_no_single_list(place: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
 from rerank.readers.base import BadList, NBestList, read_lists
 from rerank.readers.texts.text_list import TextList
@@ -74,10 +74,13 @@ def test_what_is_written_is_what_was_read(data: bytes, tmp_path: Path) -> None:
 
 
 def test_a_file_that_n_does_not_fit_is_refused_at_its_end(tmp_path: Path) -> None:
-    *_, last = read(tmp_path, BARE, 3)
-    assert isinstance(last, BadList)
-    assert (last.reason, last.line) == ("too few", 4)
-    assert "the file ends after 1 of the list's lines; every source has 3: is that n?" in last.message
+    """Under both policies: a lost line makes every list after it one of a neighbour's line."""
+    with pytest.raises(DataError, match="found 4 lines; expected 3 for every source") as caught:
+        read(tmp_path, BARE, 3)
+    assert caught.value.line == 4
+    (tmp_path / "lists").write_bytes(BARE.split(b"\n", 1)[1])
+    with pytest.raises(DataError, match="found 3 lines; expected 2 "):
+        list(read_lists(make_reader({"name": "opennmt", "n": 2}), tmp_path / "lists", "skip"))
     with pytest.raises(RecipeError, match="needs to know how many lines a source has; set its n"):
         make_reader({"name": "opennmt"})
     with pytest.raises(RecipeError, match="n: found 0"):

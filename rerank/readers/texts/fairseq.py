@@ -12,6 +12,8 @@ A list is a run of records with the same number; an ``H`` starts a hypothesis, a
 that follow belong to it. Lists are in the order of fairseq's batches, not of their numbers; T is missing if fairseq has
 no target, D and P in old versions. Other lines are the log: anything before the first and after the last list; between
 lists, empty lines, those that look like fairseq's and, in a session of fairseq-interactive, what was typed before an S.
+Any other line between two lists is the fault of the second if that has no S where others do; it is a bad list of its
+own if it looks like the S of one, and else the fault of the first.
 
 The scores are that of H ("score", the base score: log probability to base 2, divided by a power of the length) and,
 with P, the sum, mean and minimum of the words' scores and their number.
@@ -22,6 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -44,6 +47,12 @@ _PROMPT = b"Type the input sentence and press return"  # of fairseq-interactive,
 _COLUMNS: tuple[tuple[str, ...], ...] = ("score",), ("score", *OF_WORDS)  # without and with P
 
 
+_STARTS = b"STH "  # the records that a list may start with, and any other
+_DAMAGED = re.compile(rb"S?\W?(\d{1,18})\t")  # the record S of a list, or what is left of it
+
+Stray = tuple[int, bytes]  # a line, with its number, that is neither a record nor like the log
+
+
 @dataclass
 class _Block:
     """The records of one list: those before the first hypothesis, and those of every hypothesis."""
@@ -53,7 +62,19 @@ class _Block:
     head: list[bytes] = field(default_factory=list)
     hypotheses: list[list[bytes]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    stray: tuple[int, bytes] | None = None
+    stray: Stray | None = None  # a line among its records that is none
+    before: list[Stray] = field(default_factory=list)  # those between the list before it and its own first record
+    expected: str = "a record of fairseq, 'H-...'"  # in place of ``stray``
+
+    @property
+    def first(self) -> bytes:
+        """Its first record."""
+        return next(chain(self.head, *self.hypotheses), b"S")
+
+    @property
+    def start(self) -> int:
+        """The place of its first record among those that a list may start with."""
+        return _STARTS.find(self.first[:1]) % len(_STARTS)
 
     def add(self, kind: bytes, text: bytes, line: int) -> None:
         if kind == b"H":
@@ -106,14 +127,14 @@ class FairseqReader(TextReader):
 
     def records(self, lines: LineReader) -> Iterator[Record]:
         """See ``ListReader.records``."""
-        for block in _blocks(lines):
+        for block in _told_apart(_blocks(lines)):
             yield Record(str(block.number), block.line, block)
 
     def draft(self, content: _Block, names: tuple[str, ...] | None) -> Draft:
         """See ``TextReader.draft``."""
         if content.stray is not None:
             line, text = content.stray
-            raise Fault("record", f"found {excerpt(text)}; expected a record of fairseq, 'H-...'", line)
+            raise Fault("record", f"found {excerpt(text)}; expected {content.expected}", line)
         head = _fields(content.head)
         if misplaced := head.keys() & {b"D", b"P", b"A"}:
             kind = min(misplaced).decode()
@@ -138,10 +159,27 @@ class FairseqReader(TextReader):
         return Entry(text, _scores(fields), alignment=None if alignment is None else alignment.strip())
 
 
+def _told_apart(blocks: Iterator[_Block]) -> Iterator[_Block]:
+    """The blocks, with lines between two of them, and first records that are missing, as faults of one or the other."""
+    ahead = list(islice(blocks, 2))
+    usual, last = min((block.start for block in ahead if block.head or block.hypotheses), default=0), None
+    for block in chain(ahead, blocks):
+        if block.start > usual and block.stray is None:
+            block.stray = (block.before or [(block.line, block.first)])[-1]
+            block.expected = f"'{chr(_STARTS[usual])}-{block.number}', with which lists of the file start"
+        elif last is not None and block.before:
+            last.stray = last.stray or block.before[0]
+        if last is not None:
+            yield last
+        last = block
+    if last is not None:
+        yield last
+
+
 def _blocks(lines: LineReader) -> Iterator[_Block]:
     """The records of one list after the other; a stray line counts only if records follow it."""
     block: _Block | None = None
-    stray: tuple[int, bytes] | None = None  # the first line that is neither a record nor like the log
+    strays = list[Stray]()
     typed, logged = False, False
     for line, text in lines:
         record = _RECORD.match(text)
@@ -149,23 +187,33 @@ def _blocks(lines: LineReader) -> Iterator[_Block]:
             typed = typed or _PROMPT in text
             log = _LOG.match(text) is not None
             logged = logged or (log and bool(text.strip()))
-            if stray is None and not log:
-                stray = line, text
+            if not log and len(strays) < LARGEST_GAP:
+                strays.append((line, text))
             continue
         kind, number = record[1], int(record[2])
-        told = typed and kind == b"S" and stray is not None and b"\t" not in stray[1]  # what S is the record of
-        if block is not None and not (told and number != block.number):
-            block.stray = block.stray or stray
-        if block is None or number != block.number or (kind in (b"S", b"T") and block.hypotheses):
-            if block is not None:
-                yield block
-            block = _Block(number, line)
-        stray = None
+        if block is None:
+            block, strays = _Block(number, line), []
+        elif number != block.number or (kind in (b"S", b"T") and block.hypotheses):
+            yield block
+            if typed and kind == b"S" and strays and b"\t" not in strays[0][1]:  # what S is the record of
+                strays = []
+            lost = _lost(strays, {block.number, number})
+            yield from lost
+            block, strays = _Block(number, line, before=[] if lost else strays), []
+        elif strays:
+            block.stray, strays = block.stray or strays[0], []
         block.add(kind, text, line)
     if block is not None:
         yield block
-    elif stray is not None and not logged:  # nothing of fairseq's
-        yield _Block(0, stray[0], stray=stray)
+        yield from _lost(strays, {block.number})
+    elif strays and not logged:  # nothing of fairseq's
+        yield _Block(0, strays[0][0], stray=strays[0])
+
+
+def _lost(strays: list[Stray], near: set[int]) -> list[_Block]:
+    """The lists of which lines between two others seem to be the first; ``near`` are the numbers of those two."""
+    found = [(int(seen[1]), stray) for stray in strays if (seen := _DAMAGED.match(stray[1]))]
+    return [_Block(number, stray[0], stray=stray) for number, stray in found if number not in near]
 
 
 def _by_number(lists: Iterator[NBestList | BadList], path: str) -> Iterator[NBestList | BadList]:

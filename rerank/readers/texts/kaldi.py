@@ -6,9 +6,9 @@ Three lines of an archive of words (with ``int2sym.pl -f 2-``), and of one of co
     utt-0001-2 it rains .             utt-0001-2 36.0123
     utt-0002-1                        utt-0002-1 4.75
 
-The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance, with
-rising numbers. The path names the words and, separated by commas, the costs. These become columns as they are, called
-as the option says; a column called ``score`` is the base score, which is 0 where there is none.
+The key of a candidate is the utterance and its number in the list; a list is a run of lines of one utterance, numbered
+from 1 without gaps. The path names the words and, separated by commas, the costs. These become columns as they are,
+called as the option says; a column called ``score`` is the base score, which is 0 where there is none.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             message = f"names {len(names)} files; expected {self.files}: the words and {', '.join(self.costs)}"
             raise DataError(message, path=stream_name(path))
         with ExitStack() as stack:
-            lines, *costs = [LineReader(stack.enter_context(open_stream(name))) for name in names]
+            lines, *costs = [LineReader(stack.enter_context(open_stream(name, strict=False))) for name in names]
             yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
@@ -85,12 +85,11 @@ class KaldiReader(WrittenAsJsonl, TextReader):
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "
             raise Fault("id", f"{message}{excerpt(first[1] + b'-1')}")
-        found = [int(key[2]) for words, *_ in content if (key := _KEY.match(words.key))]
-        for before, number in pairwise(found):
-            if number <= before:
-                message = (
-                    f"candidate {number} comes after candidate {before}; their numbers rise: is this several lists?"
-                )
+        found = [(k, int(key[2])) for k, (words, *_) in enumerate(content) if (key := _KEY.match(words.key))]
+        for (k, before), (j, number) in pairwise(found):
+            if number - before != j - k:
+                message = f"candidate {number} comes after candidate {before}; expected {before + j - k}: "
+                message += "is this several lists?" if number <= before else "are lines lost, or in another order?"
                 raise Fault("id", message)
         return Draft(each(content, self._candidate), content, None, [words.number for words, *_ in content])
 

@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from rerank.base.errors import RecipeError
+from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.readers.base import BadList, Fault, NBestList, excerpt, readers
 from rerank.readers.faults import NUL
@@ -86,14 +86,20 @@ class OpenNmtReader(TextReader):
         out.write(b"\n" * (self.n or 0))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
-        rest = iter(lines)
-        while found := list(islice(rest, self.n)):
-            content: object = [(number, row) for number, row in found if row.strip()]
-            if len(found) < (self.n or 0):
-                message = f"the file ends after {len(found)} of the list's lines; every source has {self.n}: is that n?"
-                content = Fault("too few", message)
-            yield Record(None, found[0][0], content)
+        """See ``ListReader.records``.
+
+        Raises
+        ------
+        DataError: the number of lines is no multiple of n. Nothing tells which list lacks some, nor whose lines those
+            after it are.
+        """
+        rest, n = iter(lines), self.n or 1
+        while found := list(islice(rest, n)):
+            if len(found) < n:
+                message = f"found {lines.number:,} lines; expected {n} for every source, n in the reader's options. Is "
+                message += "that n? If it is, a list has lost or gained lines, and those after it are not what they say"
+                raise DataError(message, path=lines.path, line=lines.number)
+            yield Record(None, found[0][0], [(number, row) for number, row in found if row.strip()])
 
     def draft(self, content: list[tuple[int, bytes]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
         """See ``TextReader.draft``."""
