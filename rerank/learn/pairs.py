@@ -51,8 +51,12 @@ class PairSource(Checked):
         return PairRule(others, source, tilt, self.draws, threshold, np.uint64(key))
 
 
+# The sources that a loss of all candidates takes notice of: of hope it is the log loss alone.
+_HEEDED = {"log": ("oracle", "hope-fear"), "bayes": ("oracle",)}
+
+
 def require_source(learner: Learner, pairs: PairSource) -> None:
-    """Refuse a pair source that ``learner`` cannot learn from.
+    """Refuse a pair source that ``learner`` cannot learn from, or of which its loss takes no notice.
 
     Raises
     ------
@@ -63,3 +67,10 @@ def require_source(learner: Learner, pairs: PairSource) -> None:
             f"found {pairs.name!r}; expected {' or '.join(learner.sources)} for the learner {learner.name!r}",
             key="name",
         )
+    loss = getattr(learner, "loss", "")
+    if pairs.name not in _HEEDED.get(loss, SOURCES):
+        message = (
+            f"found {pairs.name!r}, which changes nothing for the loss {loss}: it looks at all candidates, not at "
+        )
+        message += f"pairs; expected {' or '.join(_HEEDED[loss])}, or a loss of pairs, as {{loss: logistic}}"
+        raise RecipeError(message, key="name")

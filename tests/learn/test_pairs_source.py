@@ -22,6 +22,7 @@ from rerank.learn.rules.perceptron import Perceptron
 from rerank.learn.rules.rda import RDA
 from rerank.learn.trainer import train
 from rerank.learn.workspace import ListArrays, view
+from rerank.runs.training import check_pairs
 
 CORPUS = random_corpus(6)
 SOURCES = st.one_of(
@@ -131,6 +132,23 @@ def test_training_takes_pairs_of_its_seed_and_goes_on_with_those_of_later_epochs
 def test_a_learner_with_duals_of_oracles_refuses_other_pairs() -> None:
     with pytest.raises(RecipeError, match="expected oracle for the learner 'lm-perc'"):
         train(LMPerceptron(), CORPUS, targets(CORPUS), epochs=1, seed=1, pairs=PairSource("sampled"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "source", "expected"),
+    [
+        ("log", "sampled", "oracle or hope-fear, or a loss of pairs"),
+        ("bayes", "sampled", "oracle, or a loss"),
+        ("bayes", "hope-fear", "oracle, or a loss"),
+    ],
+)
+def test_pairs_that_change_nothing_for_a_loss_are_refused(loss: str, source: Any, expected: str) -> None:
+    with pytest.raises(
+        RecipeError, match=f"found '{source}', which changes nothing for the loss {loss}: .* {expected}"
+    ):
+        train(RDA(loss=loss), CORPUS, targets(CORPUS), epochs=1, seed=1, pairs=PairSource(source))
+    with pytest.raises(RecipeError, match=r"training.pairs.name: found"):
+        check_pairs(RDA(loss=loss), {"name": source})
 
 
 @pytest.mark.parametrize(
