@@ -186,6 +186,10 @@ def compare(
     ] = "approximate_randomization",
     samples: Annotated[int, typer.Option(min=100, help="Samples of the resampling tests.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling tests.")] = 1,
+    by: Annotated[
+        Literal["id", "order"],
+        typer.Option(help="What tells which lists are the same: their ids or, in different formats, their order."),
+    ] = "id",
 ) -> None:
     """Paired significance between two runs, on every test split that both have."""
     from rich.table import Table
@@ -196,7 +200,7 @@ def compare(
 
     table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B")
     splits: dict[str, Any] = {}
-    for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed):
+    for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
         metric: Metric = found.pop("metric")
         low, high = map(metric.signed, found["interval"])
         shown = [metric.text(found["a"]), metric.text(found["b"]), metric.signed(found["difference"])]

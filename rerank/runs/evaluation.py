@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -97,9 +97,19 @@ class Selections:
 
 
 def compare_selections(
-    a: Selections, b: Selections, name_a: str, name_b: str, metric: Metric, test: TestName, samples: int, seed: int
+    a: Selections,
+    b: Selections,
+    name_a: str,
+    name_b: str,
+    metric: Metric,
+    test: TestName,
+    samples: int,
+    seed: int,
+    by: Literal["id", "order"] = "id",
 ) -> dict[str, object]:
     """Significance of ``name_a`` of ``a`` against ``name_b`` of ``b``, two runs over the same lists.
+
+    by: whether lists of the same id are the same, or lists of the same place, as in two formats.
 
     Raises
     ------
@@ -107,8 +117,14 @@ def compare_selections(
     """
     if a.signature != b.signature:
         raise DataError(f"the runs were scored differently: {a.signature} and {b.signature}", path=b.path)
-    if a.ids != b.ids or not np.array_equal(a.reference, b.reference):
-        raise DataError("the runs do not have the same test lists; compare runs over the same data", path=b.path)
+    if len(a.ids) != len(b.ids):
+        message = f"{len(b.ids):,} test lists, but the other run has {len(a.ids):,}; compare runs over the same data"
+        raise DataError(message, path=b.path)
+    if not np.array_equal(a.reference, b.reference):
+        raise DataError("the test lists have other references than those of the other run", path=b.path)
+    if by == "id" and (other := next(((i, j) for i, j in zip(a.ids, b.ids, strict=True) if i != j), None)):
+        message = f"the list {other[1]!r} where the other run has {other[0]!r}: if the runs have the same lists in "
+        raise DataError(f"{message}different formats, compare them --by order", path=b.path)
     for name, selections in ((name_a, a), (name_b, b)):
         _check_rows(selections, metric)
         if name not in selections.rows:
@@ -119,9 +135,11 @@ def compare_selections(
 
 
 def compare_runs(
-    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int
+    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int, by: Literal["id", "order"] = "id"
 ) -> list[tuple[str, dict[str, Any]]]:
     """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
+
+    by: see ``compare_selections``.
 
     Raises
     ------
@@ -138,7 +156,7 @@ def compare_runs(
     results = []
     for split in splits:
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
-        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed)
+        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed, by)
         scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
         found = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
         found |= {"a": scores_of[0], "b": scores_of[1]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -409,7 +410,7 @@ def test_runs_that_cannot_be_compared(small_run, small_data, workspace, tmp_path
     quiet = {"training": {"epochs": 1, "vote": False}}
     pipeline.run(small.recipe(small_data, **quiet), workspace / "no votes")
     for name, predictor, hint in (
-        ("shorter", "average", "do not have the same test lists"),
+        ("shorter", "average", "test lists, but the other run has"),
         ("on dev", "average", "share no test split"),
         ("measured", "average", "scored differently"),
         ("no votes", "voted", "no predictor 'voted'.*training.vote: true"),
@@ -417,6 +418,22 @@ def test_runs_that_cannot_be_compared(small_run, small_data, workspace, tmp_path
     ):
         with pytest.raises(DataError, match=hint):
             compare_runs(small_run, workspace / name, predictor, "approximate_randomization", 100, 1)
+
+
+def test_runs_over_the_same_lists_in_two_formats_are_compared_by_order(small_run, tmp_path):
+    shutil.copytree(small_run, tmp_path / "run")
+    file = tmp_path / "run" / "predictions" / "test.selections.npz"
+    stored, how = Selections.load(file), ("average", "paired_bootstrap", 100, 1)
+    replace(stored, ids=[f"other {name}" for name in stored.ids]).save(file)
+    with pytest.raises(DataError, match=f"the list 'other {stored.ids[0]}' where the other run has .*--by order"):
+        compare_runs(small_run, tmp_path / "run", *how)
+    ((_, found),) = compare_runs(small_run, tmp_path / "run", *how, by="order")
+    ((_, same),) = compare_runs(small_run, small_run, *how)
+    found.pop("metric"), same.pop("metric")
+    assert found == same
+    replace(stored, reference=stored.reference + 1).save(file)
+    with pytest.raises(DataError, match="other references than those of the other run"):
+        compare_runs(small_run, tmp_path / "run", *how, by="order")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"splits": 3}', b"{"])
