@@ -23,7 +23,6 @@ from rerank.recipes.settings import (
     Settings,
     Share,
     Workers,
-    by_name,
     changed,
     one_or_many,
     part,
@@ -69,7 +68,7 @@ class SourceSettings(Section):
     folds: Folds | None = None
     train: str | None = None
     test: str | None = None
-    generator: Annotated[Settings | None, by_name] = None
+    generator: Annotated[Settings | None, part()] = None
     newsgroups: tuple[str, ...] = ()
     vocabulary: str | None = None
 
@@ -229,7 +228,7 @@ class ExampleRun(RunSettings):
     baseline: a batch learner from scikit-learn instead: ``naive-bayes``, ``maxent`` (with C) or ``svm`` (with C).
     """
 
-    baseline: Settings | None = None
+    baseline: Annotated[Settings | None, part()] = None
 
 
 class ExampleReported(Section):
@@ -270,7 +269,7 @@ class ClassificationRecipe(TaskRecipe):
 
     task: Literal["classification"] = "classification"
     data: ExampleData = ExampleData()
-    metric: Settings = Field(default_factory=lambda: {"name": "error"})
+    metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "error"})
     learner: Annotated[Settings, part("arow")] = Field(default={}, validate_default=True)
     tune: TuneSettings | None = None
     training: ExampleTraining = ExampleTraining()

@@ -35,7 +35,6 @@ from rerank.recipes.settings import (
     Seed,
     Seeds,
     Settings,
-    by_name,
     changed,
     grid_points,
     literal,
@@ -67,11 +66,11 @@ class TaskRecipe(Section):
 
     name: str
     task: str
-    engine: Annotated[EngineSettings, by_name] = Field(default=EngineSettings(), exclude=True)
+    engine: Annotated[EngineSettings, part()] = Field(default=EngineSettings(), exclude=True)
     about: str = ""
     seed: Seed = 1
     seeds: Seeds = ()
-    metric: Settings
+    metric: Annotated[Settings, part()]
     quick: Settings = Field(default_factory=dict)
 
     common: ClassVar[Collection[str]]  # the sections that a run may not change, which ``refusal`` says

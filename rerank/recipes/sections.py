@@ -213,7 +213,7 @@ class SelectSettings(Section):
     by: which columns are the largest: by weight, or by weight times the norm of the column.
     """
 
-    learner: Annotated[Settings, AfterValidator(with_base)]
+    learner: Annotated[Settings, part(), AfterValidator(with_base)]
     epochs: Epochs | None = None
     keep: float | None = Field(default=None, gt=0)
     by: Literal["weight", "contribution"] = "weight"
@@ -245,7 +245,7 @@ class EnsembleSettings(Section):
     """
 
     seeds: int = Field(default=1, ge=1, le=1000)
-    learners: tuple[Annotated[Settings, AfterValidator(with_base)], ...] = ()
+    learners: tuple[Annotated[Settings, part(), AfterValidator(with_base)], ...] = ()
     keep: float | None = Field(default=None, gt=0)
 
 

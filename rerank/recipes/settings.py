@@ -40,13 +40,15 @@ S = TypeVar("S", bound=Section)
 T = TypeVar("T")
 
 
-def named(value: Any, name: str) -> Any:
-    """Settings that name no part are those of the default part."""
-    return {"name": name, **value} if isinstance(value, dict) else value
+def named(value: Any, name: str | None = None) -> Any:
+    """The settings of a part that is given as its name alone, or as settings; those that name none are of ``name``."""
+    if isinstance(value, str):
+        return {"name": value}
+    return {"name": name, **value} if isinstance(value, dict) and name is not None else value
 
 
-def part(name: str) -> BeforeValidator:
-    """For the settings of a part, which is ``name`` where they name none."""
+def part(name: str | None = None) -> BeforeValidator:
+    """For the settings of a part, which may be its name alone; ``name`` is the part where they name none."""
     return BeforeValidator(lambda value: named(value, name))
 
 
@@ -67,7 +69,6 @@ def _no_seed_twice(seeds: tuple[int, ...]) -> tuple[int, ...]:
 
 
 Seeds = Annotated[tuple[Seed, ...], Field(max_length=1000), one_or_many(int), AfterValidator(_no_seed_twice)]
-by_name = BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)  # a part's name alone
 
 
 def literal(path: str) -> str:
@@ -195,6 +196,8 @@ def assign(settings: Settings, key: str, value: Any) -> Settings:
         child = node.setdefault(part, {})
         if child is None:
             child = node[part] = {}
+        if isinstance(child, str):  # the name of a part alone
+            child = node[part] = {"name": child}
         if not isinstance(child, dict):
             raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, not settings", key=key)
         node = child

@@ -78,7 +78,7 @@ class TextRecipe(ListRecipe):
     task: Literal["translation", "speech", "ranking"] = "translation"
     data: TextDataSettings = TextDataSettings()
     features: TextFeatureSettings = TextFeatureSettings()
-    metric: Settings = Field(default_factory=lambda: {"name": "bleu"})
+    metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "bleu"})
     mert: MertStage | None = None
 
     @model_validator(mode="before")

@@ -28,7 +28,7 @@ from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.loading import load_recipe, read_settings
 from rerank.recipes.recipe import ListRecipe, TaskRecipe
-from rerank.recipes.settings import Settings
+from rerank.recipes.settings import Settings, named
 from rerank.recipes.text_recipe import METRICS
 from rerank.runs import pipeline
 from rerank.runs.frame_features import frame_features
@@ -223,11 +223,6 @@ def _held_file(lists: ListFile, kind: Kind) -> Held:
 
     with Inputs() as inputs:
         return Held(rows, " ".join(map(inputs.digest, lists.files)), data)
-
-
-def named(part: Any) -> Any:
-    """A part by its name alone, or with its settings."""
-    return {"name": part} if isinstance(part, str) else part
 
 
 def _learner(learner: Any) -> Any:

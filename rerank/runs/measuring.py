@@ -35,9 +35,9 @@ from rerank.readers.sides import Beside
 from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
-from rerank.recipes.settings import Section, Seed, validate
+from rerank.recipes.settings import Section, Seed, named, validate
 from rerank.runs.evaluation import Selections
-from rerank.runs.fitting import named, task_of
+from rerank.runs.fitting import task_of
 from rerank.runs.report.html import fill
 from rerank.runs.report.measures import measures_of
 from rerank.runs.report.table import TextTable, plain_text

@@ -105,6 +105,24 @@ def test_another_learner_drops_the_parameters_of_the_first(load):
     assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4, "base": "auto"}
 
 
+def test_a_part_may_be_given_by_its_name_alone(load):
+    """In a recipe, by --set, in a grid and in the settings of a run; its settings may follow."""
+    recipe = load("learner: arow\nmetric: parseval\ndata: {reader: bare}\ntraining: {pairs: sampled}")
+    assert recipe.learner == {"name": "arow", "base": "auto"}
+    assert (recipe.data.reader, recipe.training.pairs) == ({"name": "bare"}, {"name": "sampled"})
+    assert recipe == load("{}", "learner=arow", "metric=parseval", "data.reader=bare", "training.pairs=sampled")
+    more = load("learner: arow", "learner.r=2", "training.pairs=sampled", "training.pairs.draws=5")
+    assert (more.learner["r"], more.training.pairs) == (2, {"name": "sampled", "draws": 5})
+    assert load("learner: {name: vrda, eta: 2}", "learner=arow").learner == recipe.learner
+    assert load("learner: arow", "learner.name=rda").learner == {"name": "rda", "base": "auto"}
+    runs = load("runs: [{name: a, set: {learner: rda}}]\ngrid: {training.pairs: [oracle, sampled]}").expand()
+    assert [each.recipe.learner["name"] for each in runs] == ["rda", "rda"]
+    assert [each.recipe.training.pairs for each in runs] == [{"name": "oracle"}, {"name": "sampled"}]
+    several = load("training: {select: {learner: rda}, ensemble: {learners: [arow, rda]}}").training
+    assert several.select.learner == {"name": "rda", "base": "auto"}
+    assert [learner["name"] for learner in several.ensemble.learners] == ["arow", "rda"]
+
+
 @pytest.mark.parametrize(
     ("text", "key", "hint"),
     [
@@ -119,7 +137,7 @@ def test_another_learner_drops_the_parameters_of_the_first(load):
         ("features: {hash_bits: 31}", "features.hash_bits", "found 31"),
         ("seed: -1", "seed", "found -1"),
         ("task: poetry", "task", "found 'poetry'"),
-        ("learner: vrda", "learner", "found 'vrda'"),
+        ("learner: [vrda]", "learner", "found ['vrda']"),
         ("runs: [{set: {}}]", "runs.0.name", "is missing"),
         ("runs: [{name: a}, {name: a, set: {seed: 2}}]", "runs", "two runs have the same name"),
         ("grid: {learner.eta: []}", "grid.learner.eta", "at least 1"),

@@ -97,7 +97,7 @@ def test_mert_has_the_recipes_seed_unless_it_has_its_own() -> None:
         ({"mert": {"splits": "tune"}}, "mert.splits"),
         ({"mert": {"predictor": "voted"}}, "mert.predictor"),
         ({"features": {"heads": {}}}, "features.heads"),
-        ({"metric": "bleu"}, "metric"),
+        ({"metric": ["bleu"]}, "metric"),
     ],
 )
 def test_what_is_refused(settings: dict[str, Any], key: str, tmp_path: Path) -> None:
