@@ -25,6 +25,9 @@ COLLECTED = 50_000  # objects made until Python looks for cycles again: a tenth 
 
 def main() -> None:
     """Run the command line; whatever goes wrong is one message without a traceback."""
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - a stream that is closed has no file: None
+    if sys.stdout is None:
+        _fail("standard output is closed: redirect it, to a file or /dev/null", 2)
     if isinstance(sys.stdout, io.TextIOWrapper):  # names may have bytes that are not text; stderr is like this anyway
         sys.stdout.reconfigure(errors="backslashreplace")
     gc.set_threshold(COLLECTED, 20, 50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import logging
@@ -18,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rerank import __version__
-from rerank.base.errors import RecipeError, RerankError, StoppedError
+from rerank.base.errors import DataError, RecipeError, RerankError, StoppedError
 from rerank.base.interrupts import Interrupted
 from rerank.base.progress import console
 from rerank.base.unforeseen import UnforeseenError
@@ -48,6 +49,8 @@ class Commands(TyperGroup):
         except RecipeError as error:
             raise blamed(error, Command.sets) from None
         except (Exception, SystemExit) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+                raise DataError("the name is longer than the system allows", path=str(error.filename)) from None
             if _foreseen(error):
                 raise
             raise unforeseen(error) from error

@@ -93,6 +93,8 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
         gold_path, test_path = stream_name(reference), stream_name(path)
         results.append(evaluate_trees(*sides, measure, gold_path=gold_path, test_path=test_path, changed=changed))
         said += [] if changed is None else [f"{Path(path).name}: {changes(changed)}"]
+        if not len(results[-1].stats):
+            raise DataError("no tree in the file", path=gold_path)
     if sentences:
         show(*results[0].table(), sentences=[row._asdict() for row in results[0].sentences()])
     for result in results:

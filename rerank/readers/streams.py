@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Callable, Collection
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, TypeVar, cast
 
-from rerank.base.errors import DataError, RunError
+from rerank.base.errors import DataError, RerankError, RunError
 from rerank.base.escaping import shown
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
 from rerank.storage.files import put_file, temporary_file
@@ -149,6 +150,8 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     """
     name = os.fspath(path)
     if name == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
         standard_input.set(stream := StandardInput(sys.stdin.buffer, stream_name(name), owned=False))
         return stream
     return held.get()(name) or open_file(name, InputStream, others=others)
@@ -306,12 +309,16 @@ class OutputStream:
         if self.path == "-":
             return sys.stdout.buffer
         target = os.path.realpath(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(target)  # a name that is too long would be found out at the end
         if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe; a directory fails here
             return open(target, "wb")
         self._temporary, self._lock = temporary_file(Path(target))
         return open(self._temporary, "wb")
 
-    def _failure(self, error: Exception) -> RunError:
+    def _failure(self, error: Exception) -> RerankError:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return DataError("the name is longer than the system allows", path=self.path)
         return RunError(f"cannot write {self.path}: {_reason(error)}; name a file in an existing, writable directory")
 
 
@@ -320,6 +327,6 @@ def open_output(path: PathLike) -> OutputStream:
 
     Raises
     ------
-    RunError: the file cannot be created.
+    RunError: the file cannot be created. DataError: its name is longer than the system allows.
     """
     return OutputStream(path)

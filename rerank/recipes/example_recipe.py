@@ -97,7 +97,7 @@ class ExampleData(SourceSettings):
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     format: Literal["svmlight", "text"] = "svmlight"
     vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)
-    bias: float | None = Field(default=None, allow_inf_nan=False)
+    bias: float | None = Field(default=None)
     scale: Literal["l2", "max"] | None = None
     noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
 

@@ -93,7 +93,7 @@ class SplitSettings(Section):
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
     on_bad_list: Literal["error", "skip"] = "error"
-    shard_size: float = Field(default=256.0, ge=0.001, allow_inf_nan=False)
+    shard_size: float = Field(default=256.0, ge=0.001)
 
     @model_validator(mode="after")
     def _apart(self) -> Self:
@@ -305,7 +305,7 @@ class DecodeSettings(Section):
 
     kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
     use: Literal["auto", "best", "mbr", "fuse", "learned"] = "auto"
-    sharpness: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    sharpness: float | None = Field(default=None, gt=0)
     threshold: float | None = Field(default=None, ge=0, lt=1)
     most: int = Field(default=200, ge=2)
     gains: str | None = None

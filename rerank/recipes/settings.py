@@ -31,9 +31,9 @@ Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]  # values by dotted 
 
 
 class Section(BaseModel):
-    """A part of a recipe: no unknown keys, no change once read."""
+    """A part of a recipe: no unknown keys, finite numbers, no change once read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 S = TypeVar("S", bound=Section)

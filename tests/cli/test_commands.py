@@ -259,7 +259,28 @@ def test_failed_output_leaves_nothing(rerank, model, small_data, tmp_path):
         failed(rerank("rerank", model, small_data / "test.nbest.gz", "-o", target), 1, f"cannot write {target}")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a/" * 3000 + "b"])
+def test_names_that_are_longer_than_the_system_allows(rerank, small_data, recipe, name):
+    lists, gold = small_data / "test.nbest.gz", small_data / "test.gold.gz"
+    for words in (
+        ("rerank", name, lists), ("decode", lists, "-o", name), ("decode", lists, "--model", name), ("run", name),
+        ("run", recipe, "-o", name), ("run", recipe, "--set", f"data.root={name}"), ("evaluate", name, gold),
+        ("oracle", lists, name), ("compare", name, name), ("evaluate", gold, gold, "--prm", name),
+    ):  # fmt: skip
+        result = rerank(*words)
+        assert result.code == 2, words
+        assert "longer than the system allows" in result.err or "File name too long" in result.err
+        assert "Traceback" not in result.err
+
+
 # evaluate, oracle, compare
+
+
+def test_files_without_trees_are_refused(rerank, tmp_path):
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    failed(rerank("evaluate", empty, empty), 2, f"{empty}: no tree in the file")
+    failed(rerank("evaluate", empty, empty, "--metric", "wer"), 2, f"{empty}: no reference in the file")
 
 
 def test_evaluate(rerank, small_data):

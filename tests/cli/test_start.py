@@ -104,3 +104,20 @@ def test_lists_are_reranked_without_numbas_declarations(small_run: Path, tmp_pat
     assert "numba.core.dispatcher" in loaded
     assert {"numba.np.arraymath", "scipy.linalg"} & loaded == set()
     assert done.stdout.startswith("(S1 ")
+
+
+@pytest.mark.parametrize(
+    ("closed", "message"),
+    [
+        ("0<&-", "error: <stdin>: standard input is closed: redirect it, or name a file"),
+        ("1>&-", "error: standard output is closed: redirect it, to a file or /dev/null"),
+        ("2>&-", ""),
+        ("1>&- 2>&-", ""),
+    ],
+)
+def test_streams_that_are_closed(closed: str, message: str, tmp_path: Path) -> None:
+    command = f'exec "$0" -m rerank decode - {closed}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable], cwd=tmp_path, input="no list", capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (2, message)

@@ -142,6 +142,23 @@ def test_other_types_of_columns_say_the_same(data: dict[str, list[Any]], fitted:
     assert rerank.fit(narrow, features=LEARNED, **NAMES, **TRAINING).to_json() == fitted.to_json()  # as are features
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow", None])
+def test_texts_that_are_not_utf8_are_refused(ending: str | None, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    buffers = [None, pyarrow.py_buffer(np.array([0, 2, 4], np.int32).tobytes()), pyarrow.py_buffer(b"ab\xff\xfe")]
+    table = pyarrow.table({"id": ["a", "a"], "text": pyarrow.Array.from_buffers(pyarrow.string(), 2, buffers)})
+    given, message = table, r"the column 'text' holds b'\\xff\\xfe', which is not UTF-8"
+    if ending is not None:
+        given, message = tmp_path / f"table.{ending}", rf"table.{ending}: .*Column 1: .*Invalid UTF8 .* index 1"
+        if ending == "parquet":
+            pytest.importorskip("pyarrow.parquet").write_table(table, given)
+        else:
+            with pyarrow.ipc.new_file(given, table.schema) as out:
+                out.write_table(table)
+    with pytest.raises(rerank.RerankError, match=message):
+        list(rerank.read(given, group="id", text="text"))
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "feather"])
 def test_tables_in_files(ending: str, data: dict[str, list[Any]], fitted: rerank.Reranker, tmp_path: Path) -> None:
     path, table = tmp_path / f"lists.{ending}", pa.table(data)

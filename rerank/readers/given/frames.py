@@ -224,9 +224,8 @@ class FrameLists:
         if series.dtype == narwhals.Boolean or (series.dtype.is_numeric() and series.dtype != narwhals.Decimal):
             values = np.asarray(series.cast(narwhals.Float64).to_numpy(), np.float64)
         else:
-            values = np.array(
-                [self._number(value, name, row) for row, value in enumerate(series.to_list())], np.float64
-            )
+            found = enumerate(self._list(name))
+            values = np.array([self._number(value, name, row) for row, value in found], np.float64)
         if (wrong := np.flatnonzero(~np.isfinite(values))).size:
             place, value = _place(wrong[0], name), values[wrong[0]]
             raise DataError(f"{place}: found {value}; expected a finite number: fill it in, or drop the row")
@@ -242,7 +241,13 @@ class FrameLists:
         """The values of a column, none of them missing."""
         name = self.names[key]
         self._refuse_missing(name)
-        return list(self.frame[name].to_list())
+        return self._list(name)
+
+    def _list(self, name: str) -> list[Any]:
+        try:
+            return list(self.frame[name].to_list())
+        except UnicodeDecodeError as error:
+            raise DataError(f"the column {name!r} holds {error.object[:40]!r}, which is not UTF-8") from None
 
     def _refuse_missing(self, name: str) -> None:
         missing = np.flatnonzero(np.asarray(self.frame[name].is_null().to_numpy(), bool))

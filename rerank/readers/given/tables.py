@@ -32,7 +32,8 @@ def table(path: PathLike) -> Any:
         from pyarrow import ipc, parquet
     except ImportError:
         raise DataError(f"tables in files need pyarrow: {EXTRA}", path=name) from None
-    try:
+
+    def read() -> Any:
         if name.lower().partition("?")[0].endswith(PARQUET):
             with parquet.ParquetFile(local_path(name)) as file:
                 return file.read()
@@ -41,5 +42,10 @@ def table(path: PathLike) -> Any:
                 return ipc.open_file(source).read_all()
             source.seek(0)
             return ipc.open_stream(source).read_all()
+
+    try:
+        found = read()
+        found.validate(full=True)  # texts are UTF-8
+        return found
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(f"no table that can be read: {error}", path=name) from None
