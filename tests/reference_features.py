@@ -17,6 +17,7 @@ import nltk
 
 from rerank.features.heads import SEMANTIC, SYNTACTIC, Rules
 from rerank.features.template import Template
+from rerank.readers.nbest import ROOTS
 
 PUNCTUATION = {",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"}
 CONJUNCTIONS = {"CC", "CONJP"}
@@ -67,9 +68,10 @@ class Node:
 
 
 def read(tree: nltk.Tree, parent: Node | None = None, start: int = 0) -> Node:
-    """A tree as nodes."""
-    node = Node(tree.label(), parent, start)
-    if isinstance(tree[0], str):
+    """A tree as nodes; the label of a root that says nothing is S1."""
+    leaf = isinstance(tree[0], str)
+    node = Node("S1" if parent is None and not leaf and tree.label() in ROOTS else tree.label(), parent, start)
+    if leaf:
         node.word, node.end = tree[0].lower(), start + 1
         return node
     for child in tree:

