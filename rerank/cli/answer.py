@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 # Trees, features and names are shown as they are, whatever brackets and colons they hold. Without a terminal there
 # is no width to fit: tables keep their natural one.
 out = PlainConsole(
-    markup=False, emoji=False, highlight=False, soft_wrap=True, width=None if sys.stdout and sys.stdout.isatty() else 200
+    markup=False,
+    emoji=False,
+    highlight=False,
+    soft_wrap=True,
+    width=None if sys.stdout and sys.stdout.isatty() else 200,
 )
 
 

@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -42,7 +43,7 @@ class Commands(TyperGroup):
         """Run the command."""
         Command.output, Command.sets = None, []
         try:
-            return super().invoke(ctx)
+            return copy_context().run(super().invoke, ctx)
         except KeyboardInterrupt as stop:
             code = stop.exit_code if isinstance(stop, Interrupted) else 128 + signal.SIGINT
             raise StoppedError(f"interrupted{_going_on(ctx)}", code) from None
@@ -156,6 +157,27 @@ ListReader = Annotated[
 Trusted = Annotated[
     bool,
     typer.Option("--trust", help="Import and call the code of others that the model names.", callback=own_parts),
+]
+
+
+def _read_in(name: str | None) -> str | None:
+    """Have the command read files in the encoding that it names."""
+    from rerank.readers.streams import check_encoding, encoding
+
+    try:
+        encoding.set(None if name is None else check_encoding(name))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return name
+
+
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="That of all text files, if it is not UTF-8 (or that of the model's lists), as Python calls it: latin-1.",
+        callback=_read_in,
+        show_default=False,
+    ),
 ]
 Sets = Annotated[
     list[str] | None,

@@ -12,7 +12,7 @@ import typer
 from rerank.base.errors import RecipeError
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, OnBadList, Trusted, command, model_for, own_parts
+from rerank.cli.application import Encoding, ListReader, OnBadList, Trusted, command, model_for, own_parts
 from rerank.cli.measuring import Measured, Option, parsed_options
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def decode(
     output: Annotated[str, typer.Option("--output", "-o", help="Where to write; compressed by its ending.")] = "-",
     reader: ListReader = None,
     trust: Trusted = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None, typer.Option(help="The inputs of lists of texts, one per line, for a model.", show_default=False)

@@ -11,7 +11,7 @@ import typer
 
 from rerank.base.errors import DataError
 from rerank.cli.answer import show
-from rerank.cli.application import command
+from rerank.cli.application import Encoding, command
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def evaluate(
     form: Form = "lines",
     option: Option = None,
     normalize: Normalize = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     sentences: Annotated[bool, typer.Option("--sentences", help="Also print a line for every sentence.")] = False,
     significance: Annotated[
         bool, typer.Option("--significance", help="Test every other system against the first.")

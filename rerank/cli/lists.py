@@ -11,7 +11,7 @@ import typer
 
 from rerank.base.progress import track
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ListReader, ModelPlace, OnBadList, Predictor, Trusted, command, model_for
+from rerank.cli.application import Encoding, ListReader, ModelPlace, OnBadList, Predictor, Trusted, command, model_for
 
 if TYPE_CHECKING:
     from rerank.models.scorer import Ranked
@@ -34,6 +34,7 @@ def rerank(
     predictor: Predictor = "average",
     reader: ListReader = None,
     trust: Trusted = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
     sources: Annotated[
         str | None,

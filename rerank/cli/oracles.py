@@ -12,7 +12,7 @@ import typer
 from rerank.base.errors import DataError
 from rerank.base.progress import track
 from rerank.cli.answer import show
-from rerank.cli.application import ListReader, OnBadList, command
+from rerank.cli.application import Encoding, ListReader, OnBadList, command
 from rerank.cli.measuring import Form, Measured, Normalize, Option, Prm, Punctuation, References, make_metric, of_trees
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def oracle(
     form: Form = "lines",
     option: Option = None,
     normalize: Normalize = False,
+    encoding: Encoding = None,  # noqa: ARG001 - its callback acts
     on_bad_list: OnBadList = "error",
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""

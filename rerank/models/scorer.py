@@ -23,7 +23,7 @@ from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step
-from rerank.readers.streams import PathLike, Writable
+from rerank.readers.streams import PathLike, Writable, read_in
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import source_lines
 from rerank.readers.writing import ListWriter
@@ -152,7 +152,7 @@ class Scorer:
         """
         sides = [] if sources is None else [source_lines(sources)]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
-        return usable(in_step(told, path, sides), self._counted, count)
+        return usable(read_in(self.recipe.data.encoding, in_step(told, path, sides)), self._counted, count)
 
     def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
         """See ``read``."""

@@ -48,7 +48,8 @@ a truncated or damaged archive, UTF-16              error
 a line or tree of more than 16 MiB                  error
 an empty file                                       no lists; whatever needs some says so
 CRLF line ends, a UTF-8 byte order mark             accepted
-bytes that are not UTF-8                            kept as they are
+bytes that are not UTF-8, or of the encoding named  bad candidate "encoding"; bad list if in no candidate's text
+the same in gold trees, sources and references      error
 trees of any depth                                  read; ``Candidate.tree`` (nltk) ends at ``DEEPEST`` levels
 ==================================================  ==========================================================
 
@@ -70,6 +71,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.registry import Registry
 from rerank.readers.candidate import TRACE, Candidate
@@ -78,7 +80,7 @@ from rerank.readers.faults import Bad, BadCandidate, BadList, Fault, nameless
 from rerank.readers.nbest import NBestList
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.skip_count import OnBadList, SkipCount, check_choice, usable
-from rerank.readers.streams import PathLike, Writable, split_paths
+from rerank.readers.streams import PathLike, Writable, foreign, split_paths
 
 __all__ = [
     "LARGEST_GAP", "TRACE", "Bad", "BadCandidate", "BadList", "Candidate", "Fault", "NBestList", "OnBadList", "Reader",
@@ -199,7 +201,7 @@ def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:
     """``reader.read``, where a file that starts with a list that is bad, or an error, is looked into: the message says
     what the file seems to be.
     """
-    lists, asked = reader.read(path), False
+    lists, asked = map(_legible, reader.read(path)), False
     try:
         for nbest in lists:
             if isinstance(nbest, BadList) and not asked:
@@ -213,6 +215,28 @@ def lists_of(reader: Reader, path: PathLike) -> Iterator[NBestList | BadList]:
             raise DataError(message, path=error.path, line=error.line, list_id=error.list_id) from None
         raise
     yield from lists
+
+
+def _legible(nbest: NBestList | BadList) -> NBestList | BadList:
+    """The list without the candidates that are not UTF-8; a bad list if anything else is not."""
+    if isinstance(nbest, BadList):
+        return nbest
+    beside = (encoded(nbest.id), getattr(nbest, "source", None) or b"", *getattr(nbest, "references", ()))
+    if (message := _illegible(b"\n".join(beside))) is not None:
+        return BadList(nbest.id, nbest.path, nbest.line, "encoding", message, nbest.size)
+    if _illegible(b"\n".join(nbest.texts)) is None:
+        return nbest
+    found = ((i, _illegible(text)) for i, text in enumerate(nbest.texts))
+    return nbest.without({i: Fault("encoding", message) for i, message in found if message is not None})
+
+
+def _illegible(text: bytes) -> str | None:
+    """What to say about a text if it is not UTF-8. Half a surrogate pair, which JSON can hold, is."""
+    try:
+        text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        return foreign(error)
+    return None
 
 
 def read_lists(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from rerank.base.errors import DataError, RerankError
 from rerank.readers.faults import BadList
 from rerank.readers.nbest import NBestList
-from rerank.readers.streams import START, InputStream, PathLike, held, open_file, standard_input
+from rerank.readers.streams import START, InputStream, PathLike, encoding, held, open_file, standard_input
 from rerank.storage.remote import is_url
 
 MOST = 1000  # lists that are looked at
@@ -161,6 +161,7 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
     0 if none."""
     usable, cut = list[bool](), start is not None and len(start) >= START
     token = held.set(lambda name: None if start is None else InputStream(io.BytesIO(start), name))
+    told = encoding.set(encoding.get() if start is None else None)  # the start has been recoded
     try:
         for nbest in islice(reader.read(path), MOST):
             if isinstance(nbest, BadList) or nbest.size:
@@ -171,6 +172,7 @@ def _share(reader: Reads, path: str, start: bytes | None) -> float:
             return 0.0
     finally:
         held.reset(token)
+        encoding.reset(told)
     if cut and len(usable) > 1:
         usable.pop()  # the last one, which the cut has damaged
     return sum(usable) / len(usable) if usable else 0.0

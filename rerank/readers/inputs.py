@@ -36,7 +36,7 @@ class HeldStream(InputStream):
         self.busy, self._sum = True, hashlib.sha256()
         return self
 
-    def read(self, size: int) -> bytes:
+    def _bytes(self, size: int) -> bytes:
         """See ``InputStream``.
 
         Raises
@@ -44,7 +44,7 @@ class HeldStream(InputStream):
         DataError: the contents are not those that were read before.
         """
         assert self._sum is not None
-        piece = super().read(size)
+        piece = super()._bytes(size)
         self._sum.update(piece)
         if not piece:
             found = self._sum.hexdigest()
@@ -64,7 +64,7 @@ class HeldStream(InputStream):
         if self.whole is None:
             if unread := self._sum is None or self._raw.closed:
                 self.again()
-            while self.read(CHUNK):
+            while self._bytes(CHUNK):
                 pass
             if unread:
                 self.close()

@@ -38,7 +38,7 @@ class ListReader(Checked, Reader):
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
         """See ``Reader.read``."""
-        with open_stream(path) as stream:
+        with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))
 

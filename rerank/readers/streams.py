@@ -12,12 +12,13 @@ import difflib
 import errno
 import os
 import sys
-from collections.abc import Callable, Collection
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Iterator
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, TypeVar, cast
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RerankError, RunError
 from rerank.base.escaping import shown
 from rerank.readers.compression import DAMAGE, HEAD, compressed, decompressed, recognise
@@ -28,6 +29,30 @@ from rerank.storage.remote import local_path
 PathLike = str | os.PathLike[str]
 Found = TypeVar("Found")
 START = 1 << 20  # the bytes of a file that tell what it is
+T = TypeVar("T")
+
+# The encoding of text files, a codec of Python's, as a command or ``read_in`` names it; None: UTF-8.
+encoding: ContextVar[str | None] = ContextVar("encoding", default=None)
+
+
+def check_encoding(name: str) -> str:
+    """``name``; a ValueError if there is no such encoding of texts."""
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        raise ValueError(f"found {name!r}; expected an encoding that Python knows, as latin-1, cp1252 or gbk") from None
+    return name
+
+
+def read_in(name: str | None, items: Iterator[T]) -> Iterator[T]:
+    """``items``, while which files are read in the encoding ``name``, unless the command names one."""
+    if name is None or encoding.get() is not None:
+        yield from items
+        return
+    context, end = copy_context(), object()
+    context.run(encoding.set, name)
+    while (item := context.run(next, items, end)) is not end:
+        yield cast(T, item)
 
 
 class Writable(Protocol):
@@ -38,10 +63,14 @@ class Writable(Protocol):
 
 
 class InputStream:
-    """Bytes of a file or of standard input, decompressed, without a leading UTF-8 byte order mark.
+    """Bytes of a file or of standard input, decompressed, as UTF-8 without a leading byte order mark.
 
-    ``path`` is the name for messages. Use it as a context manager, or call ``close``.
+    ``path`` is the name for messages. What is in another ``encoding`` is recoded; bytes that are not of it stay as they
+    are, unless the stream is ``strict``. Use it as a context manager, or call ``close``.
     """
+
+    strict = False
+    _unlike: codecs.IncrementalDecoder | None  # of UTF-8, until the file turns out not to be in it
 
     def __init__(self, raw: IO[bytes], path: str, *, owned: bool = True) -> None:
         self.path = path
@@ -61,16 +90,47 @@ class InputStream:
 
         Raises
         ------
-        DataError: the file is cut short, damaged, unreadable, or UTF-16.
+        DataError: the file is cut short, damaged, unreadable, or UTF-16; a strict stream has a byte that is not text.
         """
         if self._pending is None:
-            self._pending = self._first()
-        if self._pending:
-            piece, self._pending = self._pending[:size], self._pending[size:]
-        else:
-            piece = self._guard(self._source.read, size)
+            self._pending = self._first(size)
+        if not self._pending:
+            self._pending = self._recoded(size) if self._encoding else self._bytes(size)
+        piece, self._pending = self._pending[:size], self._pending[size:]
+        if self.strict:
+            self._check(piece)
         self._count += len(piece)
         return piece
+
+    def _bytes(self, size: int) -> bytes:
+        """Up to ``size`` bytes as the file has them, decompressed."""
+        return self._guard(self._source.read, size)
+
+    def _recoded(self, size: int) -> bytes:
+        """The next bytes, in UTF-8 instead of the file's encoding."""
+        while True:
+            data = self._bytes(size)
+            try:
+                if self._unlike is not None and not self._unlike.decode(data).isascii():
+                    message = f"in UTF-8, not in {self._encoding}: leave out the encoding and, if other files have it, "
+                    raise DataError(f"{message}convert those with iconv -t UTF-8", path=self.path)
+            except UnicodeDecodeError:
+                self._unlike = None
+            try:
+                text = self._decoder.decode(data, not data)
+            except UnicodeError as error:  # where a byte that is wrong cannot be kept
+                raise DataError(f"not in {self._encoding}: {error}", path=self.path) from None
+            if text or not data:
+                return encoded(text)
+
+    def _check(self, piece: bytes) -> None:
+        """Refuse bytes that are not UTF-8, in the next piece of the stream."""
+        try:
+            self._checker.decode(piece, not piece)
+        except UnicodeDecodeError as error:
+            line = self._line + error.object.count(b"\n", 0, error.start)
+            raise DataError(foreign(error), path=self.path, line=line) from None
+        self._line += piece.count(b"\n")
 
     def close(self) -> None:
         """Close the file (never standard input)."""
@@ -83,11 +143,20 @@ class InputStream:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _first(self) -> bytes:
-        start = self._guard(self._source.read, 4)
+    def _first(self, size: int) -> bytes:
+        """The first bytes of a file in UTF-8, without its mark; none of one in another encoding."""
+        name = encoding.get()
+        self._encoding = None if name is None or codecs.lookup(name).name == "utf-8" else name
+        self._decoder = codecs.getincrementaldecoder(self._encoding or "utf-8")("surrogateescape")
+        self._checker = codecs.getincrementaldecoder("utf-8")("surrogatepass")
+        self._line = 1
+        if self._encoding:
+            self._unlike = codecs.getincrementaldecoder("utf-8")()
+            return b""
+        start = self._bytes(max(size, 4))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            message = "the file is UTF-16; UTF-8 is expected: convert it with iconv -f UTF-16 -t UTF-8"
-            raise DataError(message, path=self.path)
+            message = "the file is UTF-16; UTF-8 is expected: convert it with iconv -f UTF-16 -t UTF-8, or name the "
+            raise DataError(f"{message}encoding with --encoding utf-16 (in a recipe: data.encoding)", path=self.path)
         return start.removeprefix(codecs.BOM_UTF8)
 
     def _guard(self, read: Callable[[int], Found], size: int) -> Found:
@@ -138,10 +207,11 @@ standard_input: ContextVar[StandardInput | None] = ContextVar("standard_input", 
 held: ContextVar[Callable[[str], InputStream | None]] = ContextVar("held", default=lambda _: None)
 
 
-def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
+def open_stream(path: PathLike, *, others: Collection[str] = (), strict: bool = True) -> InputStream:
     """Open ``path``, a file or a URL, for reading; "-" is standard input. Compression is recognised by the first bytes.
 
     others: names of files that hold something else, and that the message about a missing file does not suggest.
+    strict: whether a byte that is not text is an error; of lists, it is the fault of one of them: see ``lists_of``.
 
     Raises
     ------
@@ -152,9 +222,18 @@ def open_stream(path: PathLike, *, others: Collection[str] = ()) -> InputStream:
     if name == "-":
         if sys.stdin is None:
             raise DataError("standard input is closed: redirect it, or name a file", path=stream_name(name))
-        standard_input.set(stream := StandardInput(sys.stdin.buffer, stream_name(name), owned=False))
-        return stream
-    return held.get()(name) or open_file(name, InputStream, others=others)
+        standard_input.set(stdin := StandardInput(sys.stdin.buffer, stream_name(name), owned=False))
+    stream = stdin if name == "-" else held.get()(name) or open_file(name, InputStream, others=others)
+    stream.strict = strict
+    return stream
+
+
+def foreign(error: UnicodeDecodeError) -> str:
+    """What to say about a text that is not UTF-8, though it should be, or have become so."""
+    text, at = error.object, error.start
+    near = text[max(text.rfind(b"\n", 0, at) + 1, at - 20) : at + 20].partition(b"\n")[0].decode("utf-8", "replace")
+    message = f"found {near!r} with the byte 0x{text[at]:02x}, which is not {encoding.get() or 'UTF-8'}: mend the text "
+    return f"{message}or, if the file is in another encoding, name it with --encoding (in a recipe: data.encoding)"
 
 
 def open_file(name: str, kind: type[Stream], *, others: Collection[str] = ()) -> Stream:
@@ -216,7 +295,7 @@ class _Prefixed:
         if not self._head:
             return self._raw.read(size)
         piece, self._head = self._head[:size], self._head[size:]
-        return piece
+        return piece + self._raw.read(size - len(piece))
 
 
 def _near(name: str, others: Collection[str]) -> str:

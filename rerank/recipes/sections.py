@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from rerank.base.errors import RecipeError
 from rerank.base.names import check_split
 from rerank.metrics.base import TestName
+from rerank.readers.streams import check_encoding
 from rerank.recipes.settings import (
     Epochs,
     Grid,
@@ -77,6 +78,7 @@ class SplitSettings(Section):
     between them), not paths.
     nbest: where the lists of a split are.
     reader: the format of the lists, with its options.
+    encoding: that of all text files, if it is not UTF-8, as Python calls it: ``latin-1``, ``cp1252``, ``gbk``.
     on_bad_list: whether a list that cannot be used is an error, or is left out and counted.
     shard_size: how many MB (10^6 bytes) a shard takes at most, unless it is a single list. A larger corpus is stored in
     shards of equal size, worked on one at a time; training takes them in a random order every epoch, and the lists of
@@ -92,6 +94,7 @@ class SplitSettings(Section):
     tests: Annotated[tuple[SplitName, ...], one_or_many(str), AfterValidator(distinct)] = ("test",)
     nbest: str = "{root}/{split}.nbest.gz"
     reader: Settings
+    encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
     on_bad_list: Literal["error", "skip"] = "error"
     shard_size: float = Field(default=256.0, ge=0.001)
 

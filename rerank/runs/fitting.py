@@ -213,7 +213,7 @@ def _held(lists: Lists, kind: Kind, columns: ScoreColumns | None) -> Held:
 
 def _held_file(lists: ListFile, kind: Kind) -> Held:
     """The lists of a file, which is read again whenever they are gone through."""
-    data: Settings = {"reader": dict(lists.settings), "on_bad_list": lists.on_bad_list}
+    data: Settings = {"reader": dict(lists.settings), "on_bad_list": lists.on_bad_list, "encoding": lists.encoding}
     if kind.texts:
         data |= {"sources": lists.sources and "{root}/{split}.src.gz", "form": lists.form}
         data |= {} if lists.references else {"references": None}

@@ -118,6 +118,11 @@ def test_lists_are_reranked_without_numbas_declarations(small_run: Path, tmp_pat
 def test_streams_that_are_closed(closed: str, message: str, tmp_path: Path) -> None:
     command = f'exec "$0" -m rerank decode - {closed}'
     done = subprocess.run(
-        ["sh", "-c", command, sys.executable], cwd=tmp_path, input="no list", capture_output=True, text=True, check=False
+        ["sh", "-c", command, sys.executable],
+        cwd=tmp_path,
+        input="no list",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr.strip()) == (2, message)

@@ -13,6 +13,7 @@ import small_texts
 import yaml
 from commands import Command, refused
 
+from rerank.base.errors import DataError
 from rerank.runs import pipeline
 
 REPOSITORY = Path(__file__).parents[2]
@@ -240,6 +241,70 @@ def test_compare(tuned: Path, data: Path, workspace: Path, rerank: Command) -> N
     assert "│ better, p " in result.out
     assert "│ worse, p " in rerank("compare", other, tuned).out
     refused(rerank("compare", tuned, other, "--predictor", "mert"), "test.selections.npz: no predictor 'mert'")
+
+
+# Encodings
+
+
+def in_both(place: Path, lines: dict[str, str]) -> None:
+    """Files in the folders ``utf8`` and ``latin``, which say the same."""
+    for folder, encoding in (("utf8", "utf-8"), ("latin", "latin-1")):
+        (place / folder).mkdir()
+        for name, text in lines.items():
+            data = text.encode(encoding)
+            (place / folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+
+
+def test_hypotheses_and_references_in_another_encoding(rerank: Command, tmp_path: Path) -> None:
+    lists = "0 ||| un café ||| ||| -1\n0 ||| un thé ||| ||| -2\n1 ||| déjà ||| ||| -1\n"
+    in_both(tmp_path, {"hyp": "un\nun café\n", "ref": "un\nun café\n", "lists": lists, "gold": "un thé\ndéjà\n"})
+    latin, utf8 = tmp_path / "latin", tmp_path / "utf8"
+    wer = ("--metric", "wer", "--json")
+    for hyp, ref in ((latin, utf8), (utf8, latin)):
+        refused(
+            rerank("evaluate", hyp / "hyp", ref / "ref", *wer),
+            f"{latin}",
+            ":2: found 'un caf",
+            "byte 0xe9",
+            "--encoding",
+        )
+        refused(rerank("evaluate", hyp / "hyp", ref / "ref", *wer, "--encoding", "latin-1"), "in UTF-8, not in latin-1")
+    found = json.loads(rerank("evaluate", latin / "hyp", latin / "ref", *wer, "--encoding", "latin-1").out)
+    assert found["scores"]["hyp"]["wer"] == 0
+    assert rerank("evaluate", utf8 / "hyp", utf8 / "ref", "--metric", "wer", "--encoding", "gpk").code == 2
+    plain = rerank("oracle", utf8 / "lists", utf8 / "gold", *wer)
+    assert rerank("oracle", latin / "lists", latin / "gold", *wer, "--encoding", "latin-1").out == plain.out
+    refused(rerank("oracle", latin / "lists", utf8 / "gold", *wer), f"{latin / 'lists'}:1: list 0: found ", "0xe9")
+    refused(
+        rerank("oracle", utf8 / "lists", latin / "gold", *wer, "--on-bad-list", "skip"), f"{latin / 'gold'}:1: found"
+    )
+    decoded = ("decode", latin / "lists", "--reader", "moses", "--metric", "wer", "--by", "best")
+    assert rerank(*decoded, "--encoding", "latin-1").out == "un café\ndéjà\n"
+    assert rerank(*decoded, "--on-bad-list", "skip").out == "\n\n"
+
+
+def test_a_recipe_and_its_model_in_another_encoding(data: Path, rerank: Command, tmp_path: Path) -> None:
+    """The model remembers the encoding of its lists, as it does their format."""
+    files = {path.name: "\n".join([*small_texts.lines_of(path), ""]) for path in data.iterdir()}
+    in_both(tmp_path, {name: text.replace("good", "gööd").replace("quell", "quéll") for name, text in files.items()})
+    latin, utf8 = tmp_path / "latin", tmp_path / "utf8"
+    with pytest.raises(DataError, match=r"train.src.gz:1: found .*byte 0xe9, which is not UTF-8"):
+        pipeline.run(small_texts.recipe(latin), tmp_path / "none")
+    pipeline.run(small_texts.recipe(utf8), tmp_path / "plain")
+    pipeline.run(small_texts.recipe(latin, data={"encoding": "latin-1"}), tmp_path / "recoded")
+    one, two = (json.loads((tmp_path / name / "metrics.json").read_text()) for name in ("plain", "recoded"))
+    assert one["splits"] == two["splits"]
+    split = ("test.nbest.gz", "--sources", "test.src")
+    plain, recoded = (
+        ("rerank", tmp_path / name / "model", place / split[0], split[1], place / split[2])
+        for name, place in (("plain", utf8), ("recoded", latin))
+    )
+    expected = rerank(*plain).out
+    assert "gööd" in expected
+    assert rerank(*recoded).out == expected
+    assert rerank(*plain[:2], latin / split[0], split[1], latin / split[2], "--encoding", "latin-1").out == expected
+    assert rerank(*recoded[:2], *plain[2:], "--encoding", "utf-8").out == expected
+    refused(rerank(*recoded[:2], *plain[2:]), "in UTF-8, not in latin-1")
 
 
 # What goes wrong

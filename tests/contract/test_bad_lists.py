@@ -16,6 +16,7 @@ from rerank.data.symbols import SymbolTable
 from rerank.extraction.content.base import make_reader
 from rerank.models.scorer import Ranked, write_ranked
 from rerank.readers.base import BadList, NBestList, SkipCount, read_lists, readers
+from rerank.readers.streams import read_in
 from rerank.readers.trees.pairs import parse_list
 
 assert rerank.readers  # importing it registers the formats
@@ -96,6 +97,29 @@ def test_a_bad_candidate_leaves_the_others_of_its_list(tmp_path: Path, case: Cas
     assert count.first_candidates[reason].startswith(f"{bad.path}:{bad.line}: list {damaged.id}: ")
     with pytest.raises(DataError, match="leave out such candidates with --on-bad-list skip"):
         SkipCount("error").good(damaged)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_texts_are_in_utf8_or_in_the_encoding_that_is_named(tmp_path: Path, case: Case) -> None:
+    reader = make_reader(case.spec)
+
+    def written(name: str, word: bytes) -> str:
+        return case.write(tmp_path / name, lambda i, k, text: text.replace(b"a1", word) if (i, k) == (1, 1) else text)
+
+    latin, utf8, other = written("latin", b"a\xe9"), written("utf8", b"a\xc3\xa9"), written("other", b"zzz")
+    with pytest.raises(DataError, match=r"lists.*:\d+: list .* byte 0xe9, which is not UTF-8: .* --encoding") as caught:
+        list(read_lists(reader, latin))
+    assert caught.value.path is not None
+    assert caught.value.path.startswith(str(tmp_path / "latin"))
+    count = SkipCount("skip")
+    found = [one.texts for one in read_lists(reader, latin, count=count)]
+    kept = [[text for text in one.texts if b"zzz" not in text] for one in read_lists(reader, other)]
+    assert found == kept
+    assert dict(count.reasons + count.candidate_reasons) == {"encoding": 1}
+    plain = [(one.texts, one.scores.tolist()) for one in read_lists(reader, utf8)]
+    assert [(one.texts, one.scores.tolist()) for one in read_in("latin-1", read_lists(reader, latin))] == plain
+    with pytest.raises(DataError, match="in UTF-8, not in latin-1: leave out the encoding"):
+        list(read_in("latin-1", read_lists(reader, utf8)))
 
 
 KEY = b"utt1-%d "  # of a candidate of list 1, where the format numbers them from 1

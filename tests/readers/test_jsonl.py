@@ -281,7 +281,8 @@ def test_texts_alone_become_objects_when_they_get_scores(place: Path) -> None:
 def test_lists_of_other_formats_can_be_written(tmp_path: Path, place: Path) -> None:
     path = tmp_path / "trees"
     path.write_bytes(b"1\tx\n-1.5\t2\n(S1 (NN caf\xe9))\n")
-    (nbest,) = read_lists(CharniakReader(), path)
+    (nbest,) = CharniakReader().read(path)
+    assert isinstance(nbest, NBestList)
     out = io.BytesIO()
     JsonlReader().write(out, nbest)
     (again,) = read(place, out.getvalue())

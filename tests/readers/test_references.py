@@ -50,8 +50,18 @@ def test_empty_files_have_none(tmp_path: Path, form: str) -> None:
 
 
 def test_lines_are_stripped_texts(tmp_path: Path) -> None:
-    (path,) = write(tmp_path, b" caf\xe9 \r\n\r\n a\xc2\xa0b")
-    assert list(read_lines(path)) == [b"caf\xe9", b"", b"a\xc2\xa0b"]
+    (path,) = write(tmp_path, b" caf\xc3\xa9 \r\n\r\n a\xc2\xa0b")
+    assert list(read_lines(path)) == [b"caf\xc3\xa9", b"", b"a\xc2\xa0b"]
+
+
+@pytest.mark.parametrize("form", ["lines", "tab", "id"])
+def test_references_that_are_not_utf8_are_refused(form: str, tmp_path: Path) -> None:
+    (path,) = write(tmp_path, b"0 ||| a\n1 ||| caf\xe9\n")
+    with pytest.raises(
+        DataError, match="found '1 \\|\\|\\| caf\ufffd' with the byte 0xe9, which is not UTF-8"
+    ) as caught:
+        list(read_references([path], form))
+    assert (caught.value.path, caught.value.line) == (str(path), 2)
 
 
 @pytest.mark.parametrize("shorter", [0, 1, 2])

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,16 @@ from rerank.base.errors import DataError, RunError
 from rerank.readers import lines as lines_module
 from rerank.readers.compression import recognise
 from rerank.readers.lines import LineReader
-from rerank.readers.streams import InputStream, open_output, open_stream, single_stdin
+from rerank.readers.streams import (
+    InputStream,
+    check_encoding,
+    encoding,
+    open_output,
+    open_stream,
+    read_in,
+    single_stdin,
+)
+from rerank.readers.texts.references import read_lines
 
 TEXT = b"".join(b"%d\tlist-%d\n-%d.5\n(S1 (NN w%d))\n\n" % (1, i, i, i) for i in range(400))
 
@@ -184,8 +194,8 @@ def test_byte_order_marks(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"\xef\xbb\xbfab")
     assert read_all(path, size=1) == b"ab"
-    for encoding in ("utf-16-le", "utf-16-be"):
-        path.write_bytes(gzip.compress("\ufeffab".encode(encoding)))
+    for name in ("utf-16-le", "utf-16-be"):
+        path.write_bytes(gzip.compress("\ufeffab".encode(name)))
         with pytest.raises(DataError, match=r"UTF-16.*iconv"):
             read_all(path)
 
@@ -343,3 +353,66 @@ def test_endless_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(lines_of(b"x" * (1 << 19), 1 << 16)) == 1
     with pytest.raises(DataError, match="file:2: a line of more than 1 MiB"):
         lines_of(b"short\n" + b"x" * (1 << 21), 1 << 16)
+
+
+ENCODINGS = {
+    "utf-8": "é\U0001f600",
+    "latin-1": "Ãé",
+    "utf-16": "é\U0001f600",
+    "gbk": "联通",
+    "iso2022_jp": "日本",
+    "cp1252": "€",
+}
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("step", [1, 2, 3, 1 << 20])
+def test_a_file_in_the_encoding_that_is_named_is_read_as_utf8(name: str, step: int, tmp_path: Path) -> None:
+    text = f"ab {ENCODINGS[name]} c\n" * 5
+    (tmp_path / "file").write_bytes(text.encode(name))
+
+    def pieces() -> Iterator[bytes]:
+        with open_stream(tmp_path / "file") as stream:
+            while piece := stream.read(step):
+                assert len(piece) <= step
+                yield piece
+
+    assert b"".join(read_in(name, pieces())) == text.encode()
+    assert encoding.get() is None
+
+
+def test_the_encoding_of_a_command_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"caf\xe9")
+    told = encoding.set("latin-1")
+    try:
+        assert list(read_in("gbk", read_lines(tmp_path / "file"))) == [b"caf\xc3\xa9"]
+    finally:
+        encoding.reset(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line", "message"),
+    [
+        (None, b"a\nb\xe9c\nd", 2, "found 'b\ufffdc' with the byte 0xe9, which is not UTF-8"),
+        (None, b"a\n" * 600_000 + b"\xc3", 600_001, "with the byte 0xc3, which is not UTF-8"),  # cut short
+        ("cp1252", b"\xe9\n\x81", 2, "which is not cp1252"),
+        ("utf-16", b"a\n\n", None, "not in utf-16"),
+        ("latin-1", b"a\n" * 600_000 + "é".encode(), None, "in UTF-8, not in latin-1"),
+    ],
+)
+def test_bytes_that_are_not_of_the_encoding(
+    name: str | None, data: bytes, line: int | None, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(data)
+    with pytest.raises(DataError, match=message) as caught:
+        list(read_in(name, read_lines(tmp_path / "file")))
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "file"), line)
+    if name is None:
+        with open_stream(tmp_path / "file", strict=False) as stream:
+            assert b"".join(iter(lambda: stream.read(1000), b"")) == data
+
+
+def test_unknown_encodings_are_refused() -> None:
+    for name in ("gpk", "rot13", "undefined", ""):
+        with pytest.raises(ValueError, match="expected an encoding that Python knows"):
+            check_encoding(name)

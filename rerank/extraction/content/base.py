@@ -23,6 +23,7 @@ from rerank.readers import several
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside
+from rerank.readers.streams import read_in
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.recipes.text_recipe import AUTO, UNDERIVED
 
@@ -83,7 +84,7 @@ class Content(ABC, Generic[T]):
         """
         sources = data.sources_of(split)
         for source in sources:
-            for raw in self.read_source(data, source):
+            for raw in read_in(data.encoding, self.read_source(data, source)):
                 yield raw if len(sources) == 1 else raw.of(source)
 
     @abstractmethod

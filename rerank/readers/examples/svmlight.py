@@ -53,7 +53,7 @@ def read_svmlight(
         raise DataError(f"found index base {index_base!r}; expected auto, 0 or 1")
     if width is not None and not 0 < width <= MOST_COLUMNS:
         raise DataError(f"found a width of {width}; expected 1 to {MOST_COLUMNS:,} columns")
-    with open_stream(path) as stream:
+    with open_stream(path, strict=False) as stream:
         return _Reading(stream, index_base, width).run(chunk)
 
 
@@ -65,7 +65,7 @@ def read_folds(path: PathLike, n: int) -> np.ndarray:
     DataError: a line is not a whole number from 0, or there are not ``n`` lines.
     """
     folds = np.empty(n, np.int64)
-    with open_stream(path) as stream:
+    with open_stream(path, strict=False) as stream:
         count = 0
         for line, text in LineReader(stream):
             if not re.fullmatch(rb"\s*\d{1,9}\s*", text):

@@ -19,7 +19,7 @@ from rerank.readers.given.objects import ObjectLists
 from rerank.readers.given.tables import is_table, table
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import in_step
-from rerank.readers.streams import PathLike
+from rerank.readers.streams import PathLike, check_encoding, read_in
 from rerank.readers.texts.json_lines import JsonReader
 from rerank.readers.texts.text_list import TextList
 from rerank.readers.texts.text_pairs import texts_beside
@@ -40,6 +40,7 @@ class ListFile:
     sources: str | None
     form: str
     on_bad_list: OnBadList
+    encoding: str | None = None
 
     def __iter__(self) -> Iterator[NBest]:
         count = SkipCount(self.on_bad_list)
@@ -65,6 +66,9 @@ class ListFile:
         ------
         DataError: not as many references or sources as lists; unreadable files.
         """
+        return read_in(self.encoding, self._rows(known, normal))
+
+    def _rows(self, known: ScoreColumns | None, normal: bool) -> Iterator[NBestList | BadList]:
         reader = self.reader.knowing(known, normal=normal)
         if self.trees:
             sides = [] if self.references is None else [TreebankSide(treebank_files(*self.references))]
@@ -89,6 +93,7 @@ def read(
     references: Any = None,
     sources: PathLike | None = None,
     form: str = "lines",
+    encoding: str | None = None,
     on_bad_list: OnBadList = "error",
     **columns: Unpack[FrameNames],
 ) -> ListFile | FrameLists | ObjectLists:
@@ -105,6 +110,7 @@ def read(
         data frame, the column of references.
     sources: a file with the input of every list, one per line; not for lists that hold their own.
     form: what is in a file of references: "lines", "tab" or "id".
+    encoding: that of the files, if it is not UTF-8, as Python calls it: "latin-1".
     on_bad_list: whether a list that cannot be used is an "error", or is left out ("skip"), and logged; in a data frame
         it is an error.
     columns: of a data frame; its ``group`` and ``text`` (or ``tree``) are needed, or ``chosen`` and ``rejected``, and
@@ -118,15 +124,19 @@ def read(
     check_keys("read", columns)
     check_choice("on_bad_list", on_bad_list, ("error", "skip"))
     if columns or is_frame(given) or (format is None and is_table(given)):
-        check_for_files("a data frame", format=format, sources=sources)
+        check_for_files("a data frame", format=format, sources=sources, encoding=encoding)
         right: dict[str, Any] = {} if references is None else {"references": references}
         return FrameLists.of(table(given) if isinstance(given, str | os.PathLike) else given, {**columns, **right})
     settings = {"name": format} if isinstance(format, str) else dict(format or {"name": "preferences"})
     if not isinstance(given, str | os.PathLike):
-        check_for_files("dicts", references=references, sources=sources)
+        check_for_files("dicts", references=references, sources=sources, encoding=encoding)
         return _of_objects(given, settings, on_bad_list)
     if format is None:
         raise RecipeError(f"found {os.fspath(given)!r}; expected the format of its lists", key="format")
+    try:
+        encoding = None if encoding is None else check_encoding(encoding)
+    except ValueError as error:
+        raise RecipeError(str(error), key="encoding") from None
     many = [references] if isinstance(references, str | os.PathLike) else references
     return ListFile(
         os.fspath(given),
@@ -136,6 +146,7 @@ def read(
         None if sources is None else os.fspath(sources),
         form,
         on_bad_list,
+        encoding,
     )
 
 

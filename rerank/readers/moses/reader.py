@@ -83,7 +83,7 @@ class Moses(Checked, Reader):
         DataError: ids do not increase, or leave out too many; no column has the name ``base``; a line or list does not
             end; or the stream cannot be read.
         """
-        with open_stream(path) as stream:
+        with open_stream(path, strict=False) as stream:
             file = File(self, stream.path)
             for block in read_blocks(stream, self.ids == "file"):
                 yield from file.lists(block)

@@ -130,7 +130,9 @@ def _files(folder: str) -> list[str]:
 
 
 def _opened(folder: str, stack: ExitStack) -> _Folder:
-    texts, *scores = [Archive(LineReader(stack.enter_context(open_stream(file)))) for file in _files(folder)]
+    texts, *scores = [
+        Archive(LineReader(stack.enter_context(open_stream(file, strict=False)))) for file in _files(folder)
+    ]
     return _Folder(texts, scores[0] if scores else None)
 
 

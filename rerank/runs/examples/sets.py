@@ -216,7 +216,7 @@ def read_vocabulary(path: str, width: int) -> tuple[str, ...]:
     ------
     DataError: too few lines.
     """
-    with open_stream(path) as stream:
+    with open_stream(path, strict=False) as stream:
         lines = [line.decode("utf-8", "replace") for _, line in LineReader(stream)]
     if len(lines) < width:
         raise DataError(f"found {len(lines)} names for {width} features; expected a line for each", path=path)

@@ -37,7 +37,7 @@ def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelle
 
 def _documents(path: str) -> tuple[list[str], list[str]]:
     labels, texts = [], []
-    with open_stream(path) as stream:
+    with open_stream(path, strict=False) as stream:
         for number, line in LineReader(stream):
             if not line.strip():
                 continue
