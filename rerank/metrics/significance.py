@@ -6,6 +6,7 @@ minus the score of B. Every sum of rows has a score, so a resampled corpus costs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -61,8 +62,8 @@ def compare(
     test: approximate_randomization (Noreen 1989; Riezler & Maxwell 2005), paired_bootstrap (Koehn 2004), paired_t on
         the lists' gains, or mcnemar on the lists that are entirely right.
     samples, seed: the number of resampled corpora, and the seed of their random numbers.
-    confidence: of the interval: percentiles of bootstrap samples for the first two tests, of the t distribution for
-        paired_t, Wald's for mcnemar.
+    confidence: of the interval, which every test makes of what p comes from: it leaves out 0 where p is below
+        1 − confidence, and nowhere else.
 
     Raises
     ------
@@ -86,18 +87,26 @@ def score_interval(
     metric: Metric,
     rows: np.ndarray,
     reference: np.ndarray,
+    other: np.ndarray | None = None,
     *,
     samples: int = 10_000,
     seed: int = 1,
     confidence: float = 0.95,
 ) -> tuple[float, float]:
-    """Percentiles of a selection's scores on corpora of lists drawn with replacement (the bootstrap).
+    """Percentiles of a selection's scores on corpora of lists drawn with replacement (the bootstrap), or of how far
+    they are above those of an ``other`` one.
 
-    rows: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
+    rows, other: float64 [L, K], the statistics of the candidates that were chosen; reference: float64 [L, R].
     """
-    K = rows.shape[1]
-    sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
-    return _interval(metric.scores(sums[:, :K], sums[:, K:]), confidence)
+    if other is not None:
+        drawn = _bootstrap(metric, rows, other, reference, samples, seed)
+    else:
+        K = rows.shape[1]
+        sums = _sums(bootstrap_sums, np.hstack([rows, reference]), samples, seed)
+        drawn = np.asarray(metric.scores(sums[:, :K], sums[:, K:]))
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(drawn, [tail, 100.0 - tail])
+    return float(low), float(high)
 
 
 def _observed(metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray) -> float:
@@ -127,21 +136,27 @@ def _bootstrap(
     return np.asarray(metric.scores(sums[:, :K], drawn) - metric.scores(sums[:, K : 2 * K], drawn))
 
 
-def _interval(differences: np.ndarray, confidence: float) -> tuple[float, float]:
-    tail = 50.0 * (1.0 - confidence)
-    low, high = np.percentile(differences, [tail, 100.0 - tail])
-    return float(low), float(high)
+def _resampled(
+    test: str, observed: float, chance: np.ndarray, confidence: float, samples: int, seed: int
+) -> Significance:
+    """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
-
-def _p(extreme: np.ndarray) -> float:
-    """(r + 1) / (R + 1): the observed outcome counts as one of the samples, so p is never 0."""
-    return float((np.count_nonzero(extreme) + 1) / (extreme.size + 1))
+    p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p is
+    never 0. The interval is ours ± the distance that the fewest of them reach that p would have to be below
+    1 − confidence for.
+    """
+    size, own = np.abs(chance), abs(observed)
+    reached = np.append(np.where(size >= own - SLACK, np.maximum(size, own), size), own)
+    p = float(np.mean(reached >= own))
+    rank = math.ceil((1.0 - confidence) * reached.size)
+    width = float(np.partition(reached, -rank)[-rank])
+    return Significance(test, observed, p, observed - width, observed + width, samples, seed)
 
 
 def _approximate_randomization(
     metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
 ) -> Significance:
-    """Exchange A's and B's choice in every list by a fair coin; p is the share of |differences| that reach ours.
+    """Exchange A's and B's choice in every list by a fair coin.
 
     Lists on which the two agree in all statistics change nothing and are not drawn.
     """
@@ -149,19 +164,16 @@ def _approximate_randomization(
     change = b - a
     swapped = _sums(swap_sums, change[change.any(axis=1)], samples, seed)
     differences = metric.scores(a.sum(axis=0) + swapped, total) - metric.scores(b.sum(axis=0) - swapped, total)
-    p = _p(np.abs(differences) >= abs(observed) - SLACK)
-    low, high = _interval(_bootstrap(metric, a, b, reference, samples, seed), confidence)
-    return Significance("approximate_randomization", observed, p, low, high, samples, seed)
+    return _resampled("approximate_randomization", observed, np.asarray(differences), confidence, samples, seed)
 
 
 def _paired_bootstrap(
     metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
 ) -> Significance:
-    """Resample lists; p is the share of differences that are as far from their mean as ours is from 0."""
+    """Resample lists; what chance makes are the distances of the differences from their mean."""
     observed = _observed(metric, a, b, reference)
     differences = _bootstrap(metric, a, b, reference, samples, seed)
-    p = _p(np.abs(differences - differences.mean()) >= abs(observed) - SLACK)
-    return Significance("paired_bootstrap", observed, p, *_interval(differences, confidence), samples, seed)
+    return _resampled("paired_bootstrap", observed, differences - differences.mean(), confidence, samples, seed)
 
 
 def _paired_t(
@@ -184,18 +196,23 @@ def _paired_t(
 def _mcnemar(
     metric: Metric, a: np.ndarray, b: np.ndarray, reference: np.ndarray, samples: int, seed: int, confidence: float
 ) -> Significance:
-    """McNemar's exact test: of the lists that only one system has right, does A have half?"""
+    """McNemar's exact test: of the lists that only one system has right, does A have half?
+
+    The interval takes their number as given, as the test does.
+    """
     del samples, seed
     right_a, right_b = metric.correct(a, reference), metric.correct(b, reference)
     only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
     L, apart = right_a.size, only_a + only_b
     difference = (only_a - only_b) / L
-    from scipy.stats import binomtest, norm  # see _paired_t
+    if not apart:
+        return Significance("mcnemar", difference, 1.0, difference, difference)
+    from scipy.stats import binomtest  # see _paired_t
 
-    p = float(binomtest(only_a, apart, 0.5).pvalue) if apart else 1.0
-    z = float(norm.ppf(0.5 + confidence / 2))
-    width = z * np.sqrt(apart - (only_a - only_b) ** 2 / L) / L
-    return Significance("mcnemar", difference, p, float(difference - width), float(difference + width))
+    result = binomtest(only_a, apart, 0.5)
+    share = result.proportion_ci(confidence)  # of A's, Clopper and Pearson's
+    low, high = (float((2 * each - 1) * apart / L) for each in share)
+    return Significance("mcnemar", difference, float(result.pvalue), low, high)
 
 
 _TESTS = {

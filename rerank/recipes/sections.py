@@ -315,7 +315,7 @@ class DecodeSettings(Section):
 
 
 class SignificanceSettings(Section):
-    """The test of every predictor but the last against the base, and of runs against one another.
+    """The test of every predictor against the base, and of runs against one another.
 
     test: which.
     samples: of the resampling tests.

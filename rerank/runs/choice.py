@@ -18,7 +18,7 @@ from rerank.learn.base_weight import AUTO
 from rerank.learn.scoring import choices
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import statistics_of
-from rerank.metrics.significance import compare, score_interval
+from rerank.metrics.significance import score_interval
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import HOLDOUT
 from rerank.runs.corpora import Data
@@ -123,8 +123,7 @@ def _entry(point: Tried, best: Tried, corpus: Lists, metric: Metric, seed: int) 
     score, behind = float(point.scores.mean()), 0.0
     width = _joined(score_interval(metric, own, reference, **how), point.scores)
     if point is not best:
-        found = compare(metric, own, other, reference, test="paired_bootstrap", **how)
-        behind = _joined((found.low, found.high), point.scores - best.scores)
+        behind = _joined(score_interval(metric, own, reference, other, **how), point.scores - best.scores)
     devs = [run.dev_score for run in point.runs if run.dev_score is not None]
     return {
         "name": point.runs[0].name,

@@ -110,7 +110,7 @@ class Run:
             self.training.setdefault("voting_seconds", {})[split] = round(time.perf_counter() - start, 3)
         selections = Selections.of(corpus, extracted.ids, metric, choices)
         settings = self.recipe.significance
-        pairs = [(name, "base") for name in choices if name not in ("base", "oracle", "last")]
+        pairs = [(name, "base") for name in choices if name not in ("base", "oracle")]
         self.choices[split], self.selections[split] = choices, selections
         self.splits[split] = selections.reports(metric)
         self.significance[split] = selections.significance(

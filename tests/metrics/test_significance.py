@@ -94,7 +94,21 @@ def test_p_counts_the_observation_as_a_sample():
     reference = np.ones((200, 1))
     result = compare(Ratio(), reference, 0 * reference, reference, samples=99)
     assert result.p == 1 / 100
-    assert (result.low, result.high) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_the_interval_leaves_out_zero_just_where_p_is_below_its_level(test):
+    """At the p that was found, and at the nearest ones to either side of it."""
+    for seed in range(60):
+        metric = (Ratio, Errors)[seed % 2]()
+        rows = draw(40, seed, 0.2 * (seed % 5))
+        p = compare(metric, *rows, test=test, samples=199).p
+        for level in (0.05, p, p - 1e-9, p + 1e-9):
+            if 0 < level < 1:
+                found = compare(metric, *rows, test=test, samples=199, confidence=1 - level)
+                if abs(p - level) > 1e-10:  # 1 - (1 - level) is not level
+                    assert (found.low > 0 or found.high < 0) == (found.p < level), (seed, level)
+                assert found.low <= found.difference <= found.high
 
 
 @pytest.mark.parametrize("test", TESTS[:2])
