@@ -142,8 +142,12 @@ OnBadList = Annotated[
     typer.Option("--on-bad-list", help="Stop at a list that cannot be used, or skip and count it."),
 ]
 Predictor = Annotated[
-    Literal["last", "average", "voted", "mert"],
-    typer.Option("--predictor", help="Which of the model's predictors to use."),
+    Literal["last", "average", "voted", "mert", "mbr", "fuse", "learned"] | None,
+    typer.Option(
+        "--predictor",
+        help="Which of the model's predictors to use, or how to decode lists.",
+        show_default="what the model has decided on dev",
+    ),
 ]
 ListReader = Annotated[
     str | None,

@@ -79,7 +79,8 @@ def decode(
 
     Works without a model, on base scores; --metric then says what candidates gain. A list without candidates gives an
     empty line. With --json every line is an object: the list's id, the answer, its place in the input (from 1, null for
-    a tree that was fused), the probabilities of the candidates and, of fused trees, all brackets with who has them.
+    a tree that is no candidate), the probabilities of the candidates and, of fused trees, all brackets with who has
+    them.
     """
     from rerank.extraction.content.base import make_reader
     from rerank.models.model import model_files

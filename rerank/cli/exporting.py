@@ -26,7 +26,7 @@ def export(
         Literal["text", "moses"],
         typer.Option("--format", help="All weights, or the file of sparse weights that Moses reads."),
     ] = "text",
-    predictor: Predictor = "average",
+    predictor: Predictor = None,
     top: Annotated[int | None, typer.Option(min=0, help="Only this many features, the strongest.")] = None,
     sort: Annotated[
         Literal["weight", "name"], typer.Option(help="By |weight|, the largest first, or by name.")
@@ -45,6 +45,8 @@ def export(
         raise RecipeError(f"Moses does not read compressed weights: write to {output.rpartition('.')[0]}")
     check_apart([output], model_files(model))
     loaded = Model.load(model, trust=True)  # nothing that it names is imported for this
+    decision, asked = loaded.decision, predictor
+    predictor = asked or decision.ranked_by
     weights, left_out = loaded.weights_of(predictor), Counter[str]()
     if form == "moses":
         lines = moses_lines(loaded.table, weights, left_out, top=top)
@@ -56,6 +58,11 @@ def export(
         else:
             for line in lines:
                 stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    log.info("weights of the predictor %s", predictor)
+    if asked is None and decision.predictor != predictor:
+        log.warning(
+            "their best candidates are not what the model chooses, which decodes lists by %s", decision.predictor
+        )
     for template, count in sorted(left_out.items()):
         log.warning("%s: Moses has no place for its %s weights", template, f"{count:,}")
 

@@ -38,7 +38,7 @@ def inspect(
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
     ] = False,
-    predictor: Predictor = "average",
+    predictor: Predictor = None,
     trust: Trusted = False,
 ) -> None:
     """The strongest weights of a model, and the share of each template."""
@@ -51,6 +51,7 @@ def inspect(
     if provenance:
         _show_provenance(loaded)
         return
+    predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
         raise RecipeError("the voted predictor has no weights of its own; inspect average or last")
     weights, counts = loaded.weights_of(predictor), loaded.table.about
@@ -60,9 +61,10 @@ def inspect(
     learner, nonzero = str(loaded.about.get("learner", "")), int((weights.w != 0).sum())
     seen, kept = counts.get("seen", 0), counts.get("kept", 0)
     show(
-        f"{plain(learner)}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
+        f"{plain(learner)}, {predictor}: {nonzero:,} nonzero of {loaded.table.width:,} weights, "
         f"base score × {weights.base:.4g}; features seen {seen:,}, kept {kept:,}",
-        learner=learner, nonzero=nonzero, columns=loaded.table.width, base=weights.base, seen=seen, kept=kept,
+        learner=learner, predictor=predictor, nonzero=nonzero, columns=loaded.table.width, base=weights.base,
+        seen=seen, kept=kept,
     )  # fmt: skip
     _show_shares(loaded, model, predictor, top, ablate)
 
@@ -148,7 +150,7 @@ def explain(
     reader: ListReader = None,
     trust: Trusted = False,
     top: Annotated[int, typer.Option(min=1, help="How many features to show.")] = 15,
-    predictor: Predictor = "average",
+    predictor: Predictor = None,
 ) -> None:
     """Why the winner of a list wins: features and weights of the winner against base choice and oracle."""
     from rich.table import Table
@@ -187,13 +189,14 @@ def _show_answer(scorer: Scorer, found: Opened) -> None:
     """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
     from rich.table import Table
 
-    use = scorer.model.about.get("decode", "")
-    if not use or scorer.predictor != scorer.recipe.predictor:
+    how, use = scorer.how, scorer.predictor
+    show(f"predictor {use}", predictor=use)
+    if how is None:
         return
-    answer = scorer.answer(found, how := scorer.decoding(), explained=True)
+    answer = scorer.answer(found, how, explained=True)
     of = "a tree of its own" if answer.place is None else f"candidate {answer.place + 1}"
     show(f"decoded by {use}: {of}", plain(answer.text), decoded={"by": use, "place": answer.place, "text": answer.text})
-    if not answer.votes or how is None:
+    if not answer.votes:
         return
     by = ["mostly by"] if use == "learned" else []
     head = ("bracket", "words", "probability", "in the answer", *by, "candidates")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -31,7 +31,7 @@ def rerank(
             min=1, help="Write this many candidates per list, in the input's format, with new and old scores."
         ),
     ] = None,
-    predictor: Predictor = "average",
+    predictor: Predictor = None,
     reader: ListReader = None,
     trust: Trusted = False,
     encoding: Encoding = None,  # noqa: ARG001 - its callback acts
@@ -41,11 +41,13 @@ def rerank(
         typer.Option(help="The inputs of lists of texts that do not hold their own, one per line.", show_default=False),
     ] = None,
 ) -> None:
-    """Rerank lists: one line per list, its best candidate, or with --n-best the first candidates of each list.
+    """Rerank lists: one line per list, what the model chooses, or with --n-best the first candidates of each list.
 
     The lists are in the format of those that the model was trained on, unless --reader names another. A list without
-    candidates gives an empty line and a warning. With --json every line is an object: the list's id and its
-    candidates, the best one or as many as --n-best says, with their places in the input (from 1), texts and scores.
+    candidates gives an empty line and a warning. Where the model fuses trees its choice may be none of the candidates,
+    which are by score. With --json every line is an object: the list's id, the predictor, the text and the place in the
+    input (from 1, null for a tree that is no candidate) of the choice, and the candidates, the first or as many as
+    --n-best says, with their places, texts and scores.
     """
     from rerank.extraction.content.base import make_reader
     from rerank.models.model import model_files
@@ -58,13 +60,18 @@ def rerank(
     check_apart([output], [nbest, *nbest.split(","), *([] if sources is None else [sources]), *model_files(model)])
     scorer = Scorer(model_for(nbest, model, trust), predictor)
     form = scorer.reader if reader is None else make_reader(reader)
+    if n_best is not None and scorer.predictor in ("fuse", "learned") and not shown_as_json():
+        log.warning(
+            "the candidates are in the order of their scores by %s; the model's own choices are trees that it fuses, "
+            "which are written without --n-best", scorer.ranked_by,
+        )  # fmt: skip
     count, found = SkipCount(on_bad_list), Counter[str]()
     with open_output(output) as stream:
         opened = scorer.read(form, nbest, count, sources)
         lists = _count_lists(track(scorer.rank(opened), "rerank"), found)
         if shown_as_json():
             for ranked in lists:
-                stream.write(_as_object(ranked, n_best or 1))
+                stream.write(_as_object(ranked, scorer.predictor, n_best or 1))
         elif n_best is not None:
             write_ranked(stream, form, lists, n_best)
         else:
@@ -81,7 +88,7 @@ def rerank(
     if found["without source"] and missing:
         message = "%d lists came without their source, which features of %s need; see --sources"
         log.warning(message, found["without source"], missing)
-    log.info("%d lists, %d unknown features", count.lists, found["unknown"])
+    log.info("%d lists, %d unknown features, by the predictor %s", count.lists, found["unknown"], scorer.predictor)
 
 
 def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
@@ -104,14 +111,16 @@ def _places(ranked: Ranked | BadList) -> list[int]:
     return [int(y) for y in order]
 
 
-def _as_object(ranked: Ranked | BadList, most: int) -> bytes:
-    """The first candidates of a list as a line of JSON."""
+def _as_object(ranked: Ranked | BadList, predictor: str, most: int) -> bytes:
+    """The choice from a list, and its first candidates, as a line of JSON."""
     from rerank.readers.base import BadList
     from rerank.storage.strict_json import as_json
 
-    if isinstance(ranked, BadList):
-        return f"{as_json({'id': ranked.id, 'candidates': []})}\n".encode()
-    nbest, scores = ranked.nbest, ranked.scores
+    shown: dict[str, Any] = {"id": "", "predictor": predictor, "text": None, "place": None, "candidates": []}
+    if isinstance(ranked, BadList) or not ranked.order.size:
+        return f"{as_json(shown | {'id': ranked.id if isinstance(ranked, BadList) else ranked.nbest.id})}\n".encode()
+    nbest, scores, answer = ranked.nbest, ranked.scores, ranked.answer
+    place = int(ranked.order[0]) if answer is None else answer.place
     found = [
         {
             "place": y + 1,
@@ -121,13 +130,11 @@ def _as_object(ranked: Ranked | BadList, most: int) -> bytes:
         }
         for y in _places(ranked)[:most]
     ]
-    return f"{as_json({'id': nbest.id, 'candidates': found})}\n".encode()
+    shown |= {"id": nbest.id, "text": ranked.best.strip().decode("utf-8", "replace"), "candidates": found}
+    return f"{as_json(shown | {'place': None if place is None else place + 1})}\n".encode()
 
 
 def _best_text(ranked: Ranked | BadList) -> bytes:
-    """The best candidate on one line; nothing where there is none."""
-    places, nbest = _places(ranked), getattr(ranked, "nbest", None)
-    if nbest is None or not places:
-        return b""
-    text: bytes = nbest.texts[places[0]]
+    """What is chosen on one line; nothing where there is no candidate."""
+    text: bytes = getattr(ranked, "best", b"")
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

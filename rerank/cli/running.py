@@ -177,9 +177,11 @@ def compare(
         Path, typer.Argument(metavar="RUN_B", help="The output directory of another run over the same test lists.")
     ],
     predictor: Annotated[
-        Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "learned", "logistic"],
-        typer.Option(help="Which selection of either run to compare."),
-    ] = "average",
+        Literal["base", "oracle", "last", "average", "voted", "mert", "mbr", "fuse", "learned", "logistic"] | None,
+        typer.Option(
+            help="Which selection of either run to compare.", show_default="what the model of either run chooses"
+        ),
+    ] = None,
     test_: Annotated[
         Literal["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"],
         typer.Option("--test", help="The significance test."),
@@ -198,13 +200,14 @@ def compare(
     from rerank.runs.evaluation import compare_runs
     from rerank.runs.report.verdict import verdict
 
-    table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B")
+    table = Table("split", "measure", "A", "B", "A - B", "95 % interval", "A against B", "predictor")
     splits: dict[str, Any] = {}
     for split, found in compare_runs(run_a, run_b, predictor, test_, samples, seed, by):
         metric: Metric = found.pop("metric")
         low, high = map(metric.signed, found["interval"])
         shown = [metric.text(found["a"]), metric.text(found["b"]), metric.signed(found["difference"])]
         said = verdict(found, lower_is_better=found["lower_is_better"])
-        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said)
+        by = " and ".join(dict.fromkeys(found["predictors"]))
+        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said, by)
         splits[split] = {**found, "verdict": said}
     show(table, next(found["signature"] for found in splits.values()), splits=splits)

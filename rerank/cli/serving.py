@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from rerank.base.errors import RunError
 from rerank.base.interrupts import SIGNALS
 from rerank.cli.answer import shown_as_json
-from rerank.cli.application import ModelPlace, Trusted, command
+from rerank.cli.application import ModelPlace, Predictor, Trusted, command
 from rerank.models.service.limits import DEFAULTS, Limits
 
 log = logging.getLogger("rerank")
@@ -35,10 +35,7 @@ def serve(
     model: ModelPlace,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for one that is free.")] = 8000,
-    predictor: Annotated[
-        Literal["last", "average", "voted", "mert"] | None,
-        typer.Option("--predictor", help="Which of the model's predictors to use.", show_default="the recipe's"),
-    ] = None,
+    predictor: Predictor = None,
     trust: Trusted = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Another name by which clients call it; may be repeated.")

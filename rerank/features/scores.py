@@ -84,7 +84,7 @@ def _fire_base(view: ScoreView, sink: Sink, ids: np.ndarray, seeds: np.ndarray, 
 class BaseScore(ScoreTemplate):
     """The base score as a dense column like the others, so that its weight is learned together with theirs.
 
-    With ``learner.base: 0`` it has no other weight.
+    With ``learner.base: 0`` it has no other weight; else a model has their sum, as the one weight of the base score.
     """
 
     fire = staticmethod(_fire_base)

@@ -18,6 +18,7 @@ from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.strict_json import as_json, read_object
 
 ABSENT = -1
+BASE_SCORE = "BaseScore"  # the template
 LEXICAL = "table_lexical_"  # how the names of files with lexical tables begin
 
 
@@ -90,6 +91,13 @@ class FeatureTable:
         """Number of free columns, which come first: those of dense scores, which no penalty may touch."""
         return int(self.scale.size)
 
+    @property
+    def base_column(self) -> int | None:
+        """The column of the template BaseScore, which is the base score once more, if there is one."""
+        own = self.templates.index(BASE_SCORE) if BASE_SCORE in self.templates else ABSENT
+        found = np.flatnonzero(self.template[: self.free] == own)
+        return int(found[0]) if found.size else None
+
     def columns(self, features: ListFeatures) -> np.ndarray:
         """int32 [F]: the column of every feature of a list, ABSENT for those that are not in the table."""
         out = np.empty(features.hashes.size, np.int32)
@@ -161,6 +169,7 @@ class HashedTable:
     lexical: LexicalTables | None = None
     free: ClassVar[int] = 0
     scale: ClassVar[np.ndarray] = np.empty(0)
+    base_column: ClassVar[None] = None
 
     @property
     def width(self) -> int:

@@ -141,9 +141,9 @@ def _resampled(
 ) -> Significance:
     """The outcome where ``chance`` (float64 [samples]) are differences that chance makes if the systems are alike.
 
-    p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p is
-    never 0. The interval is ours ± the distance that the fewest of them reach that p would have to be below
-    1 − confidence for.
+    p = (r + 1) / (R + 1) is the share of those that are as far from 0 as ours, which counts as one of them, so that p
+    is never 0. The interval is ours ± the smallest distance that would have been reached by too many of them for a p
+    below 1 − confidence.
     """
     size, own = np.abs(chance), abs(observed)
     reached = np.append(np.where(size >= own - SLACK, np.maximum(size, own), size), own)

@@ -9,7 +9,6 @@ how probable they are is what a ``BracketModel`` says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +33,7 @@ gain_functions: Registry[Callable[..., Any]] = Registry("gain function")  # from
 class Decoded(NamedTuple):
     """What a list is decoded to.
 
-    text: the answer; place: the candidate that it is, None for a tree that is perhaps none; probabilities: float64 [N];
+    text: the answer; place: the candidate that it is, None for a fused tree that is none; probabilities: float64 [N];
     expected: float64 [N], expected gains (0 for candidates beyond ``most``), None where there are none; votes: all
     brackets of a list whose trees were fused, the most probable first; left_out: candidates without a vote, as their
     words are others.
@@ -66,11 +65,9 @@ class Evidence:
     ) -> None:
         self._content, self._nbest, self._opened = content, nbest, opened
         self._most, self._given = most, gains
-
-    @cached_property
-    def _all(self) -> np.ndarray:
-        """float64 [N, N]: gains[y, r] is the gain of candidate y if r is the reference."""
-        return self.gains(list(range(len(self._nbest))))
+        # No cached_property: its lock is one for all lists in Python 3.11, and a forked process may find it locked.
+        self._all: np.ndarray | None = None  # float64 [N, N]: gains[y, r] is the gain of candidate y if r is right
+        self._fusion: Fusion | None = None
 
     def gains(self, places: list[int]) -> np.ndarray:
         """The gains of the candidates at ``places`` against each other.
@@ -99,17 +96,21 @@ class Evidence:
         """float64 [A, N]: expected gains; −∞ for candidates that are not among the ``most`` best by score."""
         N = scores.size
         places = np.lexsort((np.arange(N), -scores))[: self._most]
-        gains = self._all[np.ix_(places, places)] if self._most >= N else self.gains(places.tolist())
+        if self._all is None and self._most >= N:
+            self._all = self.gains(list(range(N)))
+        gains = self.gains(places.tolist()) if self._all is None else self._all[np.ix_(places, places)]
         found = np.zeros((sharpness.size, places.size))
         add_expected(gains, probabilities(scores[places], sharpness, deviation), found)
         expected = np.full((sharpness.size, N), -np.inf)
         expected[:, places] = found
         return expected
 
-    @cached_property
+    @property
     def fusion(self) -> Fusion:
         """The trees, for fusion."""
-        return Fusion(self._opened.trees, self._opened.symbols)
+        if self._fusion is None:
+            self._fusion = Fusion(self._opened.trees, self._opened.symbols)
+        return self._fusion
 
     def fused(
         self, scores: np.ndarray, sharpness: np.ndarray, thresholds: np.ndarray, deviation: float,
@@ -168,7 +169,8 @@ def decode(
     tree = fusion.trees(p, np.array([how.threshold]), None if judged is None else judged[None])
     votes = fusion.votes(p[0], None if judged is None else fusion.without_crossing(judged), by)
     text = bracketed(tree, 0, opened.symbols)
-    return Decoded(text, None, fusion.normalised(p)[0], votes=votes, left_out=fusion.left_out)
+    place = fusion.place_of(tree, scores)
+    return Decoded(text, place, fusion.normalised(p)[0], votes=votes, left_out=fusion.left_out)
 
 
 def best_answer(nbest: NBestList, order: np.ndarray, scores: np.ndarray) -> Decoded:

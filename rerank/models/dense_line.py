@@ -16,7 +16,7 @@ from rerank.learn.folds import choose, padded, with_base_column
 from rerank.learn.rules.maxent import Maxent
 from rerank.metrics.base import Metric
 from rerank.metrics.oracle import oracles
-from rerank.models.unscaled import raw_weights
+from rerank.models.unscaled import one_base, raw_weights
 
 NAME = "logistic"  # of its choices, among those of the predictors
 
@@ -41,6 +41,7 @@ def dense_line(corpus: Lists, table: Table, metric: Metric) -> DenseLine | None:
     learner, state = replace(learner, l2=chosen.l2), learner.init(lists.width)
     learner.solve(lists, oracles(lists), state, any_ties=True)
     weights = padded(learner.last(state), corpus.width)
-    raw = raw_weights(weights, table)
-    named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in range(corpus.free)}}
+    raw = one_base(raw_weights(weights, table), table)
+    columns = [j for j in range(corpus.free) if j != table.base_column]
+    named = {"base": raw.base, **{table.name(j): float(raw.w[j]) for j in columns}}
     return DenseLine(weights, {"lists": lists.list_count, "l2": chosen.l2, "weights": named})

@@ -24,8 +24,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from rerank.base.errors import ModelError, RecipeError
 from rerank.features.table import HashedTable, Table, load_table
 from rerank.learn.base import Weights, learners
-from rerank.models.provenance import Provenance
+from rerank.models.provenance import Decision, Provenance, decodings_of
 from rerank.models.trust import Trust, require_trusted
+from rerank.models.unscaled import one_base
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
 from rerank.recipes.text_recipe import METRICS, TextRecipe
@@ -84,6 +85,14 @@ class Model:
         if predictor not in self.weights:
             raise ModelError(f"no weights of {predictor!r}; it has {', '.join(self.weights)}")
         return self.weights[predictor]
+
+    @property
+    def decision(self) -> Decision:
+        """How it chooses unless it is asked otherwise; of models that do not say so, as their recipe does."""
+        if "decision" in self.about:
+            return Decision.model_validate(self.about["decision"])
+        usual = recipe_of(self).predictor if self.settings.get("task") in ("parse", *METRICS) else "average"
+        return Decision.model_validate({"predictor": self.about.get("decode") or usual, "ranked_by": usual})
 
     def save(self, directory: Path | str) -> None:
         """Write the model; it appears under its name only when complete.
@@ -188,8 +197,13 @@ def _load(source: Path) -> Model:
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
         raise ValueError("it decodes by what was learned of brackets, but has not learned it; or the other way round")
     parts = kinds["state"], kinds["votes"], kinds["brackets"]
+    weights = {name: one_base(each, table) for name, each in weights.items()}
     model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)
+    decision, known = model.decision, [*weights, *decodings_of(model.about)]
+    if not {decision.predictor, decision.ranked_by} <= set(known):
+        found = f"{decision.predictor}, with the scores of {decision.ranked_by}"
+        raise ValueError(f"it decides by {found}; it has {', '.join(known)}")
     _adopt_state(model)
     return model
 

@@ -21,6 +21,7 @@ from rerank.features.marks import ARROW
 from rerank.features.table import FeatureTable, Table
 from rerank.learn.base import Weights
 from rerank.models.weights_text import strongest
+from rerank.readers.score_columns import ScoreColumns
 
 _INDEXED = re.compile(r"(.+)_(\d{1,3})")
 
@@ -71,8 +72,10 @@ def _dense_lines(table: Table, weights: Weights) -> Iterator[str]:
     """The comment with the weights of dense scores, one line per feature function."""
     yield f"# Multiply the weights of moses.ini by the base score's, {float(weights.base)!r}, and add to them:"
     yield "# [weight]"
-    names = [table.name(j) for j in range(table.free)]
-    dense = {name.removeprefix("Dense|"): float(weights.w[j]) for j, name in enumerate(names) if name[:6] == "Dense|"}
+    columns, names = ScoreColumns.of_table(table.about), [table.name(j) for j in range(table.free)]
+    own = {name.removeprefix("Dense|"): float(weights.w[j]) for j, name in enumerate(names) if name[:6] == "Dense|"}
+    # Moses wants a weight for every score of a function, also for those that never vary and are no features.
+    dense = dict.fromkeys([name for name in columns.names if name != columns.base] if columns else (), 0.0) | own
     rows: dict[str, dict[int, float]] = {}
     for name, weight in dense.items():
         found = _INDEXED.fullmatch(name)

@@ -63,6 +63,19 @@ class Decoding(BaseModel):
         return threshold
 
 
+class Decision(BaseModel):
+    """How a model chooses unless it is asked otherwise.
+
+    predictor: that of its name in results: one whose best candidate is taken, or a way of decoding. ranked_by: the
+    predictor whose scores rank lists, and are decoded.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    predictor: Literal["last", "average", "mert", "mbr", "fuse", "learned"] = "average"
+    ranked_by: Literal["last", "average", "mert"] = "average"
+
+
 class Provenance(BaseModel):
     """Where a model comes from. Entries that this program does not know are kept.
 
@@ -70,8 +83,8 @@ class Provenance(BaseModel):
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
     files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
     of the training files after decompression, by what they hold; frame: the columns of the data frame that it was
-    trained on, see ``FrameColumns``; decodings: how lists can be decoded, by kind; decode: how they are unless asked
-    otherwise, empty for the best candidate.
+    trained on, see ``FrameColumns``; decodings: how lists can be decoded, by kind; decision: see ``Decision``; decode:
+    what earlier programs wrote in its place, how lists are decoded, empty for the best candidate.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -85,6 +98,7 @@ class Provenance(BaseModel):
     training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
     decodings: dict[Kind, Decoding] = {}
+    decision: Decision | None = None
     decode: Literal["", "mbr", "fuse", "learned"] = ""
     version: str = ""
     python: str = ""
@@ -106,7 +120,7 @@ def provenance(
     files: dict[str, list[str]],
     training_base: float | None = None,
     decodings: Mapping[str, Decoding] | None = None,
-    decode: str = "",
+    decision: Decision | None = None,
 ) -> dict[str, Any]:
     """What a model says of itself (see ``Provenance``; ``dev``: split, measure and score), with versions and date."""
     made = Provenance(
@@ -119,14 +133,14 @@ def provenance(
         training_base=training_base,
         files=files,
         decodings=decodings or {},  # type: ignore[arg-type]
-        decode=decode,  # type: ignore[arg-type]
+        decision=decision,
         version=__version__,
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
         libraries={name: version(name) for name in LIBRARIES},
         date=datetime.now().astimezone().isoformat(timespec="seconds"),
     )
-    return made.model_dump(mode="json", exclude_none=True)
+    return made.model_dump(mode="json", exclude_none=True, exclude={"decode"})
 
 
 def decodings_of(about: Mapping[str, Any]) -> dict[str, Decoding]:
@@ -138,4 +152,4 @@ def imported(about: dict[str, Any], file: str, sha256: str) -> dict[str, Any]:
     """The provenance ``about`` for a model with the weights in ``file``: nothing that was measured on dev
     holds for them."""
     kept = {key: value for key, value in about.items() if key not in ("dev", "decodings", "decode")}
-    return kept | {"imported": Imported(file=file, sha256=sha256).model_dump()}
+    return kept | {"decision": Decision().model_dump(), "imported": Imported(file=file, sha256=sha256).model_dump()}

@@ -7,23 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution, Ranked
+from rerank.readers.candidate import Candidate
 
 
 class Ranking:
     """The candidates of a list, best first.
 
-    ``order`` (int64 [N]) has their places in the list as it was given; ``id`` is the list's name, empty if it has none.
+    ``order`` (int64 [N]) has their places in the list as it was given: that of the best, where it is one of them, then
+    by score; ``id`` is the list's name, empty if it has none; ``predictor`` is what has chosen the best.
     """
 
-    __slots__ = ("_explain", "_given", "_ranked", "order")
+    __slots__ = ("_explain", "_given", "_ranked", "order", "predictor")
 
     def __init__(
-        self, given: Sequence[Any], ranked: Ranked, explain: Callable[[Ranked, int, int], list[Contribution]]
+        self,
+        given: Sequence[Any],
+        ranked: Ranked,
+        explain: Callable[[Ranked, int, int], list[Contribution]],
+        predictor: str = "",
     ) -> None:
         self._given, self._ranked, self._explain = given, ranked, explain
-        self.order = ranked.order
+        self.order, self.predictor = ranked.order, predictor
 
     @property
     def id(self) -> str:
@@ -32,7 +39,8 @@ class Ranking:
 
     @property
     def best(self) -> Any:
-        """The best candidate, as it was given.
+        """The best candidate, as it was given. Where the model fuses trees, the fused one: if it is none of the list
+        (``place`` is None), in brackets where candidates are texts, else as a ``Candidate``.
 
         Raises
         ------
@@ -40,7 +48,21 @@ class Ranking:
         """
         if not self.order.size:
             raise DataError("the list has no candidates", list_id=self.id or None)
-        return self._given[self.order[0]]
+        if (place := self.place) is not None:
+            return self._given[place]
+        return self.text if isinstance(self._given[0], str) else Candidate(tree=self.text)
+
+    @property
+    def text(self) -> str:
+        """The text of the best candidate, or the tree that was fused; empty without candidates."""
+        return decoded(self._ranked.best.strip())
+
+    @property
+    def place(self) -> int | None:
+        """The place of the best candidate in the list as it was given; None for a fused tree that is none of them, and
+        without candidates."""
+        answer = self._ranked.answer
+        return answer.place if answer is not None else int(self.order[0]) if self.order.size else None
 
     @property
     def candidates(self) -> list[Any]:
@@ -49,7 +71,7 @@ class Ranking:
 
     @property
     def scores(self) -> np.ndarray:
-        """float64 [N]: the scores of the candidates, best first; votes where the model votes."""
+        """float64 [N]: the scores of the candidates in their order; votes where the model votes."""
         return np.asarray(self._ranked.scores[self.order])
 
     @property

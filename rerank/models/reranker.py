@@ -44,7 +44,8 @@ BATCH = 64  # lists that are voted on together
 def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Reranker:
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one.
 
-    predictor: "average", "last", "mert" or "voted", where the model has it; by default what its recipe asks for.
+    predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
+        decode lists, where the model has it; by default what was decided on dev.
     trust: which code the model may name for this process to import and call, such as features of your own: none, all
     (True), or that of a module or several, as ``["levels"]``.
 
@@ -80,8 +81,13 @@ class Reranker:
 
     @property
     def predictor(self) -> str:
-        """Which of the model's predictors it ranks with."""
+        """Which of the model's predictors chooses, a way of decoding if it is one."""
         return self._scorer.predictor
+
+    @property
+    def ranked_by(self) -> str:
+        """Which of the model's predictors gives the scores."""
+        return self._scorer.ranked_by
 
     @property
     def recipe(self) -> ListRecipe:
@@ -107,10 +113,10 @@ class Reranker:
         given, nbest = self._taken(candidates, source)
         (ranked,) = self._scorer.rank([self._open(nbest)])
         assert isinstance(ranked, Ranked)
-        return Ranking(given, ranked, self._explain)
+        return Ranking(given, ranked, self._explain, self.predictor)
 
     def best(self, candidates: NBest | Iterable[CandidateLike], source: str | None = None) -> Any:
-        """The best of some candidates, as it was given.
+        """The best of some candidates, as it was given; or a tree fused of them, see ``Ranking.best``.
 
         Raises
         ------
@@ -126,13 +132,13 @@ class Reranker:
         how: str | None = None,
         gains: Gains | None = None,
     ) -> Decoded:
-        """One answer from all candidates: the one with the greatest expected gain, or a tree fused of all, as the model
-        was tuned on dev; the best candidate where nothing was better there.
+        """One answer from all candidates, with what speaks for it: the best candidate, the one with the greatest
+        expected gain, or a tree fused of all.
 
         Parameters
         ----------
         candidates, source: as for ``rank``.
-        how: "mbr", "fuse" or "learned" (parses) or "best", whatever was better on dev.
+        how: "mbr", "fuse" or "learned" (parses) or "best"; by default as ``predictor`` says.
         gains: for mbr, what every candidate gains (rows) if another is the reference (columns), or a function that
             gives this for candidates; by default the metric's.
 
@@ -185,7 +191,7 @@ class Reranker:
             found = self._scorer.rank([self._open(nbest) for _, nbest in batch])
             for (given, _), ranked in zip(batch, found, strict=True):
                 assert isinstance(ranked, Ranked)
-                yield Ranking(given, ranked, self._explain)
+                yield Ranking(given, ranked, self._explain, self.predictor)
 
     def score_frame(
         self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]
@@ -243,7 +249,8 @@ class Reranker:
 
     def to_json(self) -> str:
         """The weights by name, for other programs: a JSON object with the weight of the base score, ``base``, those of
-        the features that are not 0, ``weights``, and the names of the score columns, the base score's first.
+        the features that are not 0, ``weights``, and the names of the score columns, the base score's first. The
+        weights are those of the predictor ``ranked_by``; where ``predictor`` is another, it decodes their scores.
 
         The score of a candidate is base · base score + Σ weight · value. Features of columns are called
         ``Dense|NAME``.
@@ -252,10 +259,11 @@ class Reranker:
         ------
         ModelError: the predictor is not one vector of weights, but votes.
         """
-        weights = self.model.weights_of(self.predictor)
+        weights = self.model.weights_of(self.ranked_by)
         found = {
             "task": self.recipe.task,
             "predictor": self.predictor,
+            "ranked_by": self.ranked_by,
             "columns": list(self.columns),
             "base": weights.base,
             "weights": named_weights(self.model.table, weights),
@@ -270,7 +278,7 @@ class Reranker:
         reader = self._scorer.reader if form is None else make_reader(form if isinstance(form, str) else dict(form))
         for ranked in self._scorer.rank(self._scorer.read(reader, os.fspath(path), count, sources)):
             if isinstance(ranked, Ranked):
-                yield Ranking(ranked.nbest.candidates, ranked, self._explain)
+                yield Ranking(ranked.nbest.candidates, ranked, self._explain, self.predictor)
         for line in str(count).splitlines()[1:]:
             log.warning("%s", line)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rerank.base.encoding import encoded
 from rerank.base.errors import ModelError
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
@@ -38,12 +39,23 @@ VOTE_BATCH = 64
 
 
 class Ranked(NamedTuple):
-    """A list in the model's order. ``scores`` (float64 [N]) are in the list's own order; votes for a voted model."""
+    """A list in the model's order. ``scores`` (float64 [N]) are in the list's own order; votes for a voted model.
+
+    Where lists are decoded, ``answer`` is what this one is decoded to: if a candidate, it comes first in the order.
+    """
 
     nbest: NBestList
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
     unknown: int = 0  # how many features that vary in the list the model does not know
+    answer: Decoded | None = None
+
+    @property
+    def best(self) -> bytes:
+        """The text that is chosen; nothing where there is no candidate."""
+        if self.answer is not None:
+            return encoded(self.answer.text)
+        return self.nbest.texts[int(self.order[0])] if self.order.size else b""
 
 
 class Opened(NamedTuple):
@@ -93,6 +105,11 @@ def rank(scores: np.ndarray, base: np.ndarray) -> np.ndarray:
     return np.lexsort((-base, -scores))  # which keeps the order of equals
 
 
+def led(order: np.ndarray, place: int | None) -> np.ndarray:
+    """``order`` (int64 [N]) with the candidate at ``place`` before all others, if there is one."""
+    return order if place is None else np.concatenate([[place], order[order != place]])
+
+
 class Scorer:
     """Applies a model to lists as readers give them, one at a time.
 
@@ -102,17 +119,23 @@ class Scorer:
     Parameters
     ----------
     model: what ``Model.load`` gave.
-    predictor: "average", "last", "mert" (if it was tuned) or "voted" (if it kept its votes); by default the recipe's.
+    predictor: "average", "last", "mert" (if it was tuned) or "voted" (if it kept its votes), whose best candidate is
+        chosen; or "mbr", "fuse" or "learned", by which the model was tuned to decode lists; by default what the model
+        has decided.
+
+    ``how``: how lists are decoded, None for not at all; ``ranked_by``: the predictor whose scores rank them.
     """
 
     def __init__(self, model: Model, predictor: str | None = None) -> None:
         recipe = recipe_of(model)
-        predictor = recipe.predictor if predictor is None else predictor
-        if predictor not in (*model.weights, "voted"):
-            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted'])}")
+        decision, kinds = model.decision, decodings_of(model.about)
+        predictor = decision.predictor if predictor is None else predictor
+        if predictor not in (*model.weights, "voted", *kinds):
+            raise ModelError(f"no predictor {predictor!r}; expected {', '.join([*model.weights, 'voted', *kinds])}")
         if predictor == "voted" and not model.votes:
             raise ModelError("the model keeps no votes; train with training.vote: true, or use the average")
-        self.model, self.predictor, self.recipe = model, predictor, recipe
+        self.model, self.predictor, self.recipe, self.how = model, predictor, recipe, kinds.get(predictor)
+        self.ranked_by = decision.ranked_by if self.how else predictor
         self._digest = model_digest(model)
 
     @cached_property
@@ -205,7 +228,7 @@ class Scorer:
 
     def _score(self, opened: Opened) -> Ranked:
         """A list in the order of its scores."""
-        weights = self.model.weights[self.predictor]
+        weights = self.model.weights[self.ranked_by]
         features, columns = self.features(opened)
         absent = columns < 0
         weight = np.zeros(columns.size) if absent.all() else weights.w[columns]  # of those absent, any other
@@ -216,7 +239,16 @@ class Scorer:
         return Ranked(opened.nbest, order, scores, int(np.count_nonzero(absent)))
 
     def rank(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
-        """Every list with its candidates ranked, in the order of the input; bad lists pass through."""
+        """Every list with its candidates ranked, and its answer if it is decoded, in the order of the input; bad lists
+        pass through."""
+        if self.how is None:
+            yield from self.scored(lists)
+            return
+        for item in lists:
+            yield item if isinstance(item, BadList) else self._decided(item, self.how)
+
+    def scored(self, lists: Iterable[Opened | BadList]) -> Iterator[Ranked | BadList]:
+        """The same by the scores alone: nothing is decoded."""
         if self.predictor != "voted":
             for item in lists:
                 yield item if isinstance(item, BadList) else self._score(item)
@@ -228,6 +260,14 @@ class Scorer:
                 yield from self._vote(batch)
                 batch = []
         yield from self._vote(batch)
+
+    def _decided(self, opened: Opened, how: Decoding) -> Ranked:
+        """A list in the order of its scores, with its answer."""
+        ranked = self._score(opened)
+        if not ranked.order.size:
+            return ranked
+        answer = self._decode(opened, ranked, how)
+        return ranked._replace(order=led(ranked.order, answer.place), answer=answer)
 
     def _vote(self, batch: Sequence[Opened | BadList]) -> Iterator[Ranked | BadList]:
         from rerank.models.predictions import vote_model  # the kernels of voting
@@ -247,32 +287,42 @@ class Scorer:
             yield Ranked(item.nbest, rank(scores, item.nbest.base), scores, int(np.count_nonzero(next(columns) < 0)))
 
     def decoding(self, kind: str | None = None) -> Decoding | None:
-        """How the model decodes lists, or as ``kind`` if that is given; None: by their best candidates, as "best" says.
+        """How lists are decoded, or as ``kind`` if that is given; None: by their best candidates, as "best" says.
 
         Raises
         ------
         ModelError: this was not tuned, or for the scores of another predictor.
         """
-        found, kind = decodings_of(self.model.about), self.model.about.get("decode", "") if kind is None else kind
-        if kind in ("", "best"):
+        if kind is None:
+            return self.how
+        if kind == "best":
             return None
+        found, tuned = decodings_of(self.model.about), self.model.decision.ranked_by
         if kind not in found:
             raise ModelError(f"the model was not tuned to decode by {kind!r}; it has {', '.join([*found, 'best'])}")
-        if self.predictor != self.recipe.predictor:
-            message = f"decoding was tuned for the scores of the predictor {self.recipe.predictor!r}"
-            raise ModelError(f"{message}, not {self.predictor!r}; take that one, or the best candidates")
+        if self.ranked_by != tuned:
+            message = f"decoding was tuned for the scores of the predictor {tuned!r}"
+            raise ModelError(f"{message}, not {self.ranked_by!r}; take that one, or the best candidates")
         return found[kind]
 
     def answer(
         self, opened: Opened, how: Decoding | None, gains: Gains | None = None, *, explained: bool = False
     ) -> Decoded:
         """What a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how`` names."""
-        from rerank.models.decoding import best_answer, decode
+        from rerank.models.decoding import best_answer
 
-        (ranked,) = self.rank([opened])
+        (ranked,) = self.scored([opened])
         assert isinstance(ranked, Ranked)
         if how is None:
             return best_answer(opened.nbest, ranked.order, ranked.scores)
+        return self._decode(opened, ranked, how, gains, explained=explained)
+
+    def _decode(
+        self, opened: Opened, ranked: Ranked, how: Decoding, gains: Gains | None = None, *, explained: bool = False
+    ) -> Decoded:
+        """See ``decode``."""
+        from rerank.models.decoding import decode  # with the kernels of decoding
+
         settled = how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets
         return decode(*settled, explained=explained)
 
@@ -297,7 +347,7 @@ class Scorer:
 
     def explain(self, opened: Opened, chosen: int, other: int) -> list[Contribution]:
         """Why ``chosen`` scores as it does against ``other``: the features that differ, strongest first."""
-        weights = self.model.weights["average" if self.predictor == "voted" else self.predictor]
+        weights = self.model.weights["average" if self.predictor == "voted" else self.ranked_by]
         features, columns = self.features(opened)
         values = np.zeros((2, columns.size))
         for row, candidate in zip(values, (chosen, other), strict=True):

@@ -1,6 +1,7 @@
 """Weights of dense columns: corpora hold the columns standardised, models hold weights for the values as they are.
 
 With x' = scale · x in a corpus, a weight w' of training is the weight w = scale · w' of the values as files have them.
+The column of the template BaseScore is the base score, whose one weight is what both are together.
 """
 
 from __future__ import annotations
@@ -27,3 +28,14 @@ def _times(weights: Weights, table: Table, power: float) -> Weights:
     w = np.array(weights.w)
     w[: table.free] *= table.scale**power
     return Weights(w, weights.base)
+
+
+def one_base(weights: Weights, table: Table, *, standard: bool = False) -> Weights:
+    """The same with the weight of the table's ``base_column`` in that of the base score; ``standard``: weights of
+    standardised columns."""
+    j = table.base_column
+    if j is None or weights.w[j] == 0.0:
+        return weights
+    w = np.array(weights.w)
+    added, w[j] = float(w[j]) * (float(table.scale[j]) if standard else 1.0), 0.0
+    return Weights(w, weights.base + added)

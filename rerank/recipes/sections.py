@@ -258,7 +258,7 @@ class TrainingSettings(Section):
     epochs: passes over the training lists at most.
     shuffle: a new order of the lists in every epoch (from seed and epoch), or the file's.
     patience: end after so many epochs without a better dev score; null: never.
-    predictor: whose dev score chooses epoch and run, and which reranks the test splits.
+    predictor: whose dev score chooses epoch and run, and whose scores rank lists.
     vote: keep the updates and evaluate the voted predictor too, which takes longer than training.
     select: select features in a first training.
     warm_start: a model to continue from, with the same learner, settings and features; there is then no voted
@@ -297,7 +297,8 @@ class DecodeSettings(Section):
     makes a tree of the brackets that are probable enough, and ``learned`` too, after training on the lists how probable
     each is (needs scikit-learn). null: mbr and fuse for parses, mbr for translation and speech (not if TER is measured,
     which takes long), none for rankings.
-    use: what the model does: ``auto`` is the best on dev, which may be the best candidate; ``best`` is that always.
+    use: what the model does: ``auto`` is the best on dev, which may be the best candidate, and of equals the simplest;
+    ``best`` is the best candidate always.
     sharpness: the factor of scores in probabilities, in their deviations on dev; null: the best on dev, and 2 where it
     is learned what they mean.
     threshold: the least probability of a bracket, of one half or more unless it is learned; null: the best on dev.

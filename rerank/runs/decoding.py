@@ -30,6 +30,7 @@ log = logging.getLogger("rerank")
 SHARPNESS = 2.0 ** (np.arange(-12, 25) / 4)  # in deviations of the scores
 THRESHOLDS = np.array([0.5, 0.55, 0.6, 0.65, 0.7])
 LEARNED = np.array([0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6])  # thresholds of what is learned: half of F is about the best
+EQUAL = 1e-9  # scores that differ by less, which is rounding, are the same
 MEANT = 2.0  # the sharpness around which it is learned what scores mean
 
 
@@ -57,6 +58,10 @@ class Sweep(Reading, Protocol):
 
     def rows(self, corpus: Lists) -> np.ndarray:
         """float64 [L, K]: the statistics of the answers at the first point."""
+
+    @property
+    def candidates(self) -> np.ndarray:
+        """int64 [L]: the candidates of the corpus that these answers are, where it is the only point; -1 for none."""
 
 
 class GainSweep:
@@ -95,6 +100,11 @@ class GainSweep:
         """See ``Sweep``."""
         return statistics_of(corpus, self.chosen[0])
 
+    @property
+    def candidates(self) -> np.ndarray:
+        """See ``Sweep``."""
+        return np.asarray(self.chosen[0])
+
 
 class FusionSweep:
     """Fused trees, of brackets that ``brackets`` judge if that is given.
@@ -105,16 +115,18 @@ class FusionSweep:
     def __init__(self, points: Points, lists: int, metric: Parseval, brackets: BracketModel | None = None) -> None:
         self.points, self.texts, self._metric, self._brackets = points, list[bytes](), metric, brackets
         K = len(metric.columns)
-        self._rows = np.zeros((lists, K))
+        self._rows, self.candidates = np.zeros((lists, K)), np.full(lists, -1, np.int64)
         self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
 
     def part(self, lists: int, candidates: slice) -> FusionSweep:
         """See ``Reading``."""
         return FusionSweep(self.points.of(candidates), lists, self._metric, self._brackets)
 
-    def join(self, part: FusionSweep, first: int, candidate: int) -> None:  # noqa: ARG002 - answers are no candidates
+    def join(self, part: FusionSweep, first: int, candidate: int) -> None:
         """See ``Reading``."""
-        self._rows[first : first + len(part._rows)] = part._rows
+        lists = slice(first, first + len(part._rows))
+        self._rows[lists] = part._rows
+        self.candidates[lists] = np.where(part.candidates >= 0, part.candidates + candidate, -1)
         self._sums += part._sums
         self.texts += part.texts
 
@@ -126,12 +138,15 @@ class FusionSweep:
             trees = again.evidence.fused(own, *self.points[2:], self.points.deviation, self._brackets)
             _, rows = self._metric.stats(again.pair.gold, trees, parses.symbols)
             self.texts.append(brackets(trees, 0, parses.symbols).encode("utf-8", "surrogateescape"))
+            best = again.evidence.fusion.place_of(trees, own) if trees.first.size == 2 else None
         else:
             best = int(np.argmax(own))
             rows = self._metric.stats(again.pair.gold, parses.trees, parses.symbols)[1][best : best + 1]
             self.texts.append(again.pair.nbest.texts[best])
         self._sums += rows
         self._rows[again.number] = rows[0]
+        if best is not None:
+            self.candidates[again.number] = again.own.start + best
 
     def skip(self) -> None:
         """See ``Reading``."""
@@ -177,7 +192,8 @@ def tune_decoding(
 
     What is found goes to ``training["decode"]`` of the runs: for every kind the settings and the score, ``best``, the
     score of the best candidates, and ``use``, the kind that is used, empty for none. Every point of a grid is scored
-    exactly; the first of equally good ones is taken, the smallest sharpness and threshold.
+    exactly; of equally good ones the smallest sharpness and threshold are taken, and the simplest way: the best
+    candidate, mbr, fuse, learned.
     """
     kinds, settings, dev = recipe.decoders, recipe.decode, recipe.data.dev
     if not kinds:
@@ -235,8 +251,11 @@ def _used(recipe: ListRecipe, tuned: dict[str, dict[str, Any]], best: float, met
         return "" if recipe.decode.use == "best" else recipe.decode.use
     sign = -1.0 if metric.lower_is_better else 1.0
     scored: dict[str, float] = {"": sign * best}
-    scored |= {kind: sign * own["dev"] for kind, own in tuned.items() if own["dev"] is not None}
-    return max(scored, key=lambda kind: scored[kind])
+    for kind in get_args(Kind):  # the simplest first
+        if tuned.get(kind, {}).get("dev") is not None:
+            scored[kind] = sign * tuned[kind]["dev"]
+    most = max(scored.values())
+    return next(kind for kind, score in scored.items() if score >= most - EQUAL)
 
 
 def decodings(run: Run) -> dict[str, Decoding]:
@@ -275,7 +294,7 @@ def evaluate_decoding(
             choice = sweep.chosen[0] if isinstance(sweep, GainSweep) else None
             run.add_selection(split, kind, sweep.rows(extracted.corpus), metric, choice)
         if run is chosen and (use := run.training["decode"]["use"]):
-            answers = found[use].texts
+            answers, run.answers[split] = found[use].texts, found[use].candidates
     return answers
 
 

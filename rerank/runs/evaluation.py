@@ -135,11 +135,17 @@ def compare_selections(
 
 
 def compare_runs(
-    a: Path, b: Path, predictor: str, test: TestName, samples: int, seed: int, by: Literal["id", "order"] = "id"
+    a: Path,
+    b: Path,
+    predictor: str | None,
+    test: TestName,
+    samples: int,
+    seed: int,
+    by: Literal["id", "order"] = "id",
 ) -> list[tuple[str, dict[str, Any]]]:
     """Significance of run ``a`` against run ``b`` for every test split that both have: (split, result).
 
-    by: see ``compare_selections``.
+    predictor: of both; None: the one that the model of either run decides by. by: see ``compare_selections``.
 
     Raises
     ------
@@ -153,13 +159,16 @@ def compare_runs(
             path=f"{a}, {b}",
         )
     metric = metric_of(load_recipe(a / "recipe.yaml"))
+    names = [str(predictor or each.get("predictor", "average")) for each in settings]
     results = []
     for split in splits:
         own, other = (Selections.load(path / "predictions" / f"{split}.selections.npz") for path in (a, b))
-        result = compare_selections(own, other, predictor, predictor, metric, test, samples, seed, by)
-        scores_of = [side.reports(metric)[predictor][metric.primary] for side in (own, other)]
+        result = compare_selections(own, other, names[0], names[1], metric, test, samples, seed, by)
+        a_score, b_score = (
+            side.reports(metric)[name][metric.primary] for side, name in zip((own, other), names, strict=True)
+        )
         found = {"measure": metric.primary, "lower_is_better": metric.lower_is_better, "metric": metric}
-        found |= {"a": scores_of[0], "b": scores_of[1]}
+        found |= {"predictors": names, "a": a_score, "b": b_score}
         found["signature"] = own.signature
         results.append((split, found | result))
     return results

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Lists
 from rerank.engines.settings import Engine
@@ -23,7 +25,7 @@ from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
 from rerank.models.model import HEADER, Model
 from rerank.models.provenance import provenance
-from rerank.models.unscaled import raw_weights
+from rerank.models.unscaled import one_base, raw_weights
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe, Single
 from rerank.recipes.settings import files_named
@@ -115,6 +117,7 @@ class ListSteps(Steps[ListRecipe]):
             if not is_finished(task.stored):
                 raise DataError("nothing is trained here; run `rerank train` first", path=str(self.directory))
             self.runs.append(task.load())
+            join_base(self.runs[-1], self.data.table)
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in self.runs[-1].history)
         return {"epochs": sum(each.training["epochs_run"] for each in self.runs)}
 
@@ -166,7 +169,7 @@ class ListSteps(Steps[ListRecipe]):
             training_base=base["training"],
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
             decodings=decodings(chosen),
-            decode=chosen.training.get("decode", {}).get("use", ""),
+            decision=chosen.decision,
         )
         settings = chosen.recipe.model_dump(mode="json")
         votes = chosen.votes(data.training.corpus)
@@ -203,8 +206,8 @@ class ListSteps(Steps[ListRecipe]):
             "dev_split": own["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,
             "chosen": {"name": chosen.name, "seed": chosen.recipe.seed},
-            "predictor": own["training"].get("decode", {}).get("use") or recipe.predictor,
-            "ranked_by": recipe.predictor,
+            **chosen.decision.model_dump(),
+            "decision": chosen.decision.model_dump(),
             LINE: line.about if line is not None else None,
             "training": own["training"],
             "splits": own["splits"],
@@ -244,6 +247,18 @@ class ListSteps(Steps[ListRecipe]):
     def report(self, metrics: Metrics, seconds: float) -> None:
         """See ``Steps``."""
         write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.chosen, metrics, seconds)
+
+
+def join_base(run: Run, table: Table) -> None:
+    """Let the base score of a run have one weight: that of the template BaseScore, if there is one, is added to it."""
+    run.weights = {name: one_base(own, table, standard=True) for name, own in run.weights.items()}
+    own, base = run.weights[run.recipe.training.predictor], run.training["base"]
+    run.training |= {
+        "base_weight": own.base,
+        "nonzero_weights": int(np.count_nonzero(own.w)),
+        "nonzero_weights_last": int(np.count_nonzero(run.weights["last"].w)),
+        "base": base | {"weights": {name: run.weights[name].base for name in base["weights"]}},
+    }
 
 
 def check_parts(single: ListRecipe) -> None:

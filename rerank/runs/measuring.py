@@ -52,6 +52,7 @@ class Evaluation:
     | field        | meaning |
     |--------------|---------|
     | metric       | what they are measured by; ``metric.signature`` has everything that changes the numbers |
+    | predictor    | what a model has chosen them by; empty where they are anybody's |
     | lists        | how many lists there are |
     | scores       | all measures of the "choice", of the best by base score ("base") and by the metric ("oracle") |
     | intervals    | of the primary measure of each: 95 %, by the bootstrap over lists |
@@ -59,6 +60,7 @@ class Evaluation:
     """
 
     metric: Metric
+    predictor: str
     lists: int
     scores: dict[str, dict[str, float]]
     intervals: dict[str, tuple[float, float]]
@@ -94,7 +96,8 @@ class Evaluation:
 
     def _facts(self) -> list[str]:
         found, shown = self.against_base, self.metric.signed
-        against = f"against the base: {shown(found.difference)} ({shown(found.low)} to {shown(found.high)})"
+        by = f"by the predictor {self.predictor}, " if self.predictor else ""
+        against = f"{by}against the base: {shown(found.difference)} ({shown(found.low)} to {shown(found.high)})"
         return [f"{against}, p = {found.p:.2g} by {found.test.replace('_', ' ')}", self.metric.signature]
 
 
@@ -110,7 +113,7 @@ def evaluate(
     lists: Any,
     metric: str | Mapping[str, Any] | None = None,
     *,
-    decode: bool | str = False,
+    decode: bool | str = True,
     test: TestName = "approximate_randomization",
     samples: int = 10_000,
     seed: int = 1,
@@ -123,8 +126,8 @@ def evaluate(
     model: a model; or the choices themselves, one for every list: its place in the list, from 0, or the candidate.
     lists: ``NBest``s with references or gains, what ``read`` gives, a data frame, or pairs, as in ``fit``.
     metric: its name, or a mapping of name and options; by default the model's, or what ``fit`` would take.
-    decode: measure the answers of ``Reranker.decode``, as the model was tuned or "mbr", "fuse" or "learned", not the
-        best candidates.
+    decode: what is measured: what ``model.best`` gives; by "mbr", "fuse" or "learned", what ``model.decode`` gives; by
+        "best", or False, the best candidates.
     test, samples, seed: of significance, as in recipes.
     columns: of a data frame, as in ``read``; by default those of the data frame that the model was trained on.
 
@@ -145,9 +148,11 @@ def evaluate(
     recipe = read_settings({"name": "evaluate", "task": task_of(settings, first), **settings})
     assert isinstance(recipe, ListRecipe)
     if isinstance(model, Reranker):
-        scorer = Scorer(replace(model.model, settings=recipe.model_dump(mode="json")), model.predictor)
-        how = scorer.decoding(decode if isinstance(decode, str) else None) if decode else None
-        found = Choosing(scorer.content, scorer, how)
+        scorer = Scorer(model.model, model.predictor)
+        settled = replace(model.model, settings=recipe.model_dump(mode="json"))
+        measured = scorer if metric is None else Scorer(settled)  # decoding is by the model's own metric
+        how = scorer.decoding(decode if isinstance(decode, str) else None if decode else "best")
+        found = Choosing(measured.content, scorer, how)
     else:
         found = Choosing(content_of(recipe), given=each_of(model, "a model, or a choice for every list", "model"))
     with told():
@@ -196,7 +201,7 @@ class Choosing:
             if self.how is not None:
                 places = [self._decoded(pair, number) for number, pair in enumerate(found, start=len(self.ids))]
             elif self.scorer is not None:
-                ranked = self.scorer.rank([self.scorer.opened(pair) for pair in found])
+                ranked = self.scorer.scored([self.scorer.opened(pair) for pair in found])
                 places = [int(each.order[0]) if each.order.size else -1 for each in ranked if isinstance(each, Ranked)]
             for pair, place in zip(found, places, strict=True):
                 self._add(pair, place)
@@ -256,7 +261,8 @@ class Choosing:
         }
         rows = found.rows["choice"], found.rows["base"]
         against = compare(metric, *rows, reference, test=test, samples=samples, seed=seed)
-        return Evaluation(metric, len(self.ids), found.reports(metric), intervals, against)
+        by = "" if self.scorer is None else self.how.kind if self.how is not None else self.scorer.ranked_by
+        return Evaluation(metric, by, len(self.ids), found.reports(metric), intervals, against)
 
 
 def _beside(rows: NBestList | BadList, texts: bool) -> Beside:

@@ -21,7 +21,7 @@ from rerank.runs.losses import changes_row, changes_table, loss_table
 from rerank.runs.report.data import Example, Report
 from rerank.runs.report.html import write_report
 from rerank.runs.report.measures import primary_of
-from rerank.runs.report.rows import dev_of
+from rerank.runs.report.rows import decided_by, dev_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.results import environment, prediction_files
 from rerank.runs.run import Run
@@ -50,7 +50,7 @@ def write_page(
     losses: dict[str, list[TextTable]] = {}
     changes: list[list[str]] = []
     for split in recipe.data.tests:
-        extracted, choices, served = data.others[split], chosen.choices[split], str(metrics["predictor"])
+        extracted, choices, served = data.others[split], chosen.choices[split], decided_by(metrics)
         both = choices["base"], choices.get(served, choices[recipe.predictor])
         answers = None if served in choices else answers_of(directory, split, chosen.selections[split], served, recipe)
         shown, details = look_again(recipe, split, extracted, model, *both, answers)
@@ -92,7 +92,7 @@ def loss_tables(
 ) -> list[TextTable]:
     """Where the chosen run's predictor gains and loses on a split: by length, by list length, by label or word."""
     table = details.table()  # what is found last; it settles the lengths
-    how = metric_of(recipe), primary_of(metrics), selections, str(metrics["predictor"])
+    how = metric_of(recipe), primary_of(metrics), selections, decided_by(metrics)
     length = None
     if details.length.size and details.length.min() >= 0:
         length = loss_table(f"length of the {details.length_of}", "words", details.length, *how)

@@ -10,15 +10,21 @@ from rerank.data.shards import Lists, list_sizes, parts
 from rerank.extraction.extraction import Extracted
 from rerank.learn.base import Weights
 from rerank.learn.scoring import scores
-from rerank.models.scorer import Ranked, Scorer, rank
+from rerank.models.scorer import Ranked, Scorer, led, rank
 from rerank.readers.base import BadList
 from rerank.recipes.sections import SplitSettings
 
 
 def ranked_lists(
-    scorer: Scorer, data: SplitSettings, split: str, extracted: Extracted, weights: Weights
+    scorer: Scorer,
+    data: SplitSettings,
+    split: str,
+    extracted: Extracted,
+    weights: Weights,
+    first: np.ndarray | None = None,
 ) -> Iterator[Ranked | BadList]:
-    """All lists of a split in the order of the scores that ``weights`` give in its corpus; bad ones keep their places.
+    """All lists of a split in the order of the scores that ``weights`` give in its corpus, the candidates ``first``
+    (int64 [L], -1 for none) before the others if they are given; bad ones keep their places.
 
     What is written are scores of features' values as they are, so that lists can be compared: see ``Extracted``. A list
     that the corpus lacks, since its reference cannot be used, is scored by the model itself.
@@ -33,8 +39,10 @@ def ranked_lists(
             opened = nbest if isinstance(nbest, BadList) else scorer.open(nbest)
             yield from scorer.rank([opened])
             continue
-        found = own[ends[number] - sizes[number] : ends[number]]
-        yield Ranked(nbest, rank(found, nbest.base), found + added[number])
+        start = ends[number] - sizes[number]
+        found = own[start : ends[number]]
+        place = None if first is None or first[number] < 0 else int(first[number] - start)
+        yield Ranked(nbest, led(rank(found, nbest.base), place), found + added[number])
 
 
 def _scores(lists: Lists, weights: Weights) -> np.ndarray:

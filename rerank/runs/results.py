@@ -5,9 +5,11 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``schema``, ``version``: 1, and the version of the program
 * ``code``: digests of the code that trained, that of parts of your own apart
 * ``task``, ``name``, ``seed``: of the recipe, and the seed of the chosen run
-* ``metric``, ``measure``, ``predictor``: the metric's signature; the key in reports of the measure by which runs are
-  chosen; the predictor that the headline is about, one of decoding where that is better on dev
-* ``ranked_by``: the predictor whose scores order the predictions
+* ``metric``, ``measure``: the metric's signature; the key in reports of the measure by which runs are chosen
+* ``predictor``: the one that the model decides by, and the headline is about, a way of decoding where that is better on
+  dev
+* ``ranked_by``: the predictor whose scores order lists, and are decoded
+* ``decision``: both, as in the model
 * ``signatures.SPLIT``: texts: the signatures of the final figures by measure
 * ``corpora.SPLIT``: ``lists``, ``candidates``, ``nonzeros``, ``columns``, ``duplicates``, ``seconds`` (processor time),
   ``skipped`` lists and ``skipped_candidates`` of other lists, by reason, ``statistics``
@@ -29,8 +31,8 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``training``: of the chosen run, see below
 * ``splits.SPLIT``: a report for each of ``base``, ``oracle``, ``last`` and ``average``, of ``voted``, ``mert``,
   ``mbr``, ``fuse`` and ``logistic``
-* ``significance.SPLIT``: ``average_vs_base``, ``mbr_vs_base``, ``fuse_vs_base`` and the like: ``test``,
-  ``difference``, ``p``, ``interval``
+* ``significance.SPLIT``: ``average_vs_base``, ``last_vs_base``, ``mbr_vs_base``, ``fuse_vs_base`` and the like:
+  ``test``, ``difference``, ``p``, ``interval``
 * ``figures``: the ``lines`` of every figure: ``name``, ``x``, ``y`` and ``spread``
 * ``runs``: all runs: ``name``, ``seed``, ``learner``, ``dev`` (score), ``training``, ``splits``, ``significance``
 * ``stages.STAGE``: of each stage
@@ -122,12 +124,13 @@ def write_answers(directory: Path, split: str, answers: list[bytes]) -> None:
 def write_predictions(
     recipe: ListRecipe, directory: Path, data: Data, model: Model, chosen: Run, tests: tuple[str, ...]
 ) -> None:
-    """Every test split in the input's own format, candidates in the model's order."""
+    """Every test split in the input's own format: the model's choice if it is a candidate, then the others by score."""
     for split in tests:
-        scorer = Scorer(model, recipe.predictor)
+        scorer = Scorer(model)
         with open_output(made_room(directory, split, 0)) as out:
             extracted = data.others[split]
-            ranked = ranked_lists(scorer, recipe.data, split, extracted, chosen.weights[recipe.predictor])
+            weights, first = chosen.weights[recipe.predictor], chosen.answers.get(split)
+            ranked = ranked_lists(scorer, recipe.data, split, extracted, weights, first)
             total = extracted.corpus.list_count
             write_ranked(out, scorer.reader, track(ranked, f"predict {split}", total=total))
 

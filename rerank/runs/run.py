@@ -30,6 +30,7 @@ from rerank.learn.voting.voting import block_count, vote
 from rerank.metrics.base import Metric
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.oracle import base_choice, oracles, statistics_of
+from rerank.models.provenance import Decision
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.evaluation import Selections
 from rerank.runs.kept import UNFINISHED, kept
@@ -58,6 +59,7 @@ class Run:
     significance: dict[str, dict[str, Any]] = field(default_factory=dict)
     selections: dict[str, Selections] = field(default_factory=dict)
     choices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    answers: dict[str, np.ndarray] = field(default_factory=dict)  # where lists are decoded: the candidates, -1 for none
     brackets: BracketModel | None = None  # where it was learned how to fuse
     place: Path | None = None  # where it was read from, and unfinished work on it is kept
     _votes: Votes | None = None
@@ -66,6 +68,13 @@ class Run:
     def learner(self) -> Learner:
         """The learner with its parameters, for voting."""
         return make_learner(self.recipe.learner, base=self.training["base"]["votes"])
+
+    @property
+    def decision(self) -> Decision:
+        """How the model of this run chooses: as it was tuned on dev, else by the recipe's predictor."""
+        usual = self.recipe.predictor
+        used = self.training.get("decode", {}).get("use") or usual
+        return Decision.model_validate({"predictor": used, "ranked_by": usual})
 
     @property
     def dev_score(self) -> float | None:

@@ -70,9 +70,10 @@ def test_the_expected_gain_is_that_of_the_formula(metric: str, scores: list[int]
 def test_sharp_probabilities_leave_the_best_candidate(scores: list[int]) -> None:
     trees = (TREES * 2)[: len(scores)]
     best = scores.index(4)
-    for kind, place in (("mbr", best), ("fuse", None)):
+    for kind in ("mbr", "fuse"):
         found = answer("parseval", trees, scores, kind=kind, sharpness=1e4)  # type: ignore[arg-type]
-        assert found.place == place
+        assert found.place is not None
+        assert (trees[found.place], scores[found.place]) == (trees[best], 4)
         assert nltk.Tree.fromstring(found.text) == nltk.Tree.fromstring(trees[best])
 
 
@@ -90,6 +91,11 @@ def test_a_fused_tree_says_who_voted_for_what() -> None:
     assert found.probabilities.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
     failed = answer("parseval", ["(())", "(())"], [0.0, 1.0], kind="fuse")
     assert (failed.place, failed.left_out) == (1, 2)
+
+
+def test_trees_without_brackets_are_fused() -> None:
+    found = answer("parseval", ["(S1 (X 0))", "(S1 (Y 0))", "(S1 (Y 0))"], [0.1, 0.0, 0.0], kind="fuse")
+    assert (found.text, found.place, list(found.votes)) == ("(S1 (Y 0))", 1, [])
 
 
 def test_equal_answers_vote_together() -> None:
@@ -175,9 +181,10 @@ def test_a_service_decodes_when_it_is_asked_to(fusing: Path) -> None:
 
 def test_a_model_that_was_not_tuned_says_so(fusing: Path) -> None:
     model = rerank.load(fusing / "model", predictor="last")
+    assert model.decode([(TREES[0], 1.0)]).place == 0
     with pytest.raises(ModelError, match="tuned for the scores of the predictor 'average'"):
-        model.decode([(TREES[0], 1.0)])
-    about = {key: value for key, value in model.model.about.items() if key not in ("decodings", "decode")}
+        model.decode([(TREES[0], 1.0)], how="fuse")
+    about = {key: value for key, value in model.model.about.items() if key not in ("decodings", "decision")}
     plain = Reranker(Model(model.model.settings, about, model.model.table, model.model.weights))
     assert plain.decode([(TREES[0], 1.0)]).place == 0
     with pytest.raises(ModelError, match="was not tuned to decode by 'fuse'; it has best"):

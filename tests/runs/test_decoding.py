@@ -31,7 +31,7 @@ def test_results_of_decoding_are_those_of_other_predictors(small_run: Path) -> N
         assert scores[tuned["use"]] == max(scores.values())
     use = metrics["training"]["decode"]["use"]
     assert metrics["predictor"] == (use or metrics["ranked_by"])
-    assert json.loads((small_run / "model" / "model.json").read_text())["about"]["decode"] == use
+    assert json.loads((small_run / "model" / "model.json").read_text())["about"]["decision"] == metrics["decision"]
     rows = Selections.load(small_run / "predictions" / "test.selections.npz").rows
     assert {"mbr", "fuse"} <= set(rows)
 

@@ -120,7 +120,7 @@ def test_keywords_are_the_sections_of_a_recipe(tasks: dict[str, Task]) -> None:
         training={"vote": True},
     )
     assert_same(found, own.model)
-    assert found.predictor == "average"
+    assert found.ranked_by == "average"
 
 
 def test_a_recipe_comes_from_a_model_and_makes_it_again(tasks: dict[str, Task], tmp_path: Path) -> None:
@@ -324,8 +324,9 @@ def test_a_model_is_worth_what_its_run_says(tasks: dict[str, Task], task: str, t
     expected = pipeline.run(own.recipe, tmp_path / "run")
     found = rerank.evaluate(rerank.load(tmp_path / "run" / "model"), own.read("test"), samples=200)
     primary = found.metric.primary
-    splits, tested = expected["splits"]["test"], expected["significance"]["test"]["average_vs_base"]
-    for name, other in {"base": "base", "oracle": "oracle", "choice": "average"}.items():
+    by = expected["predictor"]
+    splits, tested = expected["splits"]["test"], expected["significance"]["test"][f"{by}_vs_base"]
+    for name, other in {"base": "base", "oracle": "oracle", "choice": by}.items():
         assert found.scores[name][primary] == pytest.approx(splits[other][primary], abs=1e-12)
         low, high = found.intervals[name]
         assert low <= found.scores[name][primary] <= high

@@ -72,7 +72,9 @@ def test_metrics_have_the_keys_of_the_contract(small_run):
     assert list(metrics["splits"]["test"]) == ["base", "oracle", "last", "average", "voted", "mbr", "fuse"]
     for report in metrics["splits"]["test"].values():
         assert all(isinstance(report[key], float) and 0 <= report[key] <= 1 for key in SCORES)
-    assert list(metrics["significance"]["test"]) == [f"{name}_vs_base" for name in ("average", "voted", "mbr", "fuse")]
+    assert list(metrics["significance"]["test"]) == [
+        f"{name}_vs_base" for name in ("last", "average", "voted", "mbr", "fuse")
+    ]
     for name, test in metrics["significance"]["test"].items():
         reports = metrics["splits"]["test"]
         low, high = test["interval"]
@@ -134,9 +136,9 @@ def test_predictions_are_the_input_in_the_models_order(small_run, small_data):
         assert isinstance(got, NBestList)
         assert got.id == given.id
         assert got.texts == [given.texts[y] for y in order.order]
-        assert list(got.scores[:, 0]) == sorted(got.scores[:, 0], reverse=True)  # new scores first
+        assert list(got.scores[1:, 0]) == sorted(got.scores[1:, 0], reverse=True)  # new scores first, after the choice
         assert np.array_equal(got.scores[:, 1], given.base[order.order])  # then the old ones
-        assert got.texts[0] == given.texts[winner - first]
+        assert got.texts[0] == given.texts[winner - first if order.answer is None else order.order[0]]
 
 
 def test_the_same_seed_gives_the_same_results(small_run, tmp_path):

@@ -9,7 +9,6 @@ import pytest
 
 from rerank.runs.report.data import Example, Report
 from rerank.runs.report.html import render
-from rerank.runs.report.rows import best_predictor
 from rerank.runs.report.summary import signatures
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:2.6.0"
@@ -87,10 +86,3 @@ def test_signatures_of_the_figures() -> None:
 def test_the_measure_of_the_run_is_in_front(measure: str, heading: str) -> None:
     assert f"reaches {heading} " in page(measure=measure)
     assert f"Δ{heading}" in page(measure=measure)
-
-
-def test_the_tuned_predictor_is_in_front_unless_dev_says_otherwise() -> None:
-    assert best_predictor(metrics()) == "mert"
-    dev = {"average": {"bleu": 50.0}, "mert": {"bleu": 49.0}}
-    assert best_predictor(metrics(splits=metrics()["splits"] | {"dev": dev})) == "average"
-    assert best_predictor({"splits": {}}) == "average"

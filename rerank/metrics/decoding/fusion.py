@@ -8,7 +8,6 @@ a tree, though perhaps none of the list.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +55,7 @@ class Fusion:
     def __init__(self, trees: Trees, symbols: SymbolTable) -> None:
         self._trees, self.symbols = trees, symbols
         self._table = _plain_table(symbols)
+        self._brackets: Brackets | None = None
         self._space: Sentence = workspace(trees, trees).test
         T, found = trees.first.size - 1, read_words_of(trees, self._table)
         full = np.flatnonzero(found.counts)
@@ -76,14 +76,29 @@ class Fusion:
         """How many candidates have other words, or none."""
         return int(self.used.size - np.count_nonzero(self.used))
 
-    @cached_property
+    @property
     def brackets(self) -> Brackets:
         """Their B brackets, over words that are no traces."""
+        if self._brackets is None:
+            self._brackets = self._numbered()
+        return self._brackets
+
+    def _numbered(self) -> Brackets:
         room = int(np.count_nonzero(self._trees.word < 0))
         found = bracket_room(self.used.size, room)
         B = number_brackets(self._trees, self.used, self._table, np.zeros(0, np.bool_), self._space, found)
         own = {name: getattr(found, name)[:B] for name in ("label", "start", "end", "copy", "last")}
         return found._replace(**own)
+
+    def place_of(self, tree: Trees, scores: np.ndarray) -> int | None:
+        """The candidate that a fused tree is, of equal ones the one with the best score (float64 [T]); None: none."""
+        n, first = tree.label.size, self._trees.first
+        alike = np.flatnonzero(np.diff(first) == n)
+        nodes = first[alike, None] + np.arange(n)
+        for name in ("label", "word", "size"):
+            same = (getattr(self._trees, name)[nodes] == getattr(tree, name)).all(axis=1)
+            alike, nodes = alike[same], nodes[same]
+        return int(alike[np.argmax(scores[alike])]) if alike.size else None
 
     def weights(self, weights: np.ndarray) -> np.ndarray:
         """float64 [A, B]: the weight of every bracket under weights (float64 [A, T]) of the candidates."""
@@ -146,7 +161,8 @@ class Fusion:
         owner = np.repeat(np.arange(self.used.size), np.diff(found.first))
         order, total = np.argsort(found.bracket[: owner.size], kind="stable"), self.weights(own)[0]
         total = total if judged is None else judged
-        groups = np.split(owner[order], np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))[:-1])
+        ends = np.cumsum(np.bincount(found.bracket[: owner.size], minlength=total.size))
+        groups = np.split(owner[order], ends)[: total.size]  # none where no tree has a bracket
         votes = [
             VotedBracket(self.symbols.text(int(label)), int(start), int(end), float(weight), members.tolist(), own_by)
             for label, start, end, weight, members, own_by in zip(

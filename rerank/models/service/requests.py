@@ -15,6 +15,7 @@ from rerank.features.scores import LARGEST
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
 from rerank.models.service.limits import DEFAULTS, Limits
+from rerank.readers.candidate import Candidate
 from rerank.readers.given.errors import GivenError
 from rerank.readers.trees.trees import CLOSE, OPEN
 from rerank.recipes.settings import Section, first_fault
@@ -49,8 +50,8 @@ def _as_object(value: Any) -> Any:
 
 class RankRequest(Section):
     """Candidates to rank, for a source, called ``id``. explain: the place (1 for the second, 2 for the third, ...) of
-    the candidate in the order that the best one is compared with; 0 for none. decode: whether to answer as the model
-    was tuned to decode lists too, perhaps by a tree that is no candidate."""
+    the candidate in the order that the best one is compared with; 0 for none. decode: whether to give the text of the
+    answer, which may be a tree that is no candidate."""
 
     model_config = ConfigDict(strict=True)
 
@@ -92,17 +93,19 @@ def _answer(model: Reranker, body: bytes, limits: Limits) -> tuple[str, int]:
     if asked.explain >= max(2, len(ranking)):
         message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
         raise GivenError(message, "explain")
+    best = ranking.best
     found = {
         "id": asked.id,
         "order": ranking.order.tolist(),
         "scores": ranking.scores.tolist(),
-        "best": ranking.best,
+        "best": {"tree": best.text} if isinstance(best, Candidate) else best,
+        "place": ranking.place,
+        "predictor": ranking.predictor,
         "unknown": ranking.unknown,
     }
     found |= {"decided": _decided(ranking, asked.explain)} if asked.explain else {}
     if asked.decode:
-        decoded = model.decode(given["candidates"], asked.source)
-        found["decoded"] = {"text": decoded.text, "place": decoded.place}
+        found["decoded"] = {"text": ranking.text, "place": ranking.place}
     return as_json(found), len(ranking)
 
 

@@ -179,12 +179,9 @@ def result_rows(metrics: Mapping[str, Any], split: str, predictors: Sequence[str
     return rows
 
 
-def best_predictor(metrics: Mapping[str, Any]) -> str:
-    """The chosen run's predictor with the best score on dev; where that does not decide, the one written out."""
-    measure, systems = primary_of(metrics), _get(metrics, "splits", dev_of(metrics)) or {}
-    scored = [p for p in PREDICTORS if _get(systems, p, measure.key) is not None]
-    usual = str(metrics.get("predictor", PREDICTORS[0]))
-    return max(scored, key=lambda p: measure.better(systems[p][measure.key]), default=usual)
+def decided_by(metrics: Mapping[str, Any]) -> str:
+    """The predictor of the chosen run that its model chooses by, which everything that is said of it is about."""
+    return str(metrics.get("predictor", PREDICTORS[0]))
 
 
 def share_closed(measure: Measure, base: float, score: float, oracle: float) -> float | None:

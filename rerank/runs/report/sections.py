@@ -22,7 +22,7 @@ from rerank.runs.report.measures import (
     primary_of,
     reals,
 )
-from rerank.runs.report.rows import base_on_dev, best_predictor, dev_of, runs_of
+from rerank.runs.report.rows import base_on_dev, decided_by, dev_of, runs_of
 from rerank.runs.report.table import TextTable
 from rerank.runs.report.trees import draw_example
 from rerank.runs.report.words import mark_example
@@ -213,7 +213,7 @@ def curves(report: Report, legend: Sequence[figures.Series]) -> list[dict[str, A
 
 def sweep(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     """The figure of a grid over λ; None if there is no such grid."""
-    predictor = best_predictor(metrics)
+    predictor = decided_by(metrics)
     svg = figures.sweep_figure(metrics, predictor)
     if svg is None:
         return None

@@ -10,9 +10,9 @@ from rerank.runs.report.measures import MEASURES, Measure, count, measures_of, p
 from rerank.runs.report.rows import (
     PREDICTORS,
     Comparison,
-    best_predictor,
     chosen_of,
     compare_with_base,
+    decided_by,
     dev_of,
     result_rows,
     runs_of,
@@ -28,7 +28,7 @@ _SHOWN = ("last", *PREDICTORS)
 
 def summary(metrics: Mapping[str, Any]) -> dict[str, Any] | None:
     """Base, chosen run and oracle on the first test split, as tiles and one sentence; None without them."""
-    measure, predictor = primary_of(metrics), best_predictor(metrics)
+    measure, predictor = primary_of(metrics), decided_by(metrics)
     split = next(iter(splits_of(metrics)), "")
     systems = metrics.get("splits", {}).get(split, {})
     base, score, oracle = (systems.get(name, {}).get(measure.key) for name in ("base", predictor, "oracle"))

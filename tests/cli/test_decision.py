@@ -1,0 +1,185 @@
+"""A model has one decision: the headline of its run, commands, methods, service and tests are about it, and name it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+import small_texts
+from commands import Command
+
+import rerank as library
+from rerank.base.errors import ModelError
+from rerank.metrics.evaluation import evaluate
+from rerank.models.model import Model
+from rerank.models.scorer import Scorer
+from rerank.runs import pipeline
+from rerank.runs.decoding import _used
+from rerank.runs.report.summary import summary
+
+DECIDED = {  # by name: how a recipe comes to it
+    "average": {"decode": {"use": "best"}},
+    "last": {"training": {"predictor": "last"}, "decode": {"kinds": []}},
+    "mbr": {"decode": {"use": "mbr"}},
+    "fuse": {"decode": {"use": "fuse"}},
+}
+
+
+def run_of(name: str, small_data: Path, workspace: Path) -> Path:
+    """The output of a run that came to a decision."""
+    changes, place = DECIDED[name], workspace / f"decided {name}"
+    if not place.exists():
+        training = {"epochs": 1, "vote": False, **changes.get("training", {})}
+        pipeline.run(small.recipe(small_data, **changes | {"training": training}), place)
+    return place
+
+
+@pytest.fixture(scope="module", params=DECIDED)
+def decided(request: pytest.FixtureRequest, small_data: Path, workspace: Path) -> tuple[str, Path]:
+    """A decision, and the output of a run that came to it."""
+    return request.param, run_of(request.param, small_data, workspace)
+
+
+def test_the_headline_is_of_what_the_model_hands_out(
+    decided: tuple[str, Path], small_data: Path, rerank: Command, tmp_path: Path
+) -> None:
+    name, place = decided
+    metrics, lists = json.loads((place / "metrics.json").read_text()), small_data / "test.nbest.gz"
+    headline, f1 = summary(metrics), metrics["splits"]["test"][name]["f1"]
+    assert headline is not None
+    assert f"reaches F {100 * f1:.2f} with its {name} predictor" in headline["sentence"]
+    test = metrics["significance"]["test"][f"{name}_vs_base"]
+    assert headline["tiles"][2]["value"].lstrip("+−") == f"{100 * abs(test['difference']):.2f}"
+    assert metrics["decision"] == json.loads((place / "model" / "model.json").read_text())["about"]["decision"]
+    assert metrics["decision"]["predictor"] == metrics["predictor"] == name
+
+    done = rerank("rerank", place / "model", lists)
+    answers = done.out.splitlines()
+    assert f"by the predictor {name}" in done.err
+    assert evaluate(small.golds_of(small_data / "test.gold.gz"), answers).scores()["f1"] == pytest.approx(f1, abs=1e-12)
+    assert rerank("decode", lists, "--model", place / "model").out.splitlines() == answers
+    objects = [json.loads(line) for line in rerank("rerank", place / "model", lists, "--json").out.splitlines()]
+    assert [each["text"] for each in objects] == answers
+    assert {each["predictor"] for each in objects} == {name}
+    assert all(each["candidates"][0]["place"] == each["place"] for each in objects if each["place"])
+    assert (None in [each["place"] for each in objects]) == (name == "fuse")
+    rerank("rerank", place / "model", lists, "--n-best", 100, "-o", tmp_path / "ranked")
+    again, written = (
+        [[each.text for each in nbest.candidates] for nbest in library.read(path, "charniak")]
+        for path in (tmp_path / "ranked", place / "predictions" / "test.nbest.gz")
+    )
+    assert again == written
+    if name != "fuse":
+        assert [texts[0].strip() for texts in written] == answers
+
+    model = library.load(place / "model")
+    assert model.predictor == name
+    rankings = list(model.rank_many(lists))
+    assert [each.text for each in rankings] == answers
+    for each in rankings:
+        assert each.place is None or each.best.text == each.candidates[0].text
+    assert [each.place for each in rankings] == [each["place"] and each["place"] - 1 for each in objects]
+    found = library.evaluate(model, library.read(lists, "charniak", references=small_data / "test.gold.gz"))
+    assert (found.score, found.predictor) == (pytest.approx(f1, abs=1e-12), name)
+    assert f"by the predictor {name}" in str(found)
+
+
+def test_a_service_answers_by_it(decided: tuple[str, Path]) -> None:
+    pytest.importorskip("starlette")
+    from rerank.models.service.requests import answer
+
+    name, place = decided
+    model = library.load(place / "model")
+    texts = ["(S1 (S (A (X 0) (X 1)) (X 2)))", "(S1 (S (X 0) (A (X 1) (X 2))))", "(S1 (S (B (X 0) (X 1)) (X 2)))"]
+    for candidates in (texts, [{"tree": text} for text in texts]):
+        found = json.loads(answer(model, json.dumps({"candidates": candidates, "decode": True}).encode())[0])
+        assert found["predictor"] == name
+        assert (found["place"] is None) == (name == "fuse")
+        expected = model.decode(candidates)
+        assert found["decoded"] == {"text": expected.text, "place": found["place"]}
+        assert found["best"] == ({"tree": expected.text} if isinstance(candidates[0], dict) else expected.text)
+        assert found["place"] == expected.place
+
+
+def test_comparisons_are_of_it_and_name_it(decided: tuple[str, Path], small_run: Path, rerank: Command) -> None:
+    name, place = decided
+    other, (own, theirs) = json.loads((small_run / "metrics.json").read_text()), (place, small_run)
+    found = json.loads(rerank("compare", own, theirs, "--json").out)["splits"]["test"]
+    assert found["predictors"] == [name, other["predictor"]]
+    scores = [json.loads((run / "metrics.json").read_text())["splits"]["test"] for run in (own, theirs)]
+    assert [found["a"], found["b"]] == [scores[0][name]["f1"], scores[1][other["predictor"]]["f1"]]
+    asked = json.loads(rerank("compare", own, theirs, "--predictor", "average", "--json").out)["splits"]["test"]
+    assert (asked["predictors"], asked["a"]) == (["average", "average"], scores[0]["average"]["f1"])
+
+
+def test_weights_that_are_shown_are_those_that_rank(decided: tuple[str, Path], rerank: Command) -> None:
+    name, place = decided
+    ranked_by = "last" if name == "last" else "average"
+    weights = Model.load(place / "model").weights[ranked_by]
+    exported = rerank("export", place / "model", "--json")
+    found = json.loads(exported.out)
+    assert (found["predictor"], found["weights"]["base"]) == (ranked_by, weights.base)
+    assert (f"which decodes lists by {name}" in exported.err) == (name in ("mbr", "fuse"))
+    assert json.loads(rerank("inspect", place / "model", "--json").out)["predictor"] == ranked_by
+    told = json.loads(library.load(place / "model").to_json())
+    assert (told["predictor"], told["ranked_by"], told["base"]) == (name, ranked_by, weights.base)
+
+
+def test_another_predictor_is_asked_for(small_data: Path, workspace: Path, rerank: Command) -> None:
+    place = run_of("fuse", small_data, workspace)
+    lists, metrics = small_data / "test.nbest.gz", json.loads((place / "metrics.json").read_text())
+    golds = small.golds_of(small_data / "test.gold.gz")
+    for name in ("last", "average", "mbr"):
+        answers = rerank("rerank", place / "model", lists, "--predictor", name).out.splitlines()
+        expected = metrics["splits"]["test"][name]["f1"]
+        assert evaluate(golds, answers).scores()["f1"] == pytest.approx(expected, abs=1e-12)
+        assert [each.text for each in library.load(place / "model", name).rank_many(lists)] == answers
+    assert "trees that it fuses" in rerank("rerank", place / "model", lists, "--n-best", 1).err
+    with pytest.raises(ModelError, match="no predictor 'learned'; expected last, average, voted, mbr, fuse"):
+        library.load(place / "model", "learned")
+
+
+def test_a_model_without_a_decision_does_as_its_recipe_says(small_run: Path) -> None:
+    model = Model.load(small_run / "model")
+    del model.about["decision"]
+    assert model.decision.predictor == model.decision.ranked_by == "average"
+    model.settings["training"]["predictor"] = "last"
+    assert Scorer(model).predictor == "last"
+    model.about["decode"] = "fuse"  # what earlier programs wrote
+    assert (Scorer(model).predictor, Scorer(model).ranked_by) == ("fuse", "last")
+
+
+def test_a_decision_that_a_model_cannot_keep_is_refused(small_run: Path, tmp_path: Path) -> None:
+    model = Model.load(small_run / "model")
+    model.about["decision"] = {"predictor": "learned", "ranked_by": "average"}
+    model.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="it decides by learned, with the scores of average; it has"):
+        Model.load(tmp_path / "model")
+
+
+def test_what_mert_has_tuned_is_the_decision(tmp_path: Path, rerank: Command) -> None:
+    small_texts.write_task(tmp_path)
+    changes: dict[str, Any] = {"mert": {"split": "tune", "settings": {"restarts": 1}}, "decode": {"kinds": []}}
+    pipeline.run(small_texts.recipe(tmp_path, training={"epochs": 1, "vote": False}, **changes), tmp_path / "run")
+    model, lists, sources = tmp_path / "run" / "model", tmp_path / "test.nbest.gz", tmp_path / "test.src.gz"
+    weights = Model.load(model).weights
+    assert weights["mert"].base != weights["average"].base
+    done = rerank("rerank", model, lists, "--sources", sources)
+    assert "by the predictor mert" in done.err
+    assert done.out == rerank("rerank", model, lists, "--sources", sources, "--predictor", "mert").out
+    assert json.loads(rerank("export", model, "--json").out)["weights"]["base"] == weights["mert"].base
+
+
+def test_of_equal_ways_the_simplest_is_taken(small_data: Path) -> None:
+    recipe = small.recipe(small_data)
+    from rerank.extraction.content import metric_of
+
+    metric = metric_of(recipe)
+    for best, mbr, fuse, used in (
+        (0.8, 0.8 + 1e-13, 0.8, ""), (0.8, 0.81, 0.81, "mbr"), (0.8, 0.8, 0.82, "fuse"), (0.8, 0.7, 0.7, ""),
+    ):  # fmt: skip
+        tuned: dict[str, dict[str, Any]] = {"fuse": {"dev": fuse}, "mbr": {"dev": mbr}}
+        assert _used(recipe, tuned, best, metric) == used
