@@ -207,7 +207,7 @@ def compare(
         low, high = map(metric.signed, found["interval"])
         shown = [metric.text(found["a"]), metric.text(found["b"]), metric.signed(found["difference"])]
         said = verdict(found, lower_is_better=found["lower_is_better"])
-        by = " and ".join(dict.fromkeys(found["predictors"]))
-        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said, by)
+        named = " and ".join(dict.fromkeys(found["predictors"]))
+        table.add_row(split, found["measure"], *shown, f"[{low}, {high}]", said, named)
         splits[split] = {**found, "verdict": said}
     show(table, next(found["signature"] for found in splits.values()), splits=splits)
