@@ -7,7 +7,8 @@ lists after every epoch: exactly, since the metric is constant in γ except wher
 2003, section 4).
 
 The best of so many intervals is the best by chance where there are few lists. With fewer than SMALL, γ is that of the
-most likely weights of the two columns w·φ(y) and b(y), with a penalty (see ``maxent``).
+most likely weights of the two columns w·φ(y) and b(y), with a penalty (see ``maxent``), unless the base is as good as
+what these choose.
 """
 
 from __future__ import annotations
@@ -130,11 +131,18 @@ class BaseSearch:
     def __call__(self, weights: Weights) -> tuple[Weights, float]:
         """``weights`` with the best weight of the base score (their own where it changes nothing), and the score."""
         learned = [scores(part, Weights(weights.w, 0.0)) for _, part in parts(self.dev)]
-        few = self.dev.list_count < SMALL
-        found = self.likely(np.concatenate(learned)) if few else best_weight(self.line(learned), self.sign)
-        gamma, own = weights.base if found is None else found, iter(learned)
-        chosen = selected(self.dev, lambda part: best(part, next(own) + gamma * part.base))
-        return Weights(weights.w, gamma), self._score(chosen)
+        if self.dev.list_count < SMALL and (found := self.likely(np.concatenate(learned))) is not None:
+            score = self._score(self._chosen(learned, found))
+            if score > self.base_score:
+                return Weights(weights.w, found), score
+        found = best_weight(self.line(learned), self.sign)
+        gamma = weights.base if found is None else found
+        return Weights(weights.w, gamma), self._score(self._chosen(learned, gamma))
+
+    def _chosen(self, learned: list[np.ndarray], gamma: float) -> np.ndarray:
+        """int64 [L]: the best candidates by s(y) + γ·b(y)."""
+        own = iter(learned)
+        return selected(self.dev, lambda part: best(part, next(own) + gamma * part.base))
 
     def likely(self, learned: np.ndarray) -> float | None:
         """The most likely γ where candidates score s(y) + γ·b(y), any candidate with the best gain of its list being

@@ -13,7 +13,7 @@ import psutil
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import counting
 from rerank.base.registry import nearest
-from rerank.data.shards import Lists, parts, shared
+from rerank.data.shards import Lists, list_sizes, parts, shared
 from rerank.engines.settings import Engine
 from rerank.features.dense import dense_alone
 from rerank.learn.base import Learner
@@ -98,7 +98,7 @@ def train_run(
 
 
 def _require_differences(corpus: Lists) -> None:
-    """Refuse lists that teach nothing.
+    """Refuse lists that teach nothing; of lists of one candidate each, that is only said.
 
     Raises
     ------
@@ -108,6 +108,9 @@ def _require_differences(corpus: Lists) -> None:
         ends = part.lists[:-1][np.diff(part.lists) > 0]
         if ends.size and (np.maximum.reduceat(part.gain, ends) > np.minimum.reduceat(part.gain, ends)).any():
             return
+    if list_sizes(corpus).max(initial=0) <= 1:
+        log.warning("nothing to learn from lists of one candidate each")
+        return
     raise DataError(
         f"nothing to learn from {corpus.list_count} training lists: in each, all candidates are equally good; "
         "see that the gains, or the references, are those of these lists"
