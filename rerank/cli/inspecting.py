@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,11 @@ VOTERS = 12  # candidates that are shown of those who have a bracket
 REASONS = 3  # columns that are shown of those that made a bracket probable
 OPEN = 0.05, 0.9995  # probabilities of brackets that are shown: the others are hardly in question
 MANY = 10_000  # ids that are compared with an unknown one
+NUMBERS = {  # of a score column, as ``ColumnSeen`` has them, and their headings
+    "mean": "mean", "spread": "deviation", "agreement": "correlation", "least": "least", "greatest": "greatest",
+    "constant": "constant",
+}  # fmt: skip
+log = logging.getLogger("rerank")
 
 
 @command()
@@ -38,6 +44,15 @@ def inspect(
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Where the model comes from: files, settings, versions, sizes.")
     ] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NBEST",
+            help="What the score columns of lists are like beside the training lists.",
+            show_default=False,
+        ),
+    ] = None,
+    reader: ListReader = None,
     predictor: Predictor = None,
     trust: Trusted = False,
 ) -> None:
@@ -45,11 +60,17 @@ def inspect(
     from rerank.models.model import Model
     from rerank.storage.remote import is_url
 
+    if reader is not None and columns is None:
+        raise RecipeError("--reader is for the lists of --columns; name them, or leave it out")
+
     if ablate and is_url(model):
         raise RecipeError("--ablate needs the directory of the run, with its lists; name a model on disk", path=model)
     loaded = Model.load(model, trust or not ablate)  # only then what it names is imported
     if provenance:
         _show_provenance(loaded)
+        return
+    if columns is not None:
+        _show_columns(loaded, columns, reader)
         return
     predictor = predictor or loaded.decision.ranked_by
     if predictor == "voted":
@@ -67,6 +88,39 @@ def inspect(
         seen=seen, kept=kept,
     )  # fmt: skip
     _show_shares(loaded, model, predictor, top, ablate)
+
+
+def _show_columns(model: Model, nbest: str, reader: str | None) -> None:
+    from rich.table import Table
+
+    from rerank.extraction.content.base import make_reader
+    from rerank.models.scorer import Scorer
+    from rerank.readers.base import BadList, SkipCount, read_lists
+
+    scorer = Scorer(model)
+    content, drift, count = scorer.content, scorer.drift(), SkipCount("skip")
+    if not drift.names:
+        raise RecipeError("the model does not say what the columns of its training lists were like; train it again")
+    form = (scorer.reader if reader is None else make_reader(reader)).knowing(content.columns)
+    for given in read_lists(form, nbest, count=count):
+        held = content.hold(given)
+        if isinstance(held, BadList):
+            raise held.error()
+        drift.see(held)
+    if not drift.lists:
+        raise DataError("no usable list with two candidates or more", path=nbest)
+    unlike, found = drift.unlike(), dict[str, Any]()
+    table = Table("column", "lists", *NUMBERS.values(), "unlike training in")
+    for name, known in drift.known.items():
+        sides = {"training": known.model_dump(include=set(NUMBERS)), "here": drift.of(name)}
+        for side, own in sides.items():
+            said = ", ".join(unlike.get(name, [])) if side == "here" else ""
+            table.add_row(plain(name), side, *(f"{own[key]:.4g}" for key in NUMBERS), said)
+        found[name] = {**sides, "unlike": unlike.get(name, [])}
+    lists = f"{drift.known[drift.names[0]].lists:,} lists in training, {drift.lists:,} here"
+    show(table, lists, columns=found, lists=drift.lists)
+    for line in str(count).splitlines()[1:]:
+        log.warning("%s", line)
 
 
 def _show_features(model: Model, predictor: str, text: str) -> None:

@@ -21,6 +21,7 @@ from rerank.base.kept_warnings import Warnings, kept_warnings
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content
 from rerank.extraction.lexical import kept_tables
+from rerank.extraction.seen import SeenLists
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, FeatureCounter
 from rerank.features.rows import RowBuilder
@@ -66,13 +67,15 @@ class Summary(NamedTuple):
 @dataclass(frozen=True)
 class BlockJob:
     """What all blocks of a split have in common. imports: further places that users' templates may be in; columns: the
-    score columns that lists are held to; lexical: the digests of the tables in the spool that the template Lexical
-    gets, by part of the lists; empty without it; numbering: the columns of features, where a table is known."""
+    score columns that lists are held to; scored: whether they must have base scores; lexical: the digests of the tables
+    in the spool that the template Lexical gets, by part of the lists; empty without it; numbering: the columns of
+    features, where a table is known."""
 
     recipe: ListRecipe
     spool: Spool
     imports: tuple[str, ...]
     columns: ScoreColumns | None = None
+    scored: bool = False
     lexical: tuple[str, ...] = ()
     numbering: Numbering | None = None
 
@@ -85,7 +88,9 @@ class BlockJob:
         """What the candidates of the lists of a part are; a new one, with no symbols."""
         sys.path += [place for place in self.imports if place not in sys.path]
         tables = kept_tables(Path(self.spool.directory), self.lexical[part]) if self.lexical else None
-        return content_of(self.recipe, columns=self.columns, lexical=tables)
+        found = content_of(self.recipe, columns=self.columns, lexical=tables)
+        found.scored = self.scored
+        return found
 
     def key(self, block: Block) -> str:
         """The digest of all that the features of a block depend on, except for settings and code."""
@@ -148,7 +153,7 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
     hashed = bool(job.recipe.features.hash_bits) and known is None
     count = SkipCount(job.recipe.data.on_bad_list)
     rows, counter, ids = RowBuilder(), FeatureCounter(), list[str]()
-    collisions = CollisionCount(0)
+    collisions, seen = CollisionCount(0), SeenLists(content.held)
     for pair in usable(block.lists, content.pair, count, before=block.number * BLOCK_LISTS):
         nbest = pair.nbest
         reference, stats = content.stats(nbest, pair.content, pair.gold)
@@ -159,11 +164,12 @@ def _extract(job: BlockJob, block: Block) -> tuple[Summary, list[Any]]:
         if hashed:
             collisions.add(numbers, features.full)
         rows.add(features, numbers, nbest.base, gain, stats, reference)
+        seen.add(nbest, content.lengths(pair))
         ids.append(nbest.id)
     if known is not None:
-        return Summary(ids, count, 0, []), [rows.rows()]
+        return Summary(ids, count, 0, []), [rows.rows(), seen.finish()]
     counts, place = counter.finish()
-    parts: list[Any] = [rows.rows(place), counts, Texts.of(content.symbols)]
+    parts: list[Any] = [rows.rows(place), seen.finish(), counts, Texts.of(content.symbols)]
     if hashed:
         order = np.argsort(place)
         parts.append(Shared(collisions.owner[order], collisions.shared[order]))

@@ -8,17 +8,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rerank.base.errors import DataError, RerankError
 from rerank.base.names import file_name
 from rerank.data.shards import Shards, part_of
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.content import metric_of
 from rerank.extraction.extraction import Extracted, keeps_origins, write_extracted
+from rerank.extraction.seen import SeenSample
 from rerank.features.table import Table, load_table
 from rerank.kernels.sources import EXTRACTION, code_digest, user_digest
 from rerank.readers.inputs import Inputs
 from rerank.recipes.recipe import ListRecipe
-from rerank.storage.arrays import DAMAGE
+from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.checksums import seal, verify
 from rerank.storage.files import put_directory, scratch_directory
 from rerank.storage.kept_spool import drop_spool, kept_spool
@@ -75,6 +78,8 @@ def _save(extracted: Extracted, directory: Path) -> None:
     """Write what is known of a split next to its shards."""
     header = {"ids": extracted.ids, "about": extracted.about, "origins": extracted.origins is not None}
     (directory / "split.json").write_text(as_json(header))
+    for name, array in extracted.seen._asdict().items():
+        np.save(directory / f"seen_{name}.npy", array, allow_pickle=False)
     seal(directory)
 
 
@@ -84,7 +89,8 @@ def _load(entry: Path) -> Extracted:
         header = json.loads((entry / "split.json").read_text())
         shards = Shards.load(entry / "corpus", entry)
         origins = Shards.load(entry / "origins", entry) if header["origins"] else None
-        found = Extracted(shards, list(header["ids"]), dict(header["about"]), entry.name, origins)
+        seen = SeenSample(*(read_array(entry / f"seen_{name}.npy") for name in SeenSample._fields))
+        found = Extracted(shards, list(header["ids"]), dict(header["about"]), seen, entry.name, origins)
         if len(found.ids) != shards.list_count:
             raise ValueError(f"{len(found.ids)} ids for {shards.list_count} lists")
     except (*DAMAGE, RerankError) as error:

@@ -35,6 +35,7 @@ from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block,
 from rerank.extraction.content import content_of
 from rerank.extraction.content.columns import columns_of
 from rerank.extraction.lexical import keep_tables
+from rerank.extraction.seen import SeenSample, sample, scored
 from rerank.extraction.spool import Numbering
 from rerank.features.counting import Pruning, make_table
 from rerank.features.table import FeatureTable, HashedTable, Table
@@ -54,7 +55,8 @@ LARGE = 1 << 22  # bytes of compressed lists that take long too
 
 @dataclass(frozen=True)
 class Extracted:
-    """A split as the learners see it: its corpus, the ids of its lists, what was skipped, and the time it took.
+    """A split as the learners see it: its corpus, the ids of its lists, what was skipped, the time it took, and what
+    its lists were like, those set apart included.
 
     key: the digest of everything that it was made from; empty where it is not from a cache. origins: of a test split
     with centred values, what was subtracted from the values of every list, as lists of one candidate: what a model
@@ -64,6 +66,7 @@ class Extracted:
     corpus: Lists
     ids: list[str]
     about: dict[str, Any]
+    seen: SeenSample
     key: str = ""
     origins: Lists | None = None
 
@@ -95,7 +98,8 @@ class Extraction:
         self._recipe, self._split, self._engine, self._inputs = recipe, split, engine, inputs
         self._directory, self._clock = directory, Clock()
         self._content = content_of(recipe, columns=columns)
-        self._known, self._job = known, replace(BlockJob.of(recipe, spool), columns=columns)
+        held = False if known is None else bool(known.about.get("scored"))
+        self._known, self._job = known, replace(BlockJob.of(recipe, spool), columns=columns, scored=held)
         if known is not None:
             self._job = replace(self._job, numbering=Numbering.of(known, self._job.spool, known=True))
         self._count = SkipCount(recipe.data.on_bad_list)
@@ -173,6 +177,7 @@ class Extraction:
         features, content, spool = self._recipe.features, self._content, self._job.spool
         names = tuple(content.names)
         scores = self._job.columns.as_dict() if self._job.columns and self._job.columns.names else {}
+        scores |= {"scored": any(scored(spool.load(block, SeenSample)) for block in range(len(self._features)))}
         if features.hash_bits:
             hashed = HashedTable(features.hash_bits, names, {}, self._lexical)
             hashed.about.update(count_collisions(hashed, spool, len(self._features)), **scores)
@@ -244,7 +249,8 @@ class Extraction:
                 finish_directory(place, table.width, table.free, about)
         corpus, *origins = (writer.close(about) for writer in writers)
         found = {**self._count.as_dict(), "seconds": self._clock.seconds}
-        return Extracted(corpus, self._ids, found, origins=origins[0] if origins else None), table
+        seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
+        return Extracted(corpus, self._ids, found, seen, origins=origins[0] if origins else None), table
 
     def _made(self, name: str) -> Path:
         """A new directory for shards."""

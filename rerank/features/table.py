@@ -279,6 +279,6 @@ def _about(header: dict[str, Any]) -> dict[str, Any]:
         _names([source, *_names(columns)])
     own = [about[key] for key in ("seen", "kept", "pruned", "shared", "columns", "min_lists") if key in about]
     by_template = [number for entry in about.get("templates", {}).values() for number in entry.values()]
-    if any(type(number) is not int for number in own + by_template):
-        raise ValueError("it has something else where counts are expected")
+    if any(type(number) is not int for number in own + by_template) or type(about.get("scored", False)) is not bool:
+        raise ValueError("it has something else where counts, or true or false, are expected")
     return about

@@ -2,8 +2,9 @@
 
 Layout: ``model.json`` (version, settings, provenance, SHA-256 of all files, itself included), ``{last,average}.npy``
 (and ``mert.npy`` where the model was tuned),
-``table.json`` with ``table_*.npy`` (see features.table), ``state_*.npy`` (the learner's state, to continue training)
-and ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable; arrays are read without objects.
+``table.json`` with ``table_*.npy`` (see features.table), ``seen_digests.npy`` (of training lists), ``state_*.npy`` (the
+learner's state, to continue training) and ``votes_*.npy`` (the logged updates, to vote). Nothing in it is executable;
+arrays are read without objects.
 docs/models.md describes the format for other programs.
 """
 
@@ -36,7 +37,7 @@ from rerank.storage.remote import below, is_url, local_directory, local_path
 from rerank.storage.strict_json import as_json, read_object
 
 FORMAT_VERSION = 1
-HEADER = "model.json"
+HEADER, SEEN = "model.json", "seen_digests"
 CHANGED = "the file is not the one that was saved; copy or train the model again"
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$", max_length=64)]
 _File = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*\.(json|npy)$", max_length=72)]
@@ -64,7 +65,7 @@ class Model:
     table: feature → column; weights: by predictor ("last", "average", and "mert" after tuning), for feature values as
     they are, whatever the columns were standardised with in training; state, votes: arrays of the learner's state
     and of its logged updates, empty where they were not kept; brackets: those of a ``BracketModel``, empty where none
-    was learned.
+    was learned; seen: the digests of the training lists, or of a sample (see ``extraction.seen``), empty where unknown.
     """
 
     settings: dict[str, Any]
@@ -74,6 +75,7 @@ class Model:
     state: dict[str, np.ndarray] = field(default_factory=dict)
     votes: dict[str, np.ndarray] = field(default_factory=dict)
     brackets: dict[str, np.ndarray] = field(default_factory=dict)
+    seen: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def weights_of(self, predictor: str) -> Weights:
         """The weights of a predictor.
@@ -110,6 +112,7 @@ class Model:
         arrays |= {f"state_{name}": array for name, array in self.state.items()}
         arrays |= {f"votes_{name}": array for name, array in self.votes.items()}
         arrays |= {f"brackets_{name}": array for name, array in self.brackets.items()}
+        arrays |= {SEEN: self.seen} if self.seen.size else {}
         for name, array in arrays.items():
             np.save(directory / f"{name}.npy", array, allow_pickle=False)
         header = {
@@ -170,7 +173,7 @@ def _load(source: Path) -> Model:
     kinds: dict[str, dict[str, np.ndarray]] = {"state": {}, "votes": {}, "brackets": {}, "weights": {}}
     for name in header["files"]:
         kind, _, rest = name.removesuffix(".npy").partition("_")
-        if name.endswith(".npy") and kind != "table":
+        if name.endswith(".npy") and kind != "table" and name != f"{SEEN}.npy":
             part, key = (kind, rest) if kind in kinds else ("weights", name.removesuffix(".npy"))
             kinds[part][key] = read_array(source / name)
     bases = header["base"]
@@ -196,7 +199,8 @@ def _load(source: Path) -> Model:
         BracketModel.of(kinds["brackets"])
     if ("learned" in header["about"].get("decodings", {})) != bool(kinds["brackets"]):
         raise ValueError("it decodes by what was learned of brackets, but has not learned it; or the other way round")
-    parts = kinds["state"], kinds["votes"], kinds["brackets"]
+    seen = read_array(source / f"{SEEN}.npy", np.uint64, 1) if f"{SEEN}.npy" in header["files"] else np.zeros(0, "u8")
+    parts = kinds["state"], kinds["votes"], kinds["brackets"], seen
     weights = {name: one_base(each, table) for name, each in weights.items()}
     model = Model(header["settings"], header["about"], table, weights, *parts)
     _check_settings(model)

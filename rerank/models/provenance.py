@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationInfo, field_validator
 
 from rerank import __version__
+from rerank.models.drift import ColumnSeen
 
 Kind = Literal["mbr", "fuse", "learned"]
 LEAST = 0.5  # the smallest threshold of fused trees
@@ -82,9 +83,10 @@ class Provenance(BaseModel):
     learner, run, seed: of the run that was chosen; epochs: passes over the training lists up to the epoch that was
     kept, including those of a model it continued from; training_data: key of the training corpus, the same for the same
     files, features and program; training_base: the weight of the base score while the learner trained; files: SHA-256
-    of the training files after decompression, by what they hold; frame: the columns of the data frame that it was
-    trained on, see ``FrameColumns``; decodings: how lists can be decoded, by kind; decision: see ``Decision``; decode:
-    what earlier programs wrote in its place, how lists are decoded, empty for the best candidate.
+    of the training files after decompression, by what they hold; columns: what the score columns were like in training,
+    the base score's first; frame: the columns of the data frame that it was trained on, see ``FrameColumns``;
+    decodings: how lists can be decoded, by kind; decision: see ``Decision``; decode: what earlier programs wrote in its
+    place, how lists are decoded, empty for the best candidate.
     """
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -97,6 +99,7 @@ class Provenance(BaseModel):
     training_data: str = ""
     training_base: FiniteFloat | None = None
     files: dict[str, list[str]] = {}
+    columns: dict[str, ColumnSeen] = {}
     decodings: dict[Kind, Decoding] = {}
     decision: Decision | None = None
     decode: Literal["", "mbr", "fuse", "learned"] = ""
@@ -119,6 +122,7 @@ def provenance(
     training_data: str,
     files: dict[str, list[str]],
     training_base: float | None = None,
+    columns: Mapping[str, Any] | None = None,
     decodings: Mapping[str, Decoding] | None = None,
     decision: Decision | None = None,
 ) -> dict[str, Any]:
@@ -132,6 +136,7 @@ def provenance(
         training_data=training_data,
         training_base=training_base,
         files=files,
+        columns=columns or {},  # type: ignore[arg-type]
         decodings=decodings or {},  # type: ignore[arg-type]
         decision=decision,
         version=__version__,

@@ -11,6 +11,7 @@ from rerank.base.encoding import decoded
 from rerank.base.errors import DataError
 from rerank.models.scorer import Contribution, Ranked
 from rerank.readers.candidate import Candidate
+from rerank.readers.nbest import NBestList
 
 
 class Ranking:
@@ -36,6 +37,11 @@ class Ranking:
     def id(self) -> str:
         """The name of the list."""
         return self._ranked.nbest.id
+
+    @property
+    def nbest(self) -> NBestList:
+        """The list as readers give lists."""
+        return self._ranked.nbest
 
     @property
     def best(self) -> Any:

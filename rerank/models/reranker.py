@@ -16,6 +16,7 @@ import numpy as np
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError, RecipeError
 from rerank.extraction.content.base import make_reader
+from rerank.models.drift import Drift
 from rerank.models.model import Model
 from rerank.models.ranking import Ranking
 from rerank.models.scorer import Contribution, Opened, Ranked, Scorer
@@ -58,10 +59,10 @@ def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) 
 
 
 class Reranker:
-    """A model and one of its predictors. Threads may share it: nothing in it changes while it ranks."""
+    """A model and one of its predictors. Threads may share it: nothing that rankings depend on changes."""
 
     def __init__(self, model: Model, predictor: str | None = None) -> None:
-        self._scorer = Scorer(model, predictor)
+        self._scorer, self._told = Scorer(model, predictor), set[str]()  # unknown columns that a warning has named
         self._texts = isinstance(self._scorer.recipe, TextRecipe)
 
     @cached_property
@@ -185,13 +186,14 @@ class Reranker:
             raise GivenError("found a data frame; expected lists: score_frame ranks its rows", "lists")
         check_for_files("lists in memory", format=format, sources=sources)
         every = each_of(lists, "lists, in a list", "lists")
-        taken = (self._taken(each, None, str(number)) for number, each in enumerate(every))
+        given = (self._taken(each, None, str(number)) for number, each in enumerate(every))
+        taken = self.drift().through(given, lambda each: each[1])
         size = BATCH if self.predictor == "voted" else 1
         while batch := list(islice(taken, size)):
             found = self._scorer.rank([self._open(nbest) for _, nbest in batch])
-            for (given, _), ranked in zip(batch, found, strict=True):
+            for (candidates, _), ranked in zip(batch, found, strict=True):
                 assert isinstance(ranked, Ranked)
-                yield Ranking(given, ranked, self._explain, self.predictor)
+                yield Ranking(candidates, ranked, self._explain, self.predictor)
 
     def score_frame(
         self, frame: Any, *, into: tuple[str, str] = ("score", "rank"), **columns: Unpack[FrameColumns]
@@ -214,6 +216,9 @@ class Reranker:
         if len(into) != 2:
             raise RecipeError(f"found {into!r}; expected two names, of the scores and of the ranks", key="into")
         lists = self.frame_lists(frame, columns, known=False)
+        if self._scorer.content.scored and not {"score", "chosen"} & lists.names.keys():
+            message = f"no column of base scores, {self.columns[0]!r} of the training lists; name it, as score="
+            raise DataError(message)
         scores, ranks = np.zeros(len(lists.frame)), np.zeros(len(lists.frame), np.int64)
         for rows, ranking in zip(lists.groups.values(), self.rank_many(lists), strict=True):
             places = np.array(rows)[ranking.order]
@@ -231,12 +236,17 @@ class Reranker:
         right = () if known else ("gain", "references", "chosen", "rejected")
         remembered = self.model.about.get("frame") or {}
         names = {key: name for key, name in remembered.items() if key not in right} | dict(columns)
+        self._tell_unknown(name for name in columns.get("columns", ()) if name not in self.columns)
         if self._columns:
             names["columns"] = [name for name in self._columns.names if name != self._columns.base]
         kind = "text" if self._texts else "tree"
         if "chosen" not in names and kind not in names and {"text", "tree"} & names.keys():
             raise DataError(f"the model ranks {kind}s; name their column, as {kind}=")
         return FrameLists.of(table(frame) if is_table(frame) else frame, names, self._columns, told=bool(remembered))
+
+    def drift(self) -> Drift:
+        """What compares the score columns of lists with those of training."""
+        return self._scorer.drift()
 
     def save(self, path: PathLike) -> None:
         """Write the model to a directory, which appears under its name only when it is complete.
@@ -305,10 +315,11 @@ class Reranker:
             if isinstance(rows, TextList) and source is not None:
                 rows = rows.changed(source=encoded(source).strip())
             return given, rows
+        scored = self._scorer.content.scored
         try:
             if self._texts:
-                return given, texts_given(given, self._columns, name=name, source=source)
-            return given, trees_given(given, self._columns, name=name)
+                return given, texts_given(given, self._columns, name=name, source=source, scored=scored)
+            return given, trees_given(given, self._columns, name=name, scored=scored)
         except GivenError as error:
             raise GivenError(error.message, error.field, list_id=name or None) from None
 
@@ -319,7 +330,15 @@ class Reranker:
             raise refusal(opened)
         if len(opened.nbest.bad) > len(nbest.bad):
             raise refusal(next(bad for bad in opened.nbest.bad if bad not in nbest.bad))
+        self._tell_unknown(self._scorer.content.unknown(nbest))
         return opened
+
+    def _tell_unknown(self, columns: Iterable[str]) -> None:
+        """Log score columns that the model does not know, once each."""
+        if new := sorted(set(columns) - self._told):
+            self._told.update(new)
+            known = ", ".join(map(repr, self.columns))
+            log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), known)
 
     def _explain(self, ranked: Ranked, chosen: int, other: int) -> list[Contribution]:
         """See ``Ranking.explain``."""

@@ -19,6 +19,7 @@ from rerank.features.collecting import ListFeatures
 from rerank.features.rows import RowBuilder
 from rerank.features.table import FeatureTable
 from rerank.learn.scoring import add_scores
+from rerank.models.drift import Drift
 from rerank.models.model import Model, recipe_of
 from rerank.models.provenance import Decoding, decodings_of
 from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
@@ -150,11 +151,17 @@ class Scorer:
         columns = ScoreColumns.of_table(self.model.table.about)
         table = self.model.table
         found = content_of(self.recipe, centred=False, columns=columns, keeps_texts=False, lexical=table.lexical)
+        found.scored = bool(table.about.get("scored"))
         if isinstance(table, FeatureTable):  # nobody misses what templates need that gave nothing in training either
             learned = {table.templates[k] for k in np.unique(table.template)}
             for names in found.needs.values():
                 names[:] = [name for name in names if name in learned]
         return found
+
+    def drift(self) -> Drift:
+        """What compares the score columns of lists with those of training."""
+        known, held = self.model.about.get("columns", {}), self.content.held
+        return Drift({name: own for name, own in known.items() if name in held})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: the model, from which everything else is made again."""
@@ -171,11 +178,13 @@ class Scorer:
         """Lists with what their candidates are; bad ones to be skipped stay as they are, so that output stays aligned.
 
         sources: a file with the source of every list, bad ones included, one per line; for lists of texts that do not
-        hold theirs.
+        hold theirs. What is unlike the training lists in their score columns is logged at the end.
         """
         sides = [] if sources is None else [source_lines(sources)]
         told = reader.knowing(self.content.columns, normal=self.content.normalize)
-        return usable(read_in(self.recipe.data.encoding, in_step(told, path, sides)), self._counted, count)
+        raws = read_in(self.recipe.data.encoding, in_step(told, path, sides))
+        opened: Iterator[Opened | BadList] = usable(raws, self._counted, count)
+        return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
 
     def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
         """See ``read``."""

@@ -140,6 +140,7 @@ class NBestList:
     | sources    | mapping          | the columns of each source, if there are several |
     | others     | tuple of str     | sparse features that look like columns but were not asked for |
     | absent     | mapping          | how many values are 0 because they are missing, by column |
+    | unscored   | bool             | whether all base scores are 0 because there are none |
     | raw        | any              | what the reader needs to write it back; has ``some`` if by candidate |
     | gold       | GoldText or None | the gold tree, if whoever gives the list holds it |
     """
@@ -160,6 +161,7 @@ class NBestList:
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     absent: Mapping[str, int] = field(default_factory=dict)
+    unscored: bool = False
     raw: Any = None
     gold: Any = None
 

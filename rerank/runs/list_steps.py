@@ -14,7 +14,7 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.data.shards import Lists
 from rerank.engines.settings import Engine
 from rerank.extraction.content import content_of, metric_of
-from rerank.extraction.content.base import make_reader
+from rerank.extraction.content.base import Content, make_reader
 from rerank.extraction.content.sets import with_set
 from rerank.extraction.extraction import paths_of
 from rerank.features.table import Table, same_columns
@@ -23,6 +23,7 @@ from rerank.learn.base_weight import make_learner
 from rerank.learn.contract import accepted
 from rerank.models.dense_line import NAME as LINE
 from rerank.models.dense_line import dense_line
+from rerank.models.drift import columns_seen
 from rerank.models.model import HEADER, Model
 from rerank.models.provenance import provenance
 from rerank.models.unscaled import one_base, raw_weights
@@ -53,10 +54,13 @@ OFTEN = 0.05  # the share of candidates that repeat another from which on it is 
 
 
 class ListSteps(Steps[ListRecipe]):
-    """See ``Steps``; data: the corpora; runs: all single runs, trained; chosen: the one that is served."""
+    """See ``Steps``; data: the corpora; corpora: their counts; runs: all single
+    runs, trained; chosen: the one that is served."""
 
     singles: list[Single[ListRecipe]]
     data: Data
+    content: Content[Any]
+    corpora: dict[str, Any]
     runs: list[Run]
     chosen: Run
     choice: dict[str, Any]
@@ -101,11 +105,14 @@ class ListSteps(Steps[ListRecipe]):
             )
             message += "there; the reader's option duplicates: drop keeps the first of each"
             log.warning(message, recipe.data.training, f"{about['duplicates']:,}", f"{lists.candidate_count:,}")
+        columns = ScoreColumns.of_table(self.data.table.about)
+        self.content = content_of(recipe, columns=columns)
+        self.corpora = self.data.counts(recipe, self.metric)
         return self.data.size()
 
     def counts(self) -> dict[str, Any]:
         """See ``Steps``."""
-        return self.data.counts(self.recipe, self.metric)
+        return self.corpora
 
     def train(self, work: Stages) -> dict[str, int]:
         """See ``Steps``."""
@@ -167,6 +174,7 @@ class ListSteps(Steps[ListRecipe]):
             dev=None if score is None else {"split": base["split"], "measure": self.metric.primary, "score": score},
             training_data=trained_on(data.key, chosen.recipe),
             training_base=base["training"],
+            columns=columns_seen(self.content.held, self.content.used, data.training.seen),
             files={kind: [self.inputs.digest(path) for path in paths] for kind, paths in files.items()},
             decodings=decodings(chosen),
             decision=chosen.decision,
@@ -176,7 +184,8 @@ class ListSteps(Steps[ListRecipe]):
         arrays = votes.arrays() if votes else {}
         weights = {name: raw_weights(weights, data.table) for name, weights in chosen.weights.items()}
         brackets = chosen.brackets.arrays._asdict() if chosen.brackets else {}
-        self.served = Model(settings, about, data.table, weights, chosen.state, arrays, brackets)
+        seen = data.training.seen.digests
+        self.served = Model(settings, about, data.table, weights, chosen.state, arrays, brackets, seen)
         return self.served
 
     def evaluate(self) -> Metrics:
@@ -195,13 +204,12 @@ class ListSteps(Steps[ListRecipe]):
         if line is not None:
             for split in self.tested:
                 chosen.evaluate_beside(split, LINE, line.weights, data.others[split], metric)
-        columns = ScoreColumns.of_table(data.table.about)
-        signatures = {split: describe(recipe, split, data.others[split], chosen, columns) for split in self.tested}
+        signatures = {split: describe(recipe, split, data.others[split], chosen, self.content) for split in self.tested}
         entries, own = [each.entry() for each in self.runs], chosen.entry()
         return self.head(chosen.recipe.seed, metric.signature) | {
             "measure": metric.primary,
             "signatures": signatures,
-            "corpora": self.counts(),
+            "corpora": self.corpora,
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
             "dev_split": own["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,

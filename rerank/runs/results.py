@@ -14,7 +14,7 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``corpora.SPLIT``: ``lists``, ``candidates``, ``nonzeros``, ``columns``, ``duplicates``, ``seconds`` (processor time),
   ``skipped`` lists and ``skipped_candidates`` of other lists, by reason, ``statistics``
 * ``features``: ``seen``, ``kept``, ``pruned``, ``min_lists``; with ``hash_bits`` instead ``columns``, ``kept`` (used)
-  and ``shared`` ones
+  and ``shared`` ones; ``scored``: whether training lists have base scores
 * ``dev_split``: the name of the dev split, or ``held-out training lists``
 * ``curve``: with ``training.curve``: ``points`` (``share``, ``lists``, ``dev``, and the scores of the ``splits``),
   ``slope`` (what doubling the lists brings on ``split``, as a fraction), and ``last``, the test of the last step; for
@@ -69,17 +69,17 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rerank import __version__
 from rerank.base.progress import track
 from rerank.data.shards import first_candidates, list_sizes
-from rerank.extraction.content import content_of
+from rerank.extraction.content.base import Content
 from rerank.extraction.extraction import Extracted
 from rerank.models.model import Model
 from rerank.models.scorer import Scorer, write_ranked
-from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.streams import open_output
 from rerank.recipes.recipe import ListRecipe
 from rerank.runs.corpora import Data
@@ -89,12 +89,11 @@ from rerank.storage.written import claim
 
 
 def describe(
-    recipe: ListRecipe, split: str, extracted: Extracted, chosen: Run, columns: ScoreColumns | None
+    recipe: ListRecipe, split: str, extracted: Extracted, chosen: Run, content: Content[Any]
 ) -> dict[str, str]:
     """Add what needs the texts to the chosen run's reports of a split; returns the signatures of measures."""
     first = first_candidates(extracted.corpus)
     places = {name: np.where(choice >= 0, choice - first, -1) for name, choice in chosen.choices[split].items()}
-    content = content_of(recipe, columns=columns)
     lists = content.read_again(recipe.data, split, extracted.ids, list_sizes(extracted.corpus))
     found = content.describe(split, lists, places)
     for name, measures in found.reports.items():

@@ -101,15 +101,24 @@ def test_parses_and_their_errors(small_run: Path, tmp_path: Path) -> None:
     with serving(small_run / "model", tmp_path, "--json") as service:
         about = service.client.get("/health").json()["model"]
         assert about == {"task": "parse", "predictor": model.predictor, "columns": ["score"]}
-        for given in ([RIGHT, WRONG], [{"tree": WRONG, "score": -1.0}, {"text": RIGHT, "score": -1.5}]):
+        right = {"tree": RIGHT, "score": 0.0}
+        for given in (
+            [right, {"tree": WRONG, "score": 0.5}],
+            [{"tree": WRONG, "score": -1.0}, {"text": RIGHT, "score": -1.5}],
+        ):
             found, expected = service.client.post("/rank", json={"candidates": given}).json(), model.rank(given)
             assert (found["order"], found["scores"]) == (expected.order.tolist(), expected.scores.tolist())
             assert found["best"] == expected.best
         for given, field, said in (
-            ({"candidates": [RIGHT, "(S1 (NN never closed)"]}, "candidates[1]", "candidate 2: "),
-            ({"candidates": [RIGHT, "(S1 (NN other))"]}, "candidates[1]", "have different words"),
-            ({"candidates": [RIGHT], "source": "a"}, "source", "which have no source"),
-            ({"candidates": [RIGHT, DEEP]}, "candidates[1]", "found a tree of 502 levels; expected at most 500"),
+            ({"candidates": [right, {**right, "tree": "(S1 (NN never closed)"}]}, "candidates[1]", "candidate 2: "),
+            ({"candidates": [right, {**right, "tree": "(S1 (NN other))"}]}, "candidates[1]", "have different words"),
+            ({"candidates": [RIGHT, WRONG]}, "candidates[0].score", "as in the training lists"),
+            ({"candidates": [right], "source": "a"}, "source", "which have no source"),
+            (
+                {"candidates": [right, {**right, "tree": DEEP}]},
+                "candidates[1]",
+                "found a tree of 502 levels; expected at most 500",
+            ),
             ({"candidates": [{"tree": LONG}]}, "candidates[0]", "found 10,001 words; expected at most 10,000"),
         ):
             answer = service.client.post("/rank", json=given)
@@ -158,7 +167,7 @@ BAD: list[tuple[Any, str | None, str]] = [
     (changed(3, text="a " * 10_001), "candidates[3]", "found 10,001 words; expected at most 10,000"),
     ({"candidates": GOOD, "source": "a " * 10_001}, "source", "found 10,001 words"),
     (changed(3, tree="(a)"), "candidates[3]", "expected either 'text' or 'tree'"),
-    ({"candidates": ["a", "b"]}, "candidates[0].columns.reward", "has no column 'reward'"),
+    ({"candidates": ["a", "b"]}, "candidates[0].score", "candidate 1 has no score"),
 ]
 
 

@@ -61,7 +61,7 @@ def test_words_are_completed(tmp_path: Path) -> None:
 RANK = """
 import sys
 import rerank
-assert len(rerank.load(sys.argv[1]).rank(["(S1 (NN a))", "(S1 (NP (NN a)))"])) == 2
+assert len(rerank.load(sys.argv[1]).rank([("(S1 (NN a))", 0.0), ("(S1 (NP (NN a)))", 0.0)])) == 2
 print(*sys.modules)
 """
 

@@ -27,6 +27,7 @@ from rerank.extraction.assembly import BlockPart, divide
 from rerank.extraction.blocks import Clock, Timed, timed
 from rerank.extraction.cache import CorpusCache
 from rerank.extraction.extraction import extract_split, extract_training
+from rerank.extraction.seen import SeenSample
 from rerank.extraction.spool import Shared, Spool
 from rerank.features.counting import add_counts
 from rerank.features.table import HashedTable, Table
@@ -137,10 +138,12 @@ def test_blocks_and_shards_change_nothing(kind, data, tmp_path, monkeypatch):
             assert_same(other.origins, test.origins)
         for one, reference in ((found, whole), (other, test)):
             assert one.ids == reference.ids
+            assert all(map(np.array_equal, one.seen, reference.seen))
             assert {**one.about, "seconds": 0} == {**reference.about, "seconds": 0}
             assert one.about["seconds"] > 0
         entries = {path.name for path in (store.directory / key).iterdir()}
-        assert entries == {"checksums.json", "corpus", "split.json", "table"}
+        seen = {f"seen_{name}.npy" for name in SeenSample._fields}
+        assert entries == {"checksums.json", "corpus", "split.json", "table"} | seen
 
 
 def test_processes_change_no_byte_of_the_shards(data, tmp_path, monkeypatch):

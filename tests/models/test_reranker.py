@@ -101,10 +101,16 @@ def test_every_form_of_a_candidate_says_the_same(small_run: Path, form: Callable
     assert model.best(given) is given[expected.place]
 
 
-def test_candidates_without_scores_have_the_score_0(small_run: Path) -> None:
+def test_candidates_have_base_scores_where_the_training_lists_had(small_run: Path) -> None:
     model = rerank.load(small_run / "model")
     for given in ([WRONG, RIGHT], [nltk.Tree.fromstring(WRONG), nltk.Tree.fromstring(RIGHT)]):
-        assert model.rank(given).scores.tolist() == model.rank([(WRONG, 0.0), (RIGHT, 0.0)]).scores.tolist()
+        with pytest.raises(
+            rerank.RerankError, match=r"candidate 1 has no score \('score', .* as in the training lists"
+        ):
+            model.rank(given)
+    lists = [rerank.NBest(str(i), ["a b", "b"], gains=[0, 1]) for i in range(4)]
+    without = rerank.fit(lists, features="text", epochs=1, learner={"name": "perceptron", "base": 1})
+    assert without.rank(["c", "b"]).scores.tolist() == without.rank([("c", 0.0), ("b", 0.0)]).scores.tolist()
 
 
 def test_sources_reach_the_features(models: dict[str, Path]) -> None:
@@ -125,8 +131,8 @@ BAD = [
     ("parses", [(RIGHT, 0.0), RIGHT], "candidate 2 has no score"),
     ("parses", [(RIGHT, float("nan"))], "candidate 1: found nan as 'score'; expected a finite number"),
     ("parses", [(RIGHT, "-1")], "candidate 1: found '-1' as score"),
-    ("parses", [RIGHT, "(S1 (NN never closed)"], "candidate 2: "),
-    ("parses", [RIGHT, "(S1 (NN other))"], "have different words"),
+    ("parses", [(RIGHT, 0.0), ("(S1 (NN never closed)", 0.0)], "candidate 2: "),
+    ("parses", [(RIGHT, 0.0), ("(S1 (NN other))", 0.0)], "have different words"),
     ("parses", [{"tree": None}], "candidate 1: found None as its tree; expected a text"),
     ("samples", [{"text": None}], "candidate 1: found None as its text; expected a text"),
     ("samples", [(None, 1.0)], "candidate 1: found tuple; expected a text"),
@@ -255,7 +261,8 @@ def test_a_saved_or_pickled_model_ranks_alike(small_run: Path, tmp_path: Path) -
     model = rerank.load(small_run / "model", "last")
     model.save(tmp_path / "copy")
     for other in (rerank.load(tmp_path / "copy", "last"), pickle.loads(pickle.dumps(model))):
-        assert other.rank([RIGHT, WRONG]).scores.tolist() == model.rank([RIGHT, WRONG]).scores.tolist()
+        given = [(RIGHT, 0.5), (WRONG, 0.0)]
+        assert other.rank(given).scores.tolist() == model.rank(given).scores.tolist()
 
 
 def test_weights_as_json_score_the_columns_of_samples(models: dict[str, Path]) -> None:

@@ -109,7 +109,7 @@ class Work:
         self.begun, self.end, self.stopped = Event(), Event(), Event()
 
     def __call__(self, *given: Any) -> tuple[str, int]:
-        deadline: Deadline = given[-1]
+        deadline: Deadline = given[3]
         self.begun.set()
         try:
             with deadline.held():
@@ -209,4 +209,4 @@ def test_a_model_that_cannot_rank_the_list_for_trial(
     service.warm_up(model)
     assert seen == ["a"]
     assert "the first request will wait for compiled code" in caplog.text
-    assert model.rank(["a|b"], "a").best == "a|b"
+    assert model.rank([("a|b", 0.0)], "a").best == ("a|b", 0.0)

@@ -190,7 +190,7 @@ def test_threads_begin_at_once(trees: Path, texts: dict[str, Path]) -> None:
     models = {"texts": texts["texts"], "trees": trees}
     lists: dict[str, list[Any]] = {
         "texts": [{"text": text, **numbers} for text in ("good1 good2", "bad1 New")],
-        "trees": ["(S1 (S (NP (NN a)) (VB b)))", "(S1 (NP (NN a) (VB b)))"],
+        "trees": [{"tree": tree, "score": 0.5} for tree in ("(S1 (S (NP (NN a)) (VB b)))", "(S1 (NP (NN a) (VB b)))")],
     }
     given = json.dumps([{name: str(path) for name, path in models.items()}, lists])
     root = Path(__file__).parents[1]  # where users' templates are

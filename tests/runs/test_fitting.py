@@ -162,13 +162,13 @@ def test_features_of_ones_own(tmp_path: Path) -> None:
     lists = [rerank.NBest(str(i), given, gains=[0.0, 1.0, 0.0]) for i in range(30)]
     model = rerank.fit(lists, features=[words, "Dense"], epochs=3)
     assert model.recipe.task == "ranking"
-    assert model.best(["a b c", "a b"]) == "a b"
+    assert model.best([("a b c", -0.5), ("a b", -0.5)]) == ("a b", -0.5)
     names = json.loads(model.to_json())["weights"]
     assert any(name.startswith("words|") for name in names)
     model.save(tmp_path / "own")
     with pytest.raises(rerank.RerankError, match=rf"features\.user\.words: {__name__}:words"):
         rerank.load(tmp_path / "own")
-    assert rerank.load(tmp_path / "own", trust=[__name__]).best(["a b c", "a b"]) == "a b"
+    assert rerank.load(tmp_path / "own", trust=[__name__]).best(given) == model.best(given)
     plain = rerank.fit(lists, features=["Dense", user_template.count_words], epochs=2)
     assert plain.recipe.features.user == {"count_words": "user_template:count_words"}
 
@@ -193,7 +193,7 @@ def test_nltk_trees_and_their_gold_trees() -> None:
     lists = [rerank.NBest(str(i), given, references=trees[1]) for i in range(12)]
     model = rerank.fit(lists, features="minimal", epochs=2)
     assert model.recipe.task == "parse"
-    assert model.best(trees) is trees[1]
+    assert model.best(given) is given[1]
 
 
 GOOD = rerank.NBest("a", [("x", 1.0), ("y", 0.0)], gains=[0.0, 1.0])

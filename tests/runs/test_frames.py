@@ -316,7 +316,8 @@ def test_frames_without_names_and_other_mistakes(fitted: rerank.Reranker, caplog
     for call in (rerank.fit, rerank.read, fitted.score_frame):
         with pytest.raises(TypeError, match="unexpected keyword argument 'grup'"):
             call(frame, grup="prompt")  # type: ignore[operator]
-    assert len(fitted.score_frame(frame.clear().with_columns(length=1.0), group="prompt", text="response")) == 0
+    empty, named = frame.clear().with_columns(length=1.0, base=0.0), {"group": "prompt", "text": "response"}
+    assert len(fitted.score_frame(empty, **named, score="base")) == 0  # type: ignore[arg-type]
 
 
 def test_values_of_any_type_in_a_column_of_objects() -> None:

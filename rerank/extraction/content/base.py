@@ -11,7 +11,7 @@ import numpy as np
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import Registry, nearest
 from rerank.data.symbols import SymbolTable
-from rerank.extraction.content.columns import unknown_columns
+from rerank.extraction.content.columns import hold, unknown_columns
 from rerank.extraction.lexical import LearnedTables
 from rerank.features.collecting import ListFeatures
 from rerank.features.extract import UserTemplate
@@ -24,10 +24,12 @@ from rerank.readers.base import BadList, NBestList, Reader, SkipCount, usable
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside
 from rerank.readers.streams import read_in
+from rerank.readers.texts.named_columns import SCORE
 from rerank.recipes.sections import SplitSettings, TemplateSettings
 from rerank.recipes.text_recipe import AUTO, UNDERIVED
 
 T = TypeVar("T")
+N = TypeVar("N", bound=NBestList)
 user_templates: Registry[UserTemplate] = Registry("feature")  # entry points: rerank.features
 
 
@@ -60,6 +62,8 @@ class Content(ABC, Generic[T]):
     free: tuple[str, ...] = ()  # the templates of dense scores, whose columns have no penalty
     needs: Mapping[str, list[str]] = {}  # the templates that need what lists may lack, by that: see ``TextExtractor``
     normalize = False  # whether words are brought to one form
+    scored = False  # whether lists must have base scores
+    user = False  # whether users' functions are among the templates
 
     def __init__(self, columns: ScoreColumns | None, *, keeps_texts: bool) -> None:
         self.symbols, self.keeps_texts = SymbolTable(), keeps_texts
@@ -136,6 +140,29 @@ class Content(ABC, Generic[T]):
         opened = self.open(nbest)
         assert not isinstance(opened, BadList)
         return opened[0]
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The score columns that lists are held to, the base score's first."""
+        columns = self.columns or ScoreColumns(())
+        base = columns.base or SCORE
+        return (base, *(name for name in columns.names if name != base))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Those of the columns ``held`` that scores depend on: the base score's, and what features look at."""
+        return self.held if "Dense" in self.free or self.user else self.held[:1]
+
+    def hold(self, nbest: N) -> N | BadList:
+        """A list with the score columns that lists are held to; a bad one if it lacks one, or the base score."""
+        if self.scored and nbest.unscored and len(nbest):
+            message = f"found no base score; expected {self.held[0]!r}, as in the training lists"
+            return BadList(nbest.id, nbest.path, nbest.line, "columns", message, len(nbest) + len(nbest.bad))
+        return nbest if self.columns is None else hold(self.columns, nbest)
+
+    def lengths(self, pair: Pair) -> tuple[int, int]:  # noqa: ARG002
+        """See ``seen.lengths_of``; (0, 0) for trees, whose words tell whether a gold tree is theirs."""
+        return 0, 0
 
     def unknown(self, nbest: NBestList) -> tuple[str, ...]:
         """The score columns of a list that are not among those ``shown``."""

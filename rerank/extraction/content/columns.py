@@ -35,6 +35,8 @@ def hold(columns: ScoreColumns, nbest: N) -> N | BadList:
 
 def unknown_columns(columns: ScoreColumns, nbest: NBestList) -> tuple[str, ...]:
     """The score columns of a list that are not among ``columns``; the base score is none of them."""
+    if nbest.names == columns.names and not nbest.others:
+        return ()
     shown = (*nbest.names[: nbest.column], *nbest.names[nbest.column + 1 :], *nbest.others) if len(nbest) else ()
     return tuple(name for name in shown if name not in columns.names)
 

@@ -16,6 +16,7 @@ from rerank.base.registry import build
 from rerank.extraction.content.base import Content, Description, Pair, make_reader, make_templates
 from rerank.extraction.content.columns import hold
 from rerank.extraction.lexical import LearnedTables, learn
+from rerank.extraction.seen import lengths_of
 from rerank.features.collecting import ListFeatures
 from rerank.features.lexical.tables import LexicalTables
 from rerank.features.text.extractor import TextExtractor
@@ -117,7 +118,7 @@ class TextContent(Content[TextView]):
         texts = text_list(nbest)
         if self.lexical is not None and texts.source is None:
             return BadList.of(NO_SOURCE, texts.id, texts.path, texts.line)
-        held = texts if self.columns is None else hold(self.columns, self._measured_aside(texts))
+        held = self.hold(texts if self.columns is None else self._measured_aside(texts))
         if isinstance(held, BadList):
             return held
         return texts.opened(self._view)
@@ -147,6 +148,10 @@ class TextContent(Content[TextView]):
     ) -> tuple[np.ndarray, np.ndarray]:
         """See ``Content.stats``."""
         return self.metric.list_stats(cast(TextList, nbest), gold)
+
+    def lengths(self, pair: Pair) -> tuple[int, int]:
+        """See ``Content.lengths``."""
+        return lengths_of(pair.nbest, pair.gold)
 
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
         """See ``Content.text_stats``."""

@@ -105,7 +105,7 @@ class TreeContent(Content[Parses]):
         """A list without the candidates whose scores cannot be features; a bad one if it lacks a score column."""
         if isinstance(nbest, BadList):
             return nbest
-        held = nbest if self.columns is None else hold(self.columns, nbest)
+        held = self.hold(nbest)
         return held if isinstance(held, BadList) else nbest.without(unfit(nbest))
 
     def _parses(self, nbest: NBestList, trees: Trees, symbols: SymbolTable) -> Parses:

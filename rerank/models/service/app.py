@@ -22,6 +22,7 @@ from starlette.routing import Route
 from rerank import __version__
 from rerank.base.errors import DataError, RerankError
 from rerank.base.interrupts import Deadline, GivenUpError
+from rerank.models.drift import Drift
 from rerank.models.reranker import Reranker
 from rerank.models.service.connections import PATIENCE
 from rerank.models.service.guard import GuardedApp
@@ -55,12 +56,13 @@ def make_app(
 ) -> Starlette:
     """The application that serves ``model`` within ``limits``, in ``threads`` of a pool; ``hosts``: what clients call
     it beside the names of the machine itself."""
-    measures = Measures()
+    drift = model.drift()
+    measures = Measures(drift)
     endpoints: dict[str, tuple[str, Endpoint]] = {
         "/": ("GET", _page),
         "/health": ("GET", _health(model)),
         "/metrics": ("GET", _metrics(measures)),
-        "/rank": ("POST", _rank(model, measures, limits, threads, pool)),
+        "/rank": ("POST", _rank(model, measures, drift, limits, threads, pool)),
     }
     app = Starlette(
         routes=[Route(path, endpoint, methods=[method]) for path, (method, endpoint) in endpoints.items()],
@@ -85,7 +87,7 @@ def warm_up(model: Reranker) -> None:
         log.warning("the first request will wait for compiled code, as a list for trial cannot be ranked: %s", error)
 
 
-def _rank(model: Reranker, measures: Measures, limits: Limits, threads: int, pool: Executor) -> Endpoint:
+def _rank(model: Reranker, measures: Measures, drift: Drift, limits: Limits, threads: int, pool: Executor) -> Endpoint:
     places, turns = asyncio.Semaphore(UNDER_WAY), asyncio.Semaphore(threads)
 
     async def ranked(request: Request) -> tuple[str, int]:
@@ -99,7 +101,7 @@ def _rank(model: Reranker, measures: Measures, limits: Limits, threads: int, poo
                 await asyncio.sleep(0)  # for who has gone while this waited
                 if not gone.done():
                     loop = asyncio.get_running_loop()
-                    return await loop.run_in_executor(pool, answer, model, body, limits, deadline)
+                    return await loop.run_in_executor(pool, answer, model, body, limits, deadline, drift)
         except GivenUpError:
             if not gone.done():
                 raise HTTPException(503, f"ranking took longer than {limits.seconds:g} seconds") from None

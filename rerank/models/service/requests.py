@@ -12,6 +12,7 @@ from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
 from rerank.features.scores import LARGEST
+from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
 from rerank.models.reranker import Reranker
 from rerank.models.service.limits import DEFAULTS, Limits
@@ -63,9 +64,13 @@ class RankRequest(Section):
 
 
 def answer(
-    model: Reranker, body: bytes, limits: Limits = DEFAULTS, deadline: Deadline | None = None
+    model: Reranker,
+    body: bytes,
+    limits: Limits = DEFAULTS,
+    deadline: Deadline | None = None,
+    drift: Drift | None = None,
 ) -> tuple[str, int]:
-    """The answer to a request to rank, as JSON, and how many candidates it has.
+    """The answer to a request to rank, as JSON, and how many candidates it has; ``drift``, if given, sees its list.
 
     Raises
     ------
@@ -73,10 +78,10 @@ def answer(
         before the ``deadline``.
     """
     with (deadline or Deadline(limits.seconds)).held():
-        return _answer(model, body, limits)
+        return _answer(model, body, limits, drift)
 
 
-def _answer(model: Reranker, body: bytes, limits: Limits) -> tuple[str, int]:
+def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -> tuple[str, int]:
     """See ``answer``."""
     try:
         given = parse_object(body)
@@ -90,6 +95,8 @@ def _answer(model: Reranker, body: bytes, limits: Limits) -> tuple[str, int]:
         raise (GivenError(message, field) if field else DataError(message)) from None
     _check_sizes(asked, limits, trees=not isinstance(model.recipe, TextRecipe))
     ranking = model.rank(given["candidates"], asked.source)
+    if drift is not None:
+        drift.watch(ranking.nbest)
     if asked.explain >= max(2, len(ranking)):
         message = f"found {asked.explain}; the last place in the order is {len(ranking) - 1}"
         raise GivenError(message, "explain")

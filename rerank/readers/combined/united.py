@@ -78,6 +78,7 @@ class UnitedColumns:
             "duplicates": len(again), "bad": _join_bad(lists),
             "others": tuple(dict.fromkeys(name for found in lists for name in found.others)),
             "absent": sum((Counter(found.absent) for found in lists), Counter[str]()),
+            "unscored": all(found.unscored for found in lists),
             "raw": Origin(lists, [system.number for system, _ in parts], places),
         }  # fmt: skip
         texts = [found for found in lists if isinstance(found, TextList)]

@@ -93,8 +93,12 @@ def texts_given(
     name: str = "",
     source: str | None = None,
     references: Sequence[str] = (),
+    scored: bool = False,
 ) -> TextList:
     """Candidates as a list of texts with ``columns``, by default "score" and those of the first candidate.
+
+    scored: whether they must have base scores; if not, these are 0 where no candidate has one and they have no name of
+    their own.
 
     Raises
     ------
@@ -103,7 +107,8 @@ def texts_given(
     candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
     columns = columns_shown(candidates) if columns is None else columns
     return text_list(
-        _texts(candidates), _scores(candidates, columns), columns, name, sparse=_sparse(candidates, columns.names),
+        _texts(candidates), _scores(candidates, columns, scored), columns, name,
+        sparse=_sparse(candidates, columns.names), **_said(candidates, columns),
         segmentation=_derivations([each.segmentation for each in candidates], "segmentation"),
         alignment=_derivations([each.alignment for each in candidates], "alignment"),
         source=None if source is None else checked_text(source, "the source", "source"),
@@ -120,9 +125,11 @@ def text_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, nam
     )  # fmt: skip
 
 
-def trees_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str = "") -> NBestList:
+def trees_given(
+    given: Iterable[CandidateLike], columns: ScoreColumns | None = None, *, name: str = "", scored: bool = False
+) -> NBestList:
     """Candidates as a list of parses with ``columns``, by default a score alone, or "score" and the columns of the
-    first candidate.
+    first candidate; scored: see ``texts_given``.
 
     Raises
     ------
@@ -130,16 +137,17 @@ def trees_given(given: Iterable[CandidateLike], columns: ScoreColumns | None = N
     """
     candidates = [candidate_of(each, k) for k, each in enumerate(given, start=1)]
     columns = columns_shown(candidates) if columns is None else columns
-    return tree_list(_texts(candidates), _scores(candidates, columns), columns, name)
+    scores = _scores(candidates, columns, scored)
+    return tree_list(_texts(candidates), scores, columns, name, **_said(candidates, columns))
 
 
-def tree_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str) -> NBestList:
-    """A list of parses with ``scores`` (float64 [N, K]) in ``columns``."""
+def tree_list(texts: list[bytes], scores: np.ndarray, columns: ScoreColumns, name: str, **more: Any) -> NBestList:
+    """A list of parses with ``scores`` (float64 [N, K]) in ``columns``; ``more`` are other fields."""
     named = len(columns.names) > 1 or columns.sources
     return NBestList(
         id=name, path="", line=0, texts=texts, lines=range(1, len(texts) + 1), scores=scores,
         column=columns.names.index(columns.base or SCORE) if named else 0,
-        names=columns.names if named else (), sources=columns.sources,
+        names=columns.names if named else (), sources=columns.sources, **more,
     )  # fmt: skip
 
 
@@ -181,8 +189,23 @@ def _texts(candidates: Sequence[Candidate]) -> list[bytes]:
     return [checked_text(text, f"candidate {k}", _place(k)) for k, text in enumerate(texts, start=1)]
 
 
-def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarray:
-    """float64 [N, K]: the columns of all candidates."""
+def _unscored(candidates: Sequence[Candidate], base: str) -> bool:
+    """Has no candidate a base score, which has no name of its own?"""
+    return base == SCORE and all(each.score is None and SCORE not in each.columns for each in candidates)
+
+
+def _said(candidates: Sequence[Candidate], columns: ScoreColumns) -> dict[str, Any]:
+    """Whether the candidates are without base scores, and which columns they have besides ``columns``."""
+    known = {columns.base or SCORE, *columns.names}
+    others = dict.fromkeys(chain(*(each.columns for each in candidates if not known.issuperset(each.columns))))
+    return {
+        "unscored": _unscored(candidates, columns.base or SCORE),
+        "others": tuple(name for name in others if name not in known),
+    }
+
+
+def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, scored: bool) -> np.ndarray:
+    """float64 [N, K]: the columns of all candidates; scored: see ``texts_given``."""
     base, names = columns.base or SCORE, columns.names
     values = array("d")
     try:
@@ -196,16 +219,16 @@ def _scores(candidates: Sequence[Candidate], columns: ScoreColumns) -> np.ndarra
             for name in names:
                 values.append(score if score is not None and name == base else own[name])
     except (KeyError, TypeError, OverflowError):
-        values = _slowly(candidates, base, names)
+        values = _slowly(candidates, base, names, scored)
     if not isfinite(sum(values)):
         _refuse_infinite(names, values, base)
     return np.frombuffer(values, np.float64).reshape(len(candidates), len(names))
 
 
-def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str]) -> array[float]:
-    """The columns, row by row, where something is missing: a base score called "score" if no candidate has it (it is 0
-    then), a column that is among the features. Anything else is an error."""
-    unscored = base == SCORE and all(each.score is None and SCORE not in each.columns for each in candidates)
+def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str], scored: bool) -> array[float]:
+    """The columns, row by row, where something is missing: a base score called "score" if no candidate has it nor must
+    have it (it is 0 then), a column that is among the features. Anything else is an error."""
+    unscored = not scored and _unscored(candidates, base)
     values = array("d")
     for k, each in enumerate(candidates, start=1):
         known: dict[str, Any] = {**each.features, **each.columns}
@@ -213,7 +236,7 @@ def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str]) ->
             known[base] = 0.0 if unscored else each.score
         for name in names:
             if name not in known:
-                message = f"candidate {k} has no {_named(name, base)}; {_expected(base, names)}"
+                message = f"candidate {k} has no {_named(name, base)}; {_expected(base, names, scored)}"
                 raise GivenError(message, _number(k, name, base))
             try:
                 values.append(known[name])
@@ -231,9 +254,9 @@ def _number(k: int, name: str, base: str) -> str:
     return _place(k, "score") if name == base else _place(k, "columns", name)
 
 
-def _expected(base: str, names: Sequence[str]) -> str:
+def _expected(base: str, names: Sequence[str], scored: bool) -> str:
     others = ", ".join(repr(name) for name in names if name != base)
-    return "expected a score for all candidates or for none" + (
+    return f"expected a score for all candidates{', as in the training lists' if scored else ' or for none'}" + (
         f", and the columns {others}, which a dict has under 'columns'" if others else ""
     )
 

@@ -58,6 +58,7 @@ class Draft:
     | names      | the columns of scores, where the format decides on them; see ``NamedColumns`` |
     | source     | the input, if the format holds it |
     | references | references, if the format holds them |
+    | unscored   | whether all base scores are 0 because there are none |
     """
 
     candidates: list[Entry | Fault]
@@ -67,6 +68,7 @@ class Draft:
     names: tuple[str, ...] | None = None
     source: bytes | None = None
     references: tuple[bytes, ...] = ()
+    unscored: bool = False
 
 
 def each(items: Sequence[T], make: Callable[[T, int], U]) -> list[U | Fault]:
@@ -102,7 +104,7 @@ def text_list(draft: Draft, name: str, path: str, line: int, form: str, others: 
         sparse=_sparse(named),
         segmentation=_derivations([one.segmentation for one in good]),
         alignment=_derivations([one.alignment for one in good]),
-        source=draft.source, references=draft.references,
+        source=draft.source, references=draft.references, unscored=draft.unscored,
         raw=Pieces(draft.head, pieces),
     )  # fmt: skip
 

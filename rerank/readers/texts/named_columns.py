@@ -45,6 +45,7 @@ class NamedColumns:
             if found and (self.base != SCORE or self.scored):
                 advice = "; the reader's option base names another" if self.optional else ""
                 raise Fault("score", f"no candidate has a number {self.base!r}, the base score{advice}")
+            draft.unscored = True
             for numbers in found:
                 numbers[SCORE] = 0.0
         if self.names is None and found:

@@ -106,7 +106,7 @@ def _parts(head: bytes, pieces: Sequence[tuple[int, bytes]], form: str, scored: 
     if scored:
         texts = [bracket + tree or before for _, before, bracket, tree in kept]
         return Parts(head, [before for _, before, *_ in kept], texts, places, places, form + _SCORED)
-    return Parts(head, [b"0"] * len(kept), [b"".join(one[1:]) for one in kept], places, places, form)
+    return Parts(head, [b"0"] * len(kept), [b"".join(one[1:]) for one in kept], places, places, form, unscored=True)
 
 
 def _number(scores: np.ndarray | None, i: int) -> bytes:

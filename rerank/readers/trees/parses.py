@@ -19,7 +19,8 @@ from rerank.readers.numerals import numbers
 
 
 class Parts(NamedTuple):
-    """The pieces of a list before they are parsed; ``form`` is the variant of the format."""
+    """The pieces of a list before they are parsed; ``form`` is the variant of the format, ``unscored`` whether its
+    scores are 0 because there are none."""
 
     head: bytes
     scores: list[bytes]
@@ -27,6 +28,7 @@ class Parts(NamedTuple):
     lines: Sequence[int]  # of the texts
     score_lines: Sequence[int]
     form: str
+    unscored: bool = False
 
 
 NextList = Callable[[LineReader], Record]  # of Parts
@@ -70,7 +72,8 @@ class ParseReader(ListReader):
                 raise Fault("nul", NUL)
             scores, faults = parse_scores(parts.scores, parts.score_lines, self.score)
             texts, where, form = parts.texts, parts.lines, parts.form
-            every = NBestList(name, lines.path, record.line, texts, where, scores, self.score, form=form)
+            found = name, lines.path, record.line, texts, where, scores, self.score
+            every = NBestList(*found, form=form, unscored=parts.unscored)
             return every.without(_tree_faults(texts, lines.nul) | faults)
 
         return make
