@@ -53,6 +53,10 @@ def oracle(
     on_bad_list: OnBadList = "error",
 ) -> None:
     """What lists hold: base, oracle, anti-oracle and random scores, and how many candidates they have."""
+    from dataclasses import asdict
+
+    import numpy as np
+
     from rerank.extraction.content.base import make_reader
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
@@ -60,17 +64,18 @@ def oracle(
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import stream_name
+    from rerank.runs.doubts import references_amiss
 
     measure = make_metric(
         metric, option, prm=prm, punctuation=punctuation, normalize=normalize, references=references, form=form
     )
-    count = SkipCount(on_bad_list)
+    count, lengths = SkipCount(on_bad_list), list[tuple[int, int]]()
     form_of_lists = make_reader(reader or ("moses" if isinstance(measure, TextMetric) else "charniak"))
     if isinstance(measure, TextMetric):
         golds = None if reference is None else [reference, *(references or [])]
         if golds is None and references:
             raise DataError("expected NBEST REF: --reference names further references", path=stream_name(nbest))
-        found = _measured_texts(measure, form_of_lists, nbest, golds, form, count)
+        found = _measured_texts(measure, form_of_lists, nbest, golds, form, count, lengths)
     else:
         assert isinstance(measure, Parseval)
         if reference is None:
@@ -82,7 +87,10 @@ def oracle(
         raise count.nothing(stream_name(nbest))
     if isinstance(measure, Parseval):
         check_errors(measure, count.refused, count.lists, count.first_refused)
-    _show_statistics(ListStatistics.of(corpus, measure), count, measure)
+    statistics = ListStatistics.of(corpus, measure)
+    _show_statistics(statistics, count, measure)
+    for line in references_amiss(measure, asdict(statistics), np.array(lengths)):
+        log.warning("%s", line)
 
 
 @contextmanager
@@ -135,14 +143,23 @@ def _measured_corpus(found: Measurements, measure: Metric) -> Corpus | None:
 
 
 def _measured_texts(
-    measure: TextMetric, reader: Reader, nbest: str, golds: list[str] | None, form: str, count: SkipCount
+    measure: TextMetric,
+    reader: Reader,
+    nbest: str,
+    golds: list[str] | None,
+    form: str,
+    count: SkipCount,
+    lengths: list[tuple[int, int]],
 ) -> Measurements:
+    """Lists of texts with their statistics; leaves how long they are in ``lengths``."""
+    from rerank.extraction.seen import lengths_of
     from rerank.metrics.gain import Gain
     from rerank.readers.texts.text_pairs import read_text_pairs
 
     needed = not isinstance(measure, Gain)
     pairs = read_text_pairs(reader, nbest, references=golds, form=form, count=count, needs_references=needed)
     for pair in pairs:
+        lengths.append(lengths_of(pair.nbest, pair.references))
         yield (pair.nbest, *measure.list_stats(pair.nbest, pair.references))
 
 

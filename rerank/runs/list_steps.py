@@ -34,6 +34,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.runs.choice import blind, choose
 from rerank.runs.corpora import Data
 from rerank.runs.decoding import check_decoding, decodings, evaluate_decoding, tune_decoding
+from rerank.runs.doubts import doubts
 from rerank.runs.ensembles import check_ensemble, train_ensemble
 from rerank.runs.figures import check_figures
 from rerank.runs.kept import RUNS, is_finished, place_of
@@ -54,13 +55,14 @@ OFTEN = 0.05  # the share of candidates that repeat another from which on it is 
 
 
 class ListSteps(Steps[ListRecipe]):
-    """See ``Steps``; data: the corpora; corpora: their counts; runs: all single
+    """See ``Steps``; data: the corpora; corpora: their counts; doubts: what looks wrong with them; runs: all single
     runs, trained; chosen: the one that is served."""
 
     singles: list[Single[ListRecipe]]
     data: Data
     content: Content[Any]
     corpora: dict[str, Any]
+    doubts: list[str]
     runs: list[Run]
     chosen: Run
     choice: dict[str, Any]
@@ -108,6 +110,9 @@ class ListSteps(Steps[ListRecipe]):
         columns = ScoreColumns.of_table(self.data.table.about)
         self.content = content_of(recipe, columns=columns)
         self.corpora = self.data.counts(recipe, self.metric)
+        self.doubts = doubts(recipe, self.data, self.content, self.corpora)
+        for line in self.doubts:
+            log.warning("%s", line)
         return self.data.size()
 
     def counts(self) -> dict[str, Any]:
@@ -210,6 +215,7 @@ class ListSteps(Steps[ListRecipe]):
             "measure": metric.primary,
             "signatures": signatures,
             "corpora": self.corpora,
+            "doubts": self.doubts,
             "features": {key: value for key, value in data.table.about.items() if key != "templates"},
             "dev_split": own["training"]["base"]["split"],
             "reported": recipe.reported.model_dump() if recipe.reported else None,

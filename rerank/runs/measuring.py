@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -16,6 +17,7 @@ from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
 from rerank.extraction.content.texts import TextContent
+from rerank.extraction.seen import SeenLists
 from rerank.metrics.base import Metric, TestName
 from rerank.metrics.gain import Gain
 from rerank.metrics.oracle import base_choice, oracle
@@ -36,12 +38,14 @@ from rerank.readers.texts.text_list import TextList
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.settings import Section, Seed, named, validate
+from rerank.runs.doubts import unlike_training
 from rerank.runs.evaluation import Selections
 from rerank.runs.fitting import task_of
 from rerank.runs.report.html import fill
 from rerank.runs.report.measures import measures_of
 from rerank.runs.report.table import TextTable, plain_text
 
+log = logging.getLogger("rerank")
 BATCH = 64  # lists that are ranked together
 
 
@@ -134,7 +138,7 @@ def evaluate(
     Raises
     ------
     ModelError: the model was not tuned to decode so. DataError: no lists, lists that cannot be used, not as many
-        choices as lists, a choice that is not in its list.
+        choices as lists, a choice that is not in its list. Lists that the model was trained on are logged as a warning.
     RecipeError: an unknown metric or test, or samples or a seed out of range.
     """
     check_keys("evaluate", columns)
@@ -180,6 +184,9 @@ class Choosing:
     ids: list[str] = field(default_factory=list)
     other: dict[int, np.ndarray] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.seen = SeenLists(self.content.held)
+
     def read(self, lists: Iterable[NBest]) -> None:
         """Take all lists, and the choices from them.
 
@@ -209,6 +216,10 @@ class Choosing:
             raise DataError(f"found more choices than the {len(self.ids):,} lists; expected one for each")
         if not self.ids:
             raise DataError("no lists to evaluate")
+        if self.scorer is not None:
+            model = self.scorer.model
+            for line in unlike_training(self.seen.finish(), self.content, model.about.get("columns", {}), model.seen):
+                log.warning("%s", line)
 
     def _decoded(self, pair: Pair, number: int) -> int:
         """The place of a list's answer; the first candidate's for one that is in ``other``, -1 without candidates."""
@@ -236,6 +247,7 @@ class Choosing:
         self.stats.append(stats)
         self.reference.append(reference)
         self.ids.append(pair.nbest.id)
+        self.seen.add(pair.nbest, self.content.lengths(pair))
 
     def evaluation(self, test: TestName, samples: int, seed: int) -> Evaluation:
         """What the choices are worth."""

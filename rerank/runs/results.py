@@ -13,6 +13,7 @@ What ``metrics.json`` holds; shares are fractions from 0 to 1:
 * ``signatures.SPLIT``: texts: the signatures of the final figures by measure
 * ``corpora.SPLIT``: ``lists``, ``candidates``, ``nonzeros``, ``columns``, ``duplicates``, ``seconds`` (processor time),
   ``skipped`` lists and ``skipped_candidates`` of other lists, by reason, ``statistics``
+* ``doubts``: what looks wrong with the lists or their references, in words
 * ``features``: ``seen``, ``kept``, ``pruned``, ``min_lists``; with ``hash_bits`` instead ``columns``, ``kept`` (used)
   and ``shared`` ones; ``scored``: whether training lists have base scores
 * ``dev_split``: the name of the dev split, or ``held-out training lists``

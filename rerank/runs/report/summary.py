@@ -100,7 +100,7 @@ def notes(metrics: Mapping[str, Any]) -> list[str]:
     """Notes that explain the numbers of the results tables."""
     rows = [row for split in splits_of(metrics) for row in result_rows(metrics, split, _SHOWN)]
     tests = dict.fromkeys(name.replace("_", " ") for row in rows if row.test for name in row.test.names)
-    found = []
+    found = [f"Warning: {line}." for line in metrics.get("doubts", [])]
     if any(row.seeds > 1 for row in rows):
         found.append("± is the standard deviation over seeds; the other numbers of several seeds are means.")
     if tests:

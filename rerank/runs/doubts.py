@@ -1,0 +1,110 @@
+"""What looks wrong with the lists of a run: splits that share lists, references that belong to other lists, and score
+columns that mean something else in one file than in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rerank.data.shards import Lists, selected
+from rerank.extraction.content.base import Content
+from rerank.extraction.seen import MOST, SeenSample, shared
+from rerank.metrics.base import Metric
+from rerank.metrics.gain import Gain
+from rerank.metrics.oracle import base_choice
+from rerank.models.drift import ALPHA, Drift, chance, columns_seen
+from rerank.recipes.recipe import ListRecipe
+from rerank.recipes.sections import HOLDOUT
+from rerank.runs.corpora import Data
+from rerank.runs.shown import list_gains
+
+APART = 0.5  # how far the gains of train are below those of dev at the least, as a difference of distribution functions
+HARDLY = 0.05  # the share of what a random candidate lacks that an oracle gains at the least
+FEWEST = 30  # lists that tell whether lengths go together,
+CORRELATED = 0.3  # which they do if their correlation is this, of ranks
+DEVIATIONS = 3.72  # of a normal distribution, beyond which it has the probability ALPHA
+ASKED = "are the references those of other lists, off by a line?"
+
+
+def doubts(recipe: ListRecipe, data: Data, content: Content[Any], corpora: Mapping[str, Any]) -> list[str]:
+    """A line for everything that looks wrong with the splits of a run; corpora: their counts, see ``Data.counts``."""
+    train, metric, counts = data.training, content.metric, {split: own["statistics"] for split, own in corpora.items()}
+    known = columns_seen(content.held, content.used, train.seen)
+    found = list[str]()
+    for split, extracted in {recipe.data.training: train, **data.others}.items():
+        if split == HOLDOUT:
+            continue
+        found += [f"{split}: {line}" for line in references_amiss(metric, counts[split], extracted.seen.lengths)]
+        if extracted is train:
+            continue
+        if split == recipe.data.dev and not isinstance(metric, Gain) and below_dev(train.corpus, extracted.corpus):
+            own, other = (metric.text(counts[each]["base"][metric.primary]) for each in (recipe.data.training, split))
+            shown = f"{metric.primary} {own}, on {split} {other}"
+            found.append(f"{recipe.data.training}: the base is far worse than on {split}: {shown}; {ASKED}")
+        found += [f"{split}: {line}" for line in unlike_training(extracted.seen, content, known, train.seen.digests)]
+    return found
+
+
+def unlike_training(
+    lists: SeenSample, content: Content[Any], columns: Mapping[str, Any], digests: np.ndarray
+) -> list[str]:
+    """A line if some of the ``lists`` are training lists, whose ``digests`` are known, or a sample of them, and one for
+    every column that is unlike what it was in training, where the ``columns`` are known: see ``models.drift``."""
+    same, looked_at = shared(digests, lists.digests)
+    sampled = "a sample of " if MOST in (digests.size, lists.digests.size) else ""
+    shown = (
+        f"{same:,} of {sampled}{looked_at:,} lists are training lists; what is measured on them tells nothing of others"
+    )
+    drift = Drift({name: own for name, own in columns.items() if name in content.held})
+    drift.take(*lists.measures[:, [content.held.index(name) for name in drift.names]])
+    return [*([shown] if same else []), *drift.warnings()]
+
+
+def references_amiss(metric: Metric, counts: Mapping[str, Any], lengths: np.ndarray) -> list[str]:
+    """Lines where the references of lists do not look like theirs.
+
+    counts: the ``ListStatistics``; the oracle is to be better than a random candidate. lengths: those of candidates and
+    references (int64 [S, 2]), which are to go together.
+    """
+    if isinstance(metric, Gain):
+        return []
+    found = list[str]()
+    best, random = (counts[name][metric.primary] for name in ("oracle", "random"))
+    lacking = abs((0.0 if metric.lower_is_better else 100 / metric.percent) - random)
+    if abs(best - random) < HARDLY * lacking and counts["candidates"] >= 2 * counts["lists"]:
+        shown = f"{metric.primary} {metric.text(best)} beside {metric.text(random)}"
+        found.append(f"the oracle is hardly better than a random candidate ({shown}); {ASKED}")
+    if (correlation := unlike_lengths(lengths)) is not None:
+        shown = f"rank correlation {correlation:.2f}"
+        found.append(f"long candidates do not go with long references ({shown}); {ASKED}")
+    return found
+
+
+def unlike_lengths(lengths: np.ndarray) -> float | None:
+    """The rank correlation of lengths (int64 [S, 2]) that vary but do not go together; else None.
+
+    They do not where it is below ``CORRELATED`` with a one-sided probability of error of ``ALPHA``, by Fisher's
+    transformation.
+    """
+    if len(lengths) < FEWEST or (lengths == lengths[0]).all(axis=0).any():
+        return None
+    ranks = [np.unique(own, return_inverse=True)[1] for own in lengths.T]
+    found = float(np.asarray(np.corrcoef(ranks))[0, 1])
+    surely = np.arctanh(min(found, 0.999)) + DEVIATIONS / np.sqrt(len(lengths) - 3) < np.arctanh(CORRELATED)
+    return found if surely else None
+
+
+def below_dev(train: Lists, dev: Lists) -> bool:
+    """Are the gains of the base choices from ``train`` far below those from ``dev``?
+
+    They are where the distribution functions differ by more than ``APART`` and what chance explains, with a probability
+    of at most ``ALPHA``.
+    """
+    found = [
+        list_gains(lists, selected(lists, lambda part: base_choice(part.lists, part.base))) for lists in (train, dev)
+    ]
+    places = np.concatenate(found)
+    own, other = (np.searchsorted(np.sort(gains), places, "right") / gains.size for gains in found)
+    return bool((own - other).max(initial=0.0) > APART + chance(found[0].size, found[1].size, ALPHA))

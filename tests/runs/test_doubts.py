@@ -1,0 +1,205 @@
+"""What a run says of splits that share lists, references that belong to other lists, and columns unlike training."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rerank
+from rerank.readers.inputs import Inputs
+from rerank.recipes.loading import load_recipe, read_settings
+from rerank.runs import pipeline
+from rerank.runs.doubts import unlike_lengths
+
+SHIPPED = Path(__file__).parents[2] / "data"
+Lines = list[dict[str, Any]]
+
+
+def lines_of(split: str) -> Lines:
+    text = gzip.decompress((SHIPPED / "asr" / f"{split}.jsonl.gz").read_bytes())
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def off_by_one(lines: Lines) -> Lines:
+    """Every list with the references of the next."""
+    references = [line["reference"] for line in lines]
+    return [{**line, "reference": other} for line, other in zip(lines, references[1:] + references[:1], strict=True)]
+
+
+def negative(lines: Lines) -> Lines:
+    """Lists with another sign of the score of the language model."""
+    for line in lines:
+        for one in line["candidates"]:
+            one["features"]["lm"] *= -1
+    return lines
+
+
+def write(root: Path, **splits: Lines) -> Path:
+    """Files of lists."""
+    for split, lines in splits.items():
+        (root / f"{split}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return root
+
+
+def doubts_of(root: Path, place: Path, **changes: Any) -> list[str]:
+    """What a run over transcripts says of its data."""
+    data: dict[str, Any] = {"root": str(root), "nbest": "{root}/{split}.jsonl", "tests": ["test"]}
+    data |= {"sources": None, "references": None, "reader": {"name": "jsonl"}, **changes}
+    recipe = read_settings({"name": "run", "task": "speech", "data": data, "features": {"set": "dense"}})
+    with Inputs() as inputs:
+        steps: Any = pipeline.check(recipe, inputs, place / "run")
+        steps.extract()
+    found: list[str] = steps.doubts
+    return found
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """What was logged, warnings alone."""
+    monkeypatch.setattr(logging.getLogger("rerank"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("rerank"), "handlers", [])
+    caplog.set_level(logging.WARNING, "rerank")
+    return caplog
+
+
+@pytest.mark.parametrize("name", ["asr", "llm"])
+def test_nothing_is_said_of_the_shipped_lists(name: str, tmp_path: Path) -> None:
+    recipe = load_recipe(name).changed({"features.set": "dense", "features.min_lists": 1})
+    with Inputs() as inputs:
+        steps: Any = pipeline.check(recipe, inputs, tmp_path / "run")
+        steps.extract()
+    assert steps.doubts == []
+
+
+def test_references_that_are_off_by_a_line_are_suspected(tmp_path: Path) -> None:
+    train, dev = lines_of("train"), lines_of("dev")
+    found = doubts_of(write(tmp_path, train=off_by_one(train), dev=dev, test=lines_of("test")), tmp_path)
+    assert len(found) == 2
+    assert found[0].startswith("train: long candidates do not go with long references (rank correlation ")
+    assert found[1].startswith("train: the base is far worse than on dev: wer ")
+
+
+def test_an_oracle_that_is_hardly_better_than_chance_is_suspected(tmp_path: Path) -> None:
+    def unlike(lines: Lines) -> Lines:
+        return [{**line, "reference": "nothing of it " * (1 + k % 4)} for k, line in enumerate(lines)]
+
+    found = doubts_of(write(tmp_path, train=unlike(lines_of("train")), dev=lines_of("dev")), tmp_path, tests=[])
+    assert any("the oracle is hardly better than a random candidate (wer " in line for line in found)
+
+
+def test_lists_that_two_splits_share_are_counted(tmp_path: Path) -> None:
+    train, test = lines_of("train"), lines_of("test")
+    copied = [{**line, "id": f"other {k}"} for k, line in enumerate(train[:20])]
+    place = write(tmp_path, train=train, dev=lines_of("dev"), test=test + copied, train2=train)
+    (line,) = doubts_of(place, tmp_path)
+    assert line.startswith(f"test: 20 of {len(test) + 20} lists are training lists; ")
+    assert doubts_of(place, tmp_path, tests=["train"]) == []  # which says so itself
+    (line,) = doubts_of(place, tmp_path, tests=["train2"])
+    assert line.startswith(f"train2: {len(train)} of {len(train)} lists ")
+
+
+def test_columns_of_a_test_file_are_compared_with_those_of_training(tmp_path: Path) -> None:
+    place = write(tmp_path, train=lines_of("train"), dev=lines_of("dev"), test=negative(lines_of("test")))
+    (line,) = doubts_of(place, tmp_path)
+    assert line.startswith("test: the score column 'lm' is unlike that of the training lists: mean ")
+    assert "correlation with the base score" in line
+
+
+def test_a_test_file_without_the_base_score_is_refused(tmp_path: Path) -> None:
+    def without(lines: Lines) -> Lines:
+        return [{**line, "candidates": [{**one, "score": None} for one in line["candidates"]]} for line in lines]
+
+    place = write(tmp_path, train=lines_of("train"), dev=without(lines_of("dev")))
+    with pytest.raises(rerank.RerankError, match=r"found no base score; expected 'score', as in the training lists"):
+        doubts_of(place, tmp_path, tests=[])
+
+
+def test_evaluate_names_training_lists_and_columns(tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
+    place = write(tmp_path, train=lines_of("train"), test=lines_of("test"), negative=negative(lines_of("test")))
+    train, test, turned = (rerank.read(place / f"{name}.jsonl", "jsonl") for name in ("train", "test", "negative"))
+    model = rerank.fit(train, metric="wer", features="dense", epochs=1)
+    told.clear()
+    rerank.evaluate(model, test, samples=10)
+    assert told.messages == []
+    rerank.evaluate(model, train, samples=10)
+    assert told.messages[0].startswith(
+        f"{len(lines_of('train'))} of {len(lines_of('train'))} lists are training lists; "
+    )
+    told.clear()
+    rerank.evaluate(model, turned, samples=10)
+    assert [message.partition(" is ")[0] for message in told.messages] == ["the score column 'lm'"]
+    model.save(tmp_path / "model")
+    told.clear()
+    rerank.evaluate(rerank.load(tmp_path / "model"), train, samples=10)
+    assert len(told.messages) == 1
+
+
+@pytest.mark.parametrize("sizes", [(29, 29), (400, 400)])
+def test_lengths_go_together_or_vary_alone(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(2)
+    own = rng.integers(1, 100, sizes[0])
+    assert unlike_lengths(np.column_stack([own, own + rng.integers(0, 30, own.size)])) is None
+    assert unlike_lengths(np.column_stack([own, np.full(own.size, 3)])) is None
+    found = unlike_lengths(np.column_stack([own, rng.permutation(own)]))
+    assert (found is None) == (sizes[0] < 30)
+
+
+Give = Callable[[rerank.Reranker, Path], Any]
+GIVE: dict[str, Give] = {
+    "a file": lambda model, path: list(model.rank_many(path, format="jsonl")),
+    "lists": lambda model, path: list(model.rank_many(rerank.read(path, "jsonl"))),
+    "one list after the other": lambda model, path: [model.rank(nbest) for nbest in rerank.read(path, "jsonl")][:0],
+}
+
+
+@pytest.mark.parametrize("name", GIVE)
+def test_ranking_many_lists_warns_of_columns_once(name: str, tmp_path: Path, told: pytest.LogCaptureFixture) -> None:
+    place = write(
+        tmp_path, train=lines_of("train"), test=negative(lines_of("test")), few=negative(lines_of("test"))[:3]
+    )
+    train = rerank.read(place / "train.jsonl", "jsonl")
+    model = rerank.fit(train, metric="wer", features="dense", epochs=1)
+    for split in ("few", "test"):
+        told.clear()
+        GIVE[name](model, place / f"{split}.jsonl")
+        assert len(told.messages) == (split == "test" and name != "one list after the other")
+
+
+def test_columns_that_the_model_does_not_know_are_named_once(told: pytest.LogCaptureFixture) -> None:
+    given = [{"text": text, "score": score, "columns": {"lm": score}} for text, score in (("a b", 0.5), ("b", 0.0))]
+    model = rerank.fit([rerank.NBest(str(i), given, gains=[0, 1]) for i in range(12)], features="dense", epochs=1)
+    told.clear()
+    more = [{**one, "columns": {"lm": 0.0, "rm": 1.0}} for one in given]
+    for _ in range(3):
+        assert model.best(more)["text"] in ("a b", "b")
+    assert told.messages == ["score columns that the model does not know: 'rm'; it has 'score', 'lm'"]
+    model.rank(given)
+    assert len(told.messages) == 1
+
+
+def test_frames_have_the_base_score_of_training(told: pytest.LogCaptureFixture) -> None:
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("narwhals")
+    rows = [
+        {"q": f"{i}", "a": "xyz"[y], "right": float(y == i % 3), "rm": (i + y) % 3 - y}
+        for i in range(30)
+        for y in range(3)
+    ]
+    frame = pd.DataFrame(rows)
+    names: Any = {"group": "q", "text": "a"}
+    model = rerank.fit(frame, gain="right", score="rm", features="base", epochs=1, **names)
+    with pytest.raises(rerank.RerankError, match=r"the data frame has no column 'rm'"):
+        model.score_frame(frame.drop(columns="rm"))
+    lists = [rerank.NBest("a", [("x", 1.0), ("y", 0.0)], gains=[1, 0])] * 12
+    other = rerank.fit(lists, features="base", epochs=1)
+    with pytest.raises(rerank.RerankError, match=r"no column of base scores, 'score' of the training lists; name it"):
+        other.score_frame(frame, **names)
+    told.clear()
+    other.score_frame(frame, score="rm", columns=["right"], **names)
+    assert told.messages == ["score columns that the model does not know: 'right'; it has 'score'"]
