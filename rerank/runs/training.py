@@ -79,6 +79,8 @@ def train_run(
     lists, epochs = trained_on(data[0], recipe), recipe.training.epochs
     training = _train(recipe, recipe.learner, epochs, corpus, dev, metric, lists, checkpoint, engine)
     base = judge_base(recipe, training, split, metric)
+    if base["kept"]:
+        log.warning("nothing that was learned beats the base score: the model is the base itself")
     erred = any(line["mistakes"] for line in training.history)
     if (
         erred

@@ -35,11 +35,16 @@ def verdict(test: Mapping[str, Any], *, lower_is_better: bool = False, amount: s
 
 
 def unbeaten(metrics: Mapping[str, Any]) -> str:
-    """What to say where no epoch of the chosen run beat the base on the lists that epochs were chosen by; else ""."""
+    """What to say where the chosen run did not beat the base on the lists that epochs, or what a batch learner learns
+    from, were chosen by; else ""."""
     base = metrics.get("training", {}).get("base") or {}
     if base.get("beaten") is not False or "mert" in metrics["training"]:  # MERT weighs the base score again
         return ""
     measure = primary_of(metrics)
+    if (folds := metrics["training"].get("columns") or {}).get("lists"):
+        score = f"{measure.heading} {measure.text(folds['base'])}"
+        said = f"Nothing beat the base on {folds['lists']} training lists held out in turn ({score})"
+        return f"{said}: the model {'is' if base['kept'] else 'may be no better than'} the base itself."
     found = f"No epoch beat the base on {base['split']} ({measure.heading} {measure.text(base['dev'])})"
     decoded = metrics["training"].get("decode") or {"use": ""}
     if decoded["use"]:
