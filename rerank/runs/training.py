@@ -13,7 +13,7 @@ import psutil
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.progress import counting
 from rerank.base.registry import nearest
-from rerank.data.shards import Lists, list_sizes, parts, shared
+from rerank.data.shards import Lists, parts, shared
 from rerank.engines.settings import Engine
 from rerank.features.dense import dense_alone
 from rerank.learn.base import Learner
@@ -62,7 +62,7 @@ def train_run(
     """
     split = recipe.data.dev
     corpus = shared(corpus, recipe.training.share, recipe.seed)
-    _require_differences(corpus)
+    _warn_of_nothing(corpus)
     batch = make_learner(recipe.learner).batch
     if dev is None and recipe.learner.get("base") == AUTO and not batch:
         corpus, dev, split = *held_out(corpus), HELD_OUT
@@ -99,24 +99,16 @@ def train_run(
     return Run(name, recipe, training.weights, state, kept, columns, about, training.history, points, data)
 
 
-def _require_differences(corpus: Lists) -> None:
-    """Refuse lists that teach nothing; of lists of one candidate each, that is only said.
-
-    Raises
-    ------
-    DataError: the candidates of every list are equally good.
-    """
+def _warn_of_nothing(corpus: Lists) -> None:
+    """Say so where the candidates of every list are equally good."""
     for _, part in parts(corpus):
         ends = part.lists[:-1][np.diff(part.lists) > 0]
         if ends.size and (np.maximum.reduceat(part.gain, ends) > np.minimum.reduceat(part.gain, ends)).any():
             return
-    if list_sizes(corpus).max(initial=0) <= 1:
-        log.warning("nothing to learn from lists of one candidate each")
-        return
-    raise DataError(
-        f"nothing to learn from {corpus.list_count} training lists: in each, all candidates are equally good; "
-        "see that the gains, or the references, are those of these lists"
-    )
+    log.warning(
+        "nothing to learn from %d training lists: in each, all candidates are equally good; see that the gains, or the "
+        "references, are those of these lists", corpus.list_count,
+    )  # fmt: skip
 
 
 def trained_once(

@@ -33,7 +33,7 @@ def test_folds_of_a_file_with_a_learner_by_name(rerank: Command, files: tuple[st
     assert str(tmp_path / "out" / "report.html") in result.out
     shown = rerank("inspect", tmp_path / "out" / "model", "--top", 2)
     assert shown.code == 0, shown.err
-    assert "perceptron: " in shown.out
+    assert "perceptron, average: " in shown.out
 
 
 def test_several_runs_and_ranks(rerank: Command, tmp_path: Path) -> None:

@@ -312,10 +312,11 @@ def test_evaluate_is_what_the_run_says(rerank, model, small_data, tmp_path):
     result = rerank("evaluate", *files, "--significance")
     assert result.code == 0
     reports = small.results(model.parent)["splits"]["test"]
-    scores = [f"{100 * reports[name]['f1']:.2f}" for name in ("base", "average")]
+    decision = small.results(model.parent)["predictor"]
+    scores = [f"{100 * reports[name]['f1']:.2f}" for name in ("base", decision)]
     line = next(line for line in result.out.splitlines() if "f1" in line)
     assert [cell.strip() for cell in line.split("│")][2:4] == scores
-    test = small.results(model.parent)["significance"]["test"]["average_vs_base"]
+    test = small.results(model.parent)["significance"]["test"][f"{decision}_vs_base"]
     assert f"{100 * test['difference']:+.2f}" in result.out
     assert "[best]" in result.out  # shown as it is
     assert "(S1" not in rerank("evaluate", *files).out

@@ -94,14 +94,14 @@ def test_a_service_answers_by_it(decided: tuple[str, Path]) -> None:
     name, place = decided
     model = library.load(place / "model")
     texts = ["(S1 (S (A (X 0) (X 1)) (X 2)))", "(S1 (S (X 0) (A (X 1) (X 2))))", "(S1 (S (B (X 0) (X 1)) (X 2)))"]
-    for candidates in (texts, [{"tree": text} for text in texts]):
-        found = json.loads(answer(model, json.dumps({"candidates": candidates, "decode": True}).encode())[0])
-        assert found["predictor"] == name
-        assert (found["place"] is None) == (name == "fuse")
-        expected = model.decode(candidates)
-        assert found["decoded"] == {"text": expected.text, "place": found["place"]}
-        assert found["best"] == ({"tree": expected.text} if isinstance(candidates[0], dict) else expected.text)
-        assert found["place"] == expected.place
+    candidates = [{"tree": text, "score": 0.0} for text in texts]
+    found = json.loads(answer(model, json.dumps({"candidates": candidates, "decode": True}).encode())[0])
+    assert found["predictor"] == name
+    assert (found["place"] is None) == (name == "fuse")
+    expected = model.decode(candidates)
+    assert found["decoded"] == {"text": expected.text, "place": found["place"]}
+    assert found["best"] == {"tree": expected.text, **({} if name == "fuse" else {"score": 0.0})}
+    assert found["place"] == expected.place
 
 
 def test_comparisons_are_of_it_and_name_it(decided: tuple[str, Path], small_run: Path, rerank: Command) -> None:

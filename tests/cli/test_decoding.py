@@ -37,7 +37,7 @@ def test_base_scores_are_decoded_without_a_model(rerank: Command, tmp_path: Path
     assert (result.code, result.out) == (0, "(S1 (S (X 0) (X 1) (X 2)))\n(S1 (S (X 0)))\n")
     assert "1 candidates have other words than the best of their lists, or none: they had no vote" in result.err
     objects = [json.loads(line) for line in rerank("decode", tmp_path / "lists", "--json").out.splitlines()]
-    assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", None)]
+    assert [(each["id"], each["place"]) for each in objects] == [("a", None), ("b", 2)]  # that of b is a candidate
     assert objects[0]["probabilities"] == pytest.approx([1 / 3] * 3)
     brackets = [(each["label"], each["candidates"]) for each in objects[0]["brackets"]]
     assert brackets == [("S", [1, 2, 3]), ("A", [1]), ("B", [3]), ("A", [2])]
@@ -76,12 +76,12 @@ def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, work
     metrics = small.results(workspace / "fused by command")
     assert found == pytest.approx(metrics["splits"]["test"]["fuse"]["f1"], abs=1e-12)
     sharp = rerank("decode", lists, "--model", model, "--sharpness", 1e6).out.splitlines()
-    for text, ranking in zip(sharp, library.load(model).rank_many(lists), strict=True):
+    for text, ranking in zip(sharp, library.load(model, "average").rank_many(lists), strict=True):
         if len(ranking) < 2 or ranking.scores[0] > ranking.scores[1] + 1e-4:  # one candidate has all the probability
             assert text.replace(" ", "") == ranking.best.text.replace(" ", "")
     name = next(library.read(lists, "charniak").__iter__()).id
     shown = rerank("explain", model, lists, "--list", name).out
-    assert "decoded by fuse: a tree of its own" in shown
+    assert "decoded by fuse: " in shown
     assert answers[0] in shown.replace("\n", " ")
     explained = json.loads(rerank("explain", model, lists, "--list", name, "--json").out)
     assert explained["decoded"]["text"] == answers[0]

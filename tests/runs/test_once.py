@@ -90,7 +90,7 @@ def test_a_list_is_extracted_once_and_predicted_from_its_corpus(
     seen.clear()
     pipeline.run(recipe, tmp_path / "runs" / "two")
     assert not seen
-    model, data = Scorer(Model.load(tmp_path / "runs/one/model"), recipe.predictor), recipe.data
+    model, data = Scorer(Model.load(tmp_path / "runs/one/model")), recipe.data
     sources = data.files("test").get("sources", [None])[0]
     expected = list(model.rank(model.read(model.reader, data.files("test")["nbest"][0], SkipCount(), sources)))
     written = [*model.reader.read(str(tmp_path / "runs/one/predictions/test.nbest.gz"))]
