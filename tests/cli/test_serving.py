@@ -319,11 +319,10 @@ def test_a_service_without_files_to_open_says_so_in_a_line(saved: Path, tmp_path
         assert service.client.get("/health").status_code == 200
         process, address = psutil.Process(service.running.pid), service.client.base_url
         process.rlimit(psutil.RLIMIT_NOFILE, (process.num_fds() + 8, process.rlimit(psutil.RLIMIT_NOFILE)[1]))
-        for _ in range(100):
+        for _ in range(20):
             held.enter_context(socket.create_connection((address.host, address.port), PATIENCE))
         wait_for(lambda: "Too many open files" in service.log.read_text())
-        for _ in range(10):
-            assert service.client.get("/health").status_code == 200
+        assert service.client.get("/health").status_code == 200
         assert service.log.read_text().count("\n") < 10
         assert "Traceback" not in service.log.read_text()
 
