@@ -140,6 +140,9 @@ def _how(scorer: Scorer, by: str | None, given: dict[str, Any], lists: Lists) ->
     if by in (None, "best") or by in decodings_of(scorer.model.about):
         tuned = scorer.decoding(by)
         if tuned is None:
+            for option in given:
+                message = "the answer is the best candidate of each list; say which way to decode with --by"
+                raise RecipeError(f"--{option}: {message}")
             return None, lists
         settings = tuned.model_dump() | given
     else:

@@ -65,6 +65,13 @@ def test_what_cannot_be_decoded_is_refused(rerank: Command, tmp_path: Path) -> N
     refused(rerank(*texts, "--gains", "nowhere:gains"), "cannot import gain function 'nowhere:gains'")
 
 
+def test_how_to_decode_needs_a_way_to(rerank: Command, small_run: Path, small_data: Path) -> None:
+    """Where the model takes the best candidate, no sharpness changes anything."""
+    lists, model = small_data / "test.nbest.gz", small_run / "model"
+    refused(rerank("decode", lists, "--model", model, "--by", "best", "--sharpness", 2), "--sharpness: ", "--by")
+    assert rerank("decode", lists, "--model", model, "--by", "mbr", "--sharpness", 2).code == 0
+
+
 def test_a_model_decodes_as_it_was_tuned(rerank: Command, small_data: Path, workspace: Path, tmp_path: Path) -> None:
     recipe = small.recipe(small_data, training={"epochs": 1, "vote": False}, decode={"use": "fuse"})
     pipeline.run(recipe, workspace / "fused by command")

@@ -37,13 +37,13 @@ def read_texts(paths: Sequence[str], vectorizer: Settings) -> tuple[list[Labelle
 
 def _documents(path: str) -> tuple[list[str], list[str]]:
     labels, texts = [], []
-    with open_stream(path, strict=False) as stream:
+    with open_stream(path) as stream:
         for number, line in LineReader(stream):
             if not line.strip():
                 continue
-            label, tab, text = line.decode("utf-8", "replace").partition("\t")
+            label, tab, text = line.decode().partition("\t")
             if not tab or not label.strip():
-                message = f"found {line[:40].decode('utf-8', 'replace')!r}, expected a label, a tab and a text"
+                message = f"found {line.decode()[:40]!r}, expected a label, a tab and a text"
                 raise DataError(message, path=path, line=number)
             labels.append(label.strip())
             texts.append(text)
