@@ -148,7 +148,8 @@ class BaseSearch:
         """The most likely γ where candidates score s(y) + γ·b(y), any candidate with the best gain of its list being
         right; ``learned``: s (float64 [N]). None if s or b says nothing."""
         lists, size = whole(self.dev), learned.size
-        column, value = np.zeros(size, np.int32), learned.astype(np.float32)
+        _, exponent = np.frexp(np.abs(learned).max(initial=0))  # of 2: float32 then holds scores of any size
+        column, value = np.zeros(size, np.int32), np.ldexp(learned, -exponent).astype(np.float32)
         alone = replace(lists, rows=np.arange(size + 1), columns=column, values=value, width=1, free=1)
         unit = base_unit(lists)
         if unit is None:
@@ -160,7 +161,7 @@ class BaseSearch:
         if w == 0:
             return None
         most = FAR * unit / float(standard_scale(alone)[0])
-        return min(gamma / w, most) if w > 0 else most
+        return float(np.ldexp(min(gamma / w, most) if w > 0 else most, exponent))
 
     def line(self, learned: list[np.ndarray]) -> Line:
         """The metric where candidates score s(y) + γ·b(y), for all γ; ``learned``: s, one array (float64 [N]) per part.

@@ -85,6 +85,8 @@ def test_with_few_lists_the_weight_is_the_likely_one(monkeypatch: pytest.MonkeyP
         assert found.base * unit == pytest.approx(1.0, abs=0.15)
         assert score == corpus_score(search.dev, found, Gain())
         assert search(Weights(-np.ones(1), 0.0))[0].base * unit > 100
+        for size in (2.0**-200, 2.0**200):  # neither of which float32 holds
+            assert search(Weights(np.full(1, size), 0.0)) == (Weights(np.full(1, size), found.base * size), score)
     noise = BaseSearch(replace(dev, base=rng.normal(size=dev.base.size)), Gain())
     assert noise(Weights(np.ones(1), 0.0))[0].base < 0.1
     alike = BaseSearch(replace(dev, base=np.full(dev.base.size, 7.3)), Gain())
