@@ -115,7 +115,8 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             automatic &= base is not None
             if isinstance(learner, Maxent):
                 dense = lists if issparse(X) else replace(lists, free=lists.width)
-                return self._solve(learner, dense, dev, automatic, base is not None)
+                weights, beaten = self._solve(learner, dense, dev, automatic, base is not None)
+                return self._keep(weights, beaten, base is not None)
             if dev is None and (automatic or self.early_stopping):
                 lists, dev = self._split(lists)
             search = BaseSearch(dev, Gain()) if automatic and dev is not None else None
@@ -196,9 +197,11 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             )
         return lists.slice(0, first), lists.slice(first, count)
 
-    def _solve(self, learner: Maxent, lists: Corpus, dev: Corpus | None, automatic: bool, based: bool) -> Self:
-        """``fit`` with the batch learner."""
-        require_source(learner, pairs_of(self.pairs))
+    def _solve(
+        self, learner: Maxent, lists: Corpus, dev: Corpus | None, automatic: bool, based: bool
+    ) -> tuple[Weights, bool]:
+        """``fit`` with the batch learner: what ``_keep`` takes."""
+        pairs_of(self.pairs, learner)
         several = self._any_ties(lists, based)
         learner = with_base_column(learner, lists) if automatic else learner
         choice = choose(learner, lists, Gain(), oracles, any_ties=several)
@@ -207,7 +210,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
         training = train(replace(learner, l2=choice.l2), lists, oracles(lists), evaluate_dev=look, **how)
         self.n_iter_ = self.best_iteration_ = 1
         self.validation_scores_ = [line["dev"] for line in training.history if "dev" in line]
-        return self._keep(training.weights["last"], not automatic or choice.beaten, based)
+        return training.weights["last"], not automatic or choice.beaten
 
     def _keep(self, weights: Weights, beaten: bool, based: bool) -> Self:
         """Take the weights, or those of the base where they have not ``beaten`` it."""
@@ -232,7 +235,7 @@ class ListRanker(BaseEstimator):  # type: ignore[misc] # scikit-learn has no typ
             seed=seed_of(self.random_state),
             shuffle=bool(self.shuffle),
             any_ties=self._any_ties(lists, based),
-            pairs=pairs_of(self.pairs),
+            pairs=pairs_of(self.pairs, learner),
             predictor=self.average,
             patience=int(self.n_iter_no_change) if self.early_stopping else None,
             evaluate_dev=None if dev is None or search else lambda weights: mean_gain(dev, weights),
@@ -268,18 +271,20 @@ def learner_of(given: Any, loss: str | None) -> tuple[Learner, bool]:
     return accepted(make_learner(settings)), settings["base"] == AUTO
 
 
-def pairs_of(given: Any) -> PairSource:
-    """The pair source that ``ListRanker.pairs`` describes.
+def pairs_of(given: Any, learner: Learner) -> PairSource:
+    """The pair source that ``ListRanker.pairs`` describes, for ``learner``.
 
     Raises
     ------
-    RecipeError: there is no such source, or it lacks a setting or refuses its value.
+    RecipeError: there is no such source, it lacks a setting or refuses its value, or ``learner`` takes no such pairs.
     """
     try:
-        return PairSource(**({"name": given} if isinstance(given, str) else given))
+        source = PairSource(**({"name": given} if isinstance(given, str) else given))
+        require_source(learner, source)
     except TypeError as error:
         raise RecipeError(
             f"found {given!r}; expected a name, or a dict of it and its settings ({error})", key="pairs"
         ) from None
     except RecipeError as error:
         raise RecipeError(error.message, key=f"pairs.{error.key}") from None
+    return source

@@ -155,8 +155,9 @@ def test_is_what_a_recipe_trains() -> None:
 def test_where_no_pass_beats_the_base_scores_they_are_the_ranker() -> None:
     X, gain, sizes = problem()
     for learner in ("arda", "maxent"):
-        with pytest.warns(UserWarning, match="nothing was better than the base scores"):
+        with pytest.warns(UserWarning, match="nothing was better than the base scores") as warned:
             ranker = ListRanker(learner=learner, random_state=0).fit(X, gain, group=sizes, base=gain)
+        assert warned[0].filename == __file__
         assert (ranker.coef_.any(), ranker.base_weight_) == (False, 1.0)
 
 
@@ -338,7 +339,10 @@ def test_the_rows_of_a_list_are_together() -> None:
         ),
         ({"pairs": "best"}, "ListRanker: pairs.name: found 'best'; expected one of oracle, hope-fear, sampled"),
         ({"pairs": {"tlt": 1.0}}, "ListRanker: pairs: found .*'tlt'"),
-        ({"learner": "lm-perc", "pairs": "sampled"}, "expected oracle for the learner 'lm-perc'"),
+        *[
+            ({"learner": name, "pairs": "sampled"}, f"pairs.name: found 'sampled'; expected oracle for .*'{name}'")
+            for name in ("lm-perc", "maxent")
+        ],
         ({"epochs": 0}, "epochs=0; expected a whole number from 1"),
         ({"average": "vote"}, "average='vote'; expected one of last, average"),
         ({"ties": "all"}, "ties='all'; expected one of auto, any, base"),
