@@ -18,7 +18,7 @@ from rerank.base.errors import RecipeError
 from rerank.data.corpus import Corpus
 from rerank.data.shards import Shards, selected, write_shards
 from rerank.learn.base import Weights
-from rerank.learn.rules.maxent import BASE, Maxent
+from rerank.learn.rules.maxent import Maxent
 from rerank.learn.scoring import choices, scores
 from rerank.learn.trainer import train
 
@@ -31,7 +31,7 @@ def penalised(corpus: Corpus, weights: Weights, l2: float, any_ties: bool, extra
             gain = corpus.gain[first:last]
             right = gain == gain[oracle[i] - first] if any_ties else np.arange(first, last) == oracle[i]
             total += corpus.weight[i] * (logsumexp(s[first:last]) - logsumexp(s[first:last][right]))
-    return total + l2 / 2 * float(weights.w @ weights.w) + min(l2, BASE) / 2 * extra**2
+    return total + l2 / 2 * (float(weights.w @ weights.w) + extra**2)
 
 
 def fitted(learner: Maxent, corpus: Corpus, any_ties: bool = False) -> Weights:

@@ -5,9 +5,8 @@ as a baseline Charniak & Johnson 2005, section 3, and Gao et al. 2007). O_i bein
 
     L(w) = −Σ_i weight_i · log P_i(O_i) + (l2/2)·‖w‖²
 
-is the loss ``log`` of the online learners, with a penalty; for the base score's own column, l2 is BASE at most. It is
-convex where every list has one right candidate; with more, the search from w = 0 has done at least as well as pointwise
-logistic regression wherever it was tried.
+is the loss ``log`` of the online learners, with a penalty. It is convex where every list has one right candidate; with
+more, the search from w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
 """
 
 from __future__ import annotations
@@ -31,9 +30,6 @@ from rerank.learn.steps import UPDATES
 from rerank.learn.workspace import LISTS, LOSS, MISTAKES, EpochStats, ListArrays, stats_of, view
 
 ITERATIONS = 200
-BASE = (
-    1.0  # the largest penalty on the base score: with a strong one on all else, the base decides, and they break ties
-)
 MEMORY = 10  # of L-BFGS, in steps
 
 
@@ -60,7 +56,7 @@ class Maxent(Learner):
     columns: learn from "all" columns, or from the "dense" ones and the base score; auto: from dense ones alone unless
         all are better by more than a standard error on the sections held out.
     iterations: ≥ 1; passes over all lists at most.
-    base, base_rate: see Learner; the penalty on the weight of b(y)·base_rate is 1 at most.
+    base, base_rate: see Learner; the penalty is on the weight of b(y)·base_rate.
     """
 
     name: ClassVar[str] = "maxent"
@@ -102,8 +98,7 @@ class Maxent(Learner):
 
         if self.l2 is None:
             raise RecipeError("found null; expected a number from 0: nothing has chosen the penalty", key="l2")
-        l2, tally = np.full(lists.width + 1, self.l2), np.zeros(6)
-        l2[-1] = min(self.l2, BASE)
+        l2, tally = self.l2, np.zeros(6)
         longest, spread = 2, ColumnSpread(lists.free)
         for _, part in parts(lists):
             longest = max(longest, int(np.diff(part.lists).max(initial=0)))
@@ -118,7 +113,7 @@ class Maxent(Learner):
             for place, part in parts(lists):
                 data = view(part, own(oracle, place, part))
                 add_log_loss(data, any_ties, w, self.base + w[-1], *space, gradient, tally)
-            return tally[LOSS] + 0.5 * float((l2 * np.square(x)).sum()), gradient * scale + l2 * x
+            return tally[LOSS] + 0.5 * l2 * float(np.square(x).sum()), gradient * scale + l2 * x
 
         with threadpool_limits(1, "blas"):  # sums by several threads differ in the last bit
             start = np.divide(state.w, scale, out=np.zeros(scale.size), where=scale > 0)
