@@ -6,8 +6,6 @@ Lists have eight rows of random numbers (of a CSR matrix a tenth is not 0) and a
 Every measurement is a process of its own that has loaded its kernels before; memory is the most that a fit allocates.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -8,8 +8,6 @@ Printed is a table of dev scores: of the base, of `auto`, and of the number that
 weight and that number are chosen on dev, so both are optimistic; no test split is read. --set changes the recipe.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import logging

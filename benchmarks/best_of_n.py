@@ -10,8 +10,6 @@ probability), the recipe's average, the line of dense columns alone that every r
 standardised scores, the best that can be chosen, and the recipe less LogisticRegression.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -9,8 +9,6 @@ values are compared. Medians of the rounds and the median of the rounds' ratios 
 texts take their place.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

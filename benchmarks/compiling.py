@@ -7,8 +7,6 @@ program, in which the same command runs after it. By default it is `run recipes/
 below the same directory has left are taken from there, so give a new one with --output.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

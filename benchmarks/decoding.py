@@ -7,8 +7,6 @@ from what was read, and end with the answers. The settings are those that the mo
 sharpness of 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

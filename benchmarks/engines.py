@@ -5,8 +5,6 @@
 Engines take turns. Their start, the kernels' compilation and the reading of the cache are not counted; what travels is.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -8,8 +8,6 @@ one epoch on 80 nonzeros a row and 100 columns, and how much the process grows, 
 arrays, which include the input itself. classes: the growth by the number of classes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

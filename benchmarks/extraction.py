@@ -3,8 +3,6 @@
 python benchmarks/extraction.py --root ../shared/data/parse/gum [--split train] [--set cj2005]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

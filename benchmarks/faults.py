@@ -8,8 +8,6 @@ uninterrupted one (the median of several, done in between): the start of another
 of the resumed runs are killed too.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -11,8 +11,6 @@ with this interpreter and with PYTHON, that of another checkout, and prints CPU 
 their ratio; the first round, which compiles kernels, does not count.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

@@ -8,8 +8,6 @@ its data, and the slopes of straight lines through the logarithms: 1 is proporti
 of data/quickstart again and again. The rest: examples of 80 nonzeros, generated.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -7,8 +7,6 @@ Medians and 99th percentiles are in milliseconds, warm. ``import and load`` are 
 median of several.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

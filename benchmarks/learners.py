@@ -10,8 +10,6 @@ and whether they make the same bits. Memory (--memory): one process a tool reads
 one pass.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -6,8 +6,6 @@ Candidates are random: texts of 20 words with three scores, trees over 20 words.
 own that has loaded its kernels before, with a short list; memory is what the long one adds to its peak.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

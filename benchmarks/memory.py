@@ -7,8 +7,6 @@ looked at every 10 ms), without memory-mapped files, which the system takes back
 larger corpora hold the same lists again and again, with `min_lists` as many times as large: they have the same columns.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

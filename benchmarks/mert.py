@@ -8,8 +8,6 @@ runs while weights are searched for, not while lists are read, and not for the c
 found are also scored on --other.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -8,8 +8,6 @@ that scores the lists with it, and `joined` makes a column of that. Prints the w
 and without the column.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

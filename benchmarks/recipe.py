@@ -6,8 +6,6 @@ Every run is a process of its own, with a directory of its own for results and c
 which compiles, is not counted. CHECKOUT is another checkout of this program, which runs in turn with this one.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

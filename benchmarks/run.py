@@ -1,7 +1,5 @@
 """All benchmarks, one process each, those on lists at --root (`make bench`)."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -5,8 +5,6 @@
 Every number of workers extracts the same shards and trains the same weights; whether that is so is printed too.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

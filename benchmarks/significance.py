@@ -9,8 +9,6 @@ sample at a time; sacrebleu's time is the difference of its paired bootstraps wi
 which leaves its own counting of n-grams out, per sample.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

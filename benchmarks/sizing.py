@@ -7,8 +7,6 @@ is the constant, and how far the points lie from it at most stands beside it. Pr
 lists at --trees and --texts those of data/quickstart are measured, too few to tell anything.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -6,8 +6,6 @@ Every call is a process of its own; the least of all rounds counts. CHECKOUT is 
 calls are measured in turn with those of this one, each after one that is not counted (for kernels to be compiled).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ The file is that of the generator ``zipf`` (550 bytes an example, all values 1) 
 six digits; both are written to a temporary directory and removed. Compilation is not counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

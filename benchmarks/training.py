@@ -6,8 +6,6 @@ The gather-dot is the least that any linear learner must do in a pass: for every
 over its nonzeros. Both passes go over the same arrays in the same order, in turn.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -6,8 +6,6 @@ CPU seconds of extracting the train split (gunzip, parsing, templates, BLEU stat
 process after that, then epochs of several learners with Bayes risk, and a pure gather-dot over the same nonzeros.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -4,8 +4,6 @@ Sentences are orders and statements of a household and travel assistant. A templ
 that two or three neighbouring words mostly tell which of the words that sound alike is meant.
 """
 
-from __future__ import annotations
-
 from example_files import Draw
 
 

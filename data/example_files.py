@@ -1,7 +1,5 @@
 """What the scripts that make example lists share: random choices and files that are the same everywhere."""
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

@@ -3,8 +3,6 @@
 All texts are tokenised: words and punctuation marks stand between blanks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -12,8 +12,6 @@ The base recogniser trusts its acoustic score too much, and its language model h
 scores anew and learn which words go together.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import pairwise

@@ -10,8 +10,6 @@ refusal or a broken-off sentence. A reward model and a model that judges steps s
 know its grade in part.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -15,8 +15,6 @@ Same seed, same bytes: each sentence has its own random stream, costs are whole 
 the gzip header holds neither time nor name.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import io

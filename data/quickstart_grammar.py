@@ -18,8 +18,6 @@ noun compound          (village church) door / oak (church door)              wh
 =====================  =====================================================  ==================================
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

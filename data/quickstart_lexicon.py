@@ -5,8 +5,6 @@ A word belongs to a semantic class; a class says what may modify it. The tables 
 Words are listed from frequent to rare (`quickstart_grammar` draws rank r in proportion to 1 / (r + 2)).
 """
 
-from __future__ import annotations
-
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a line of the tables."""

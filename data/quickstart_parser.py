@@ -4,8 +4,6 @@ The grammar is read off gold trees whose words are cut off, so that it knows not
 probabilistic chart parser finds all trees of a sentence; the N most probable ones make its list.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

@@ -5,8 +5,6 @@ Its sentence is the first line of its ``__init__.py``. docs/way.svg has the modu
 metrics.json, with their imports of one another, all of which lead back.
 """
 
-from __future__ import annotations
-
 import ast
 import html
 from pathlib import Path

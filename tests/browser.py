@@ -1,8 +1,6 @@
 """Pages looked at in a headless browser, where there is one: at two widths, light and dark, with a check of what
 overflows."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

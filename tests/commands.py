@@ -1,7 +1,5 @@
 """What a command in this process leaves, for tests of the command line."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Settings of all tests: no deadline, as an example may wait for a compilation; what several of them share."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """A suite that is told to end does: in order, so that fixtures end what they started, and then by force."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Functions for engines to carry out; workers import them from here."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

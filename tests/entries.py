@@ -1,7 +1,5 @@
 """How a learner is tested: the entry that every registered learner needs, found in the modules of ``twins``."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

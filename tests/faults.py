@@ -4,8 +4,6 @@ A *step* is a change to the file system below a directory: a file opened for wri
 directory. Python reports each by an audit event just before it happens.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -5,8 +5,6 @@ a candidate into one that cannot be used; ``ruin`` turns a list into one that is
 more than one file, ``written`` names the reader of what is written where that is another.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Generated trees over the same words, for tests of fusion."""
 
-from __future__ import annotations
-
 import nltk
 import reference_decoding as reference
 from hypothesis import strategies as st

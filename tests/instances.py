@@ -1,7 +1,5 @@
 """Which instances of the tests are run, in which order, and how many examples they try."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 import pytest

@@ -1,7 +1,5 @@
 """What became of a list that a test has damaged."""
 
-from __future__ import annotations
-
 from rerank.readers.base import Bad, BadList, NBestList
 
 

@@ -1,7 +1,5 @@
 """A reader of somebody's own, named by its import path: lists as tables with a header, an empty line behind each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Learners of a user's own, as docs/adding-a-learner.md invites: one that keeps the contract, and some that do not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Kernels as plain Python, where NUMBA_DISABLE_JIT asks for it, so that coverage sees them; to be imported first."""
 
-from __future__ import annotations
-
 from numba.core import config
 
 from rerank.kernels import compile as kernels

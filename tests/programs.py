@@ -1,7 +1,5 @@
 """Programs that tests start: how long they may take, and how they are ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

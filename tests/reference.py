@@ -4,8 +4,6 @@ A twin follows the papers' boxes line by line. Sums over a row are taken in one 
 same row have the same score, and on dyadic numbers all sums are exact.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The columns of brackets as they are defined, a loop for each."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """Decoding as its formulas say it: posteriors by summing over candidates, gains of every text against every other."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 

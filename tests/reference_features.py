@@ -3,8 +3,6 @@
 Nothing is shared among candidates and nothing is hashed; every template is written from its definition.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter
@@ -35,29 +33,29 @@ class Node:
     """A node of a tree over words start..end - 1; a preterminal has its lower-cased ``word`` and no children."""
 
     label: str
-    parent: Node | None
+    parent: "Node | None"
     start: int
     end: int = 0
     word: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: "list[Node]" = field(default_factory=list)
 
     @property
-    def above(self) -> list[Node]:
+    def above(self) -> "list[Node]":
         """Ancestors, the lowest first."""
         return [self.parent, *self.parent.above] if self.parent else []
 
     @property
-    def below(self) -> list[Node]:
+    def below(self) -> "list[Node]":
         """All nodes of the subtree, this one first."""
         return [self, *(node for child in self.children for node in child.below)]
 
     @property
-    def words(self) -> list[Node]:
+    def words(self) -> "list[Node]":
         """Preterminals of the subtree."""
         return [node for node in self.below if not node.children]
 
     @property
-    def phrases(self) -> list[Node]:
+    def phrases(self) -> "list[Node]":
         """Nonterminals of the subtree."""
         return [node for node in self.below if node.children]
 

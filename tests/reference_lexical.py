@@ -1,7 +1,5 @@
 """IBM model 1 as the paper has it: dense tables, one sentence after the other; and the columns of candidates."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Pair sources, naively: all pairs of a list that a learner may be shown, in turn."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

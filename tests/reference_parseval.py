@@ -1,7 +1,5 @@
 """PARSEVAL from its definition, on ``nltk.Tree``: slow, and as close to the words of EVALB's README as code gets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

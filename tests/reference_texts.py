@@ -1,7 +1,5 @@
 """Slow twins of the templates of texts: from words to feature names with values; and random lists of texts."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

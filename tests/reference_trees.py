@@ -1,7 +1,5 @@
 """Slow and obvious twins of the tree kernels, and random trees to compare them on."""
 
-from __future__ import annotations
-
 import nltk
 from hypothesis import strategies as st
 

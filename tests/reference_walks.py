@@ -1,7 +1,5 @@
 """The loops of the twins over lists and over examples; what a learner does with what it is shown is its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What the extractor gives, as feature names with values; and random lists of trees over the same words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """A server of files for tests of inputs by URL: it counts what is asked for, and can misbehave."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import Counter

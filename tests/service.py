@@ -1,7 +1,5 @@
 """`rerank serve` as a program of its own, and clients that speak to it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small inputs for tests of the pipeline and the commands: slices of data/quickstart, and recipes over them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

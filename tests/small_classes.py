@@ -1,7 +1,5 @@
 """Small inputs for tests of classification: files of examples that are easy or hard to tell apart, and recipes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The same small lists in every format of lists with score columns, which may be left out here and there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The small parse lists with a second score beside them, and as the lists of two parsers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A made-up ranking task: eight samples a prompt, several of them right, scored by dense columns that know a part."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -4,8 +4,6 @@ Every source word has a right and a wrong translation. The decoder scores at ran
 ones: the phrase pairs tell the difference, the dense scores a part of it.
 """
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

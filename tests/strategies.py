@@ -1,7 +1,5 @@
 """Corpora and settings for property tests, and how a learner is run over them."""
 
-from __future__ import annotations
-
 import io
 from typing import Any, NamedTuple
 

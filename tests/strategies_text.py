@@ -1,7 +1,5 @@
 """Random texts that collide often: few words, every kind of white space, empty ones."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 WORDS = st.sampled_from(["a", "b", "c", "ab", "über", "."])

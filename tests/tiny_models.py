@@ -3,8 +3,6 @@
 A program of its own, so that no test's process holds torch.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A template of a user's own, in a module that imports nothing: all that it imports would be digested too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Every registered learner as it is tested: its variants, and its twin."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Docstrings for mkdocstrings: their sections, such as Parameters and Raises, as Markdown lists."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

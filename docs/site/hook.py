@@ -1,7 +1,5 @@
 """What mkdocs does in addition: tables from the code, formulas as MathML, and no public name without a docstring."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import re

@@ -1,7 +1,5 @@
 """What the code says about the settings of a part or section: values, default, meaning."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

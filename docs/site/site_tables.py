@@ -5,8 +5,6 @@ A link before it leads readers of the bare page to the file that says so.
 ``expanded`` fills a page; the site's hook and the tests call it. ``python docs/site/site_tables.py PAGE`` prints one.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Texts in UTF-8 as files have them: bytes that are not UTF-8 are surrogate escapes in a ``str``, and survive."""
 
-from __future__ import annotations
-
 import re
 
 _HALF = re.compile("([\ud800-\udc7f\udd00-\udfff]+)")  # surrogates that do not escape a byte

@@ -5,8 +5,6 @@ Exit codes of the command line: 1 for a failed run (``RunError``), 2 for everyth
 a recipe, a data file, a model or a command line, 128 + n if signal n stopped it.
 """
 
-from __future__ import annotations
-
 from rerank.base.escaping import plain, shown
 
 LONGEST_NAME = 100  # characters of an id or key in a message

@@ -6,8 +6,6 @@ print (``progress.PlainConsole``), what is logged (``PlainMessages``), error mes
 ``shown`` keeps passwords and tokens in URLs out of messages and logs.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -8,8 +8,6 @@ Threads of a pool receive no signals: after the first signal, ``check()`` ends w
 has run past its ``Deadline``.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Warnings taken out of the log, by thread, for whoever is to show them: once, or in the order of tasks."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Names that users give to splits, sets, figures and recipes, and the file names made from them."""
 
-from __future__ import annotations
-
 import os
 import re
 import zlib

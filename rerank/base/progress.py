@@ -1,7 +1,5 @@
 """Progress of long work: a bar on a terminal, log lines elsewhere."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterable, Iterator
@@ -50,7 +48,7 @@ def track(items: Iterable[T], what: str, *, total: int | None = None, unit: str 
 
 
 @contextmanager
-def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> Iterator[Count]:
+def counting(what: str, *, total: int | None = None, unit: str = "lists", lines: bool = True) -> "Iterator[Count]":
     """Show the progress that the block reports by ``advance``: on a terminal, and elsewhere only if ``lines``."""
     what = plain(what)
     count = _Bar(what, total, unit) if _bars() else _Lines(what, total, unit) if lines else Count(total)

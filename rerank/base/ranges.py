@@ -10,8 +10,6 @@ Parts that derive from ``Checked`` refuse everything else when they are made. Ev
 ``int`` has to fit into 32 bits, and what other types may hold is left to the part.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from dataclasses import dataclass, fields

@@ -4,8 +4,6 @@ The line that registers a part is the only place where its name appears. Users' 
 (``package.module:Name``) or by an entry point in the group ``rerank.<kind>``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect
@@ -72,7 +70,7 @@ class Registry(Generic[T]):
             return self._load(EntryPoint(name=name, value=name, group=""))
         raise RecipeError(f"unknown {self.kind} {name!r}; {nearest(name, self._parts)}")
 
-    def _load(self, point: EntryPoint) -> T:
+    def _load(self, point: "EntryPoint") -> T:
         try:
             part: T = point.load()
         except Exception as error:  # the module is the user's: it can raise anything

@@ -1,7 +1,5 @@
 """Errors that nobody foresaw, reported like any other: where, what, and the traceback separately."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a piece of work costs: seconds, processor time and memory of this process and of those it has started."""
 
-from __future__ import annotations
-
 import threading
 import time
 from types import TracebackType
@@ -30,7 +28,7 @@ class Usage:
         self._stop = threading.Event()
         self._sampler = threading.Thread(target=self._sample, name="usage", daemon=True)
 
-    def __enter__(self) -> Usage:
+    def __enter__(self) -> "Usage":
         self._start, self._cpu_start = time.monotonic(), time.process_time()
         self._look_for_workers()
         self._cpu_before = dict(self._cpu)

@@ -4,8 +4,6 @@ Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 the
 model or data, 130 interrupted (128 plus the number of the signal).
 """
 
-from __future__ import annotations
-
 import gc
 import io
 import os

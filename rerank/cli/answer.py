@@ -1,7 +1,5 @@
 """What a command prints: tables and lines for people or, with --json, one object for programs that holds the same."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +32,7 @@ def shown_as_json() -> bool:
     return Answer.found is not None
 
 
-def show(*lines: RenderableType, **found: Any) -> None:
+def show(*lines: "RenderableType", **found: Any) -> None:
     """Print lines and tables; with --json, keep in their place what they show: values by name, in full precision."""
     if Answer.found is not None:
         Answer.found |= found

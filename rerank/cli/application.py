@@ -1,7 +1,5 @@
 """The application object that the command modules add to, and the options that they share."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import inspect
@@ -121,7 +119,7 @@ def own_parts(given: Given) -> Given:
     return given
 
 
-def model_for(nbest: str, model: str, trust: bool) -> Model:
+def model_for(nbest: str, model: str, trust: bool) -> "Model":
     """The model at ``model``, for the lists in ``nbest``.
 
     Raises

@@ -1,7 +1,5 @@
 """The command that makes one answer of every list."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from itertools import chain, islice
@@ -118,7 +116,7 @@ def decode(
         log.warning("%d candidates have other words than the best of their lists, or none: they had no vote", left_out)
 
 
-def _of_base_scores(metric: dict[str, Any]) -> Scorer:
+def _of_base_scores(metric: dict[str, Any]) -> "Scorer":
     """What scores lists by their base scores, for a metric with these settings."""
     from rerank.models.base_model import base_model
     from rerank.models.scorer import Scorer
@@ -131,7 +129,7 @@ def _of_base_scores(metric: dict[str, Any]) -> Scorer:
     return Scorer(base_model(recipe))
 
 
-def _how(scorer: Scorer, by: str | None, given: dict[str, Any], lists: Lists) -> tuple[Decoding | None, Lists]:
+def _how(scorer: "Scorer", by: str | None, given: dict[str, Any], lists: "Lists") -> "tuple[Decoding | None, Lists]":
     """How to decode: as the model was tuned, or as it is ``given``; and the lists, of which some may have been read."""
     from pydantic import ValidationError
 
@@ -158,7 +156,7 @@ def _how(scorer: Scorer, by: str | None, given: dict[str, Any], lists: Lists) ->
         raise RecipeError(f"--{option}: found {first['input']}; {said[0].lower()}{said[1:]}") from None
 
 
-def _deviation(scorer: Scorer, lists: list[Opened | BadList]) -> float:
+def _deviation(scorer: "Scorer", lists: "list[Opened | BadList]") -> float:
     """The standard deviation of scores from their lists' means; 1 where all are alike."""
     import numpy as np
 
@@ -170,14 +168,14 @@ def _deviation(scorer: Scorer, lists: list[Opened | BadList]) -> float:
     return deviation if deviation > 0 and np.isfinite(deviation) else 1.0
 
 
-def _as_line(found: Decoded | None) -> bytes:
+def _as_line(found: "Decoded | None") -> bytes:
     """The answer of a list on one line; nothing where there is none."""
     from rerank.base.encoding import encoded
 
     return encoded(" ".join(("" if found is None else found.text).split("\n"))).replace(b"\r", b" ") + b"\n"
 
 
-def _as_object(name: str, found: Decoded | None) -> bytes:
+def _as_object(name: str, found: "Decoded | None") -> bytes:
     """The answer of a list as a line of JSON."""
     from rerank.storage.strict_json import as_json
 

@@ -1,7 +1,5 @@
 """How a command ends after an unforeseen error: one message, and the traceback in a file."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

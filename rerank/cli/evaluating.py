@@ -1,7 +1,5 @@
 """The command that scores texts or trees against references."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,7 +75,9 @@ def evaluate(
         _show_significance(measure, shown_names([hypothesis, *further])[1:], *rows)
 
 
-def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sentences: bool, normalize: bool) -> Rows:
+def _evaluate_trees(
+    measure: "Parseval", systems: list[str], reference: str, sentences: bool, normalize: bool
+) -> "Rows":
     """Show the scores of files of trees; returns their statistics."""
     from rich.table import Table
 
@@ -114,7 +114,9 @@ def _evaluate_trees(measure: Parseval, systems: list[str], reference: str, sente
     return [result.stats for result in results], results[0].reference
 
 
-def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[str], form: str, sentences: bool) -> Rows:
+def _evaluate_texts(
+    measure: "TextMetric", systems: list[str], references: list[str], form: str, sentences: bool
+) -> "Rows":
     """Show the scores of files of texts, one sentence per line; returns their statistics."""
     import numpy as np
     from rich.table import Table
@@ -151,8 +153,8 @@ def _evaluate_texts(measure: TextMetric, systems: list[str], references: list[st
 
 
 def _sentence(
-    measure: TextMetric, path: str, line: int, text: bytes, gold: Sequence[bytes]
-) -> tuple[np.ndarray, np.ndarray]:
+    measure: "TextMetric", path: str, line: int, text: bytes, gold: Sequence[bytes]
+) -> "tuple[np.ndarray, np.ndarray]":
     """The statistics of a line."""
     from rerank.readers.streams import stream_name
 
@@ -162,7 +164,7 @@ def _sentence(
         raise DataError(error.message, path=stream_name(path), line=line) from None
 
 
-def _measured(measure: Metric, key: str, value: float) -> str:
+def _measured(measure: "Metric", key: str, value: float) -> str:
     """One number of a report of texts."""
     if key == "length_ratio":
         return f"{value:.3f}"
@@ -176,7 +178,7 @@ def shown_names(paths: Sequence[str]) -> list[str]:
     return [f"{name} ({found[: i + 1].count(name)})" if found.count(name) > 1 else name for i, name in enumerate(found)]
 
 
-def _show_significance(measure: Metric, names: list[str], stats: list[np.ndarray], reference: np.ndarray) -> None:
+def _show_significance(measure: "Metric", names: list[str], stats: "list[np.ndarray]", reference: "np.ndarray") -> None:
     from rich.table import Table
 
     from rerank.metrics.significance import compare

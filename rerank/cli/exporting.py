@@ -1,7 +1,5 @@
 """Commands that write a model's weights as text, and read them back: export and import."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterable

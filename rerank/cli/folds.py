@@ -1,7 +1,5 @@
 """Commands for jackknifing: the folds of a treebank, and the lists of their parsers joined."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Commands that look into models: inspect and explain."""
 
-from __future__ import annotations
-
 import difflib
 import logging
 from pathlib import Path
@@ -90,7 +88,7 @@ def inspect(
     _show_shares(loaded, model, predictor, top, ablate)
 
 
-def _show_columns(model: Model, nbest: str, reader: str | None) -> None:
+def _show_columns(model: "Model", nbest: str, reader: str | None) -> None:
     from rich.table import Table
 
     from rerank.extraction.content.base import make_reader
@@ -123,7 +121,7 @@ def _show_columns(model: Model, nbest: str, reader: str | None) -> None:
         log.warning("%s", line)
 
 
-def _show_features(model: Model, predictor: str, text: str) -> None:
+def _show_features(model: "Model", predictor: str, text: str) -> None:
     from rich.table import Table
 
     from rerank.models.inspection import find_features
@@ -135,7 +133,7 @@ def _show_features(model: Model, predictor: str, text: str) -> None:
     show(table, features=dict(found))
 
 
-def _show_provenance(model: Model) -> None:
+def _show_provenance(model: "Model") -> None:
     import yaml
     from rich.table import Table
 
@@ -152,7 +150,7 @@ def _show_provenance(model: Model) -> None:
     )  # fmt: skip
 
 
-def _show_shares(model: Model, place: str, predictor: str, top: int, ablate: bool) -> None:
+def _show_shares(model: "Model", place: str, predictor: str, top: int, ablate: bool) -> None:
     from rich.table import Table
 
     from rerank.models.inspection import shares
@@ -173,12 +171,12 @@ def _show_shares(model: Model, place: str, predictor: str, top: int, ablate: boo
         show(f"\n{plain(entry.template)}", *strongest)
 
 
-def _share(entry: TemplateShare) -> dict[str, Any]:
+def _share(entry: "TemplateShare") -> dict[str, Any]:
     found = {"template": entry.template, "columns": entry.columns, "nonzero": entry.nonzero, "share": entry.share}
     return {**found, "strongest": [{"feature": name, "weight": weight} for name, weight in entry.strongest]}
 
 
-def _show_ablation(model: Model, place: str, predictor: str) -> dict[str, list[str]]:
+def _show_ablation(model: "Model", place: str, predictor: str) -> dict[str, list[str]]:
     """Show the dev score; returns it without each template, and what is lost, as texts."""
     from rerank.models.inspection import ablate as ablation
     from rerank.runs.corpora import dev_corpus
@@ -239,7 +237,7 @@ def explain(
     show(against=against)
 
 
-def _show_answer(scorer: Scorer, found: Opened) -> None:
+def _show_answer(scorer: "Scorer", found: "Opened") -> None:
     """Show what the model decodes a list to and, for a fused tree, which candidates have its brackets."""
     from rich.table import Table
 
@@ -264,7 +262,7 @@ def _show_answer(scorer: Scorer, found: Opened) -> None:
     show(table, brackets=[vote.as_object() for vote in answer.votes])
 
 
-def _show_parts(name: str, parts: list[Contribution], top: int) -> dict[str, Any]:
+def _show_parts(name: str, parts: "list[Contribution]", top: int) -> dict[str, Any]:
     """Show by what the winner is ahead of the candidate called ``name``; returns the same as values."""
     from rich.table import Table
 
@@ -283,8 +281,8 @@ def _show_parts(name: str, parts: list[Contribution], top: int) -> dict[str, Any
 
 
 def _find(
-    scorer: Scorer, reader: Reader, nbest: str, gold: str | None, sources: str | None, list_id: str
-) -> tuple[Opened, int]:
+    scorer: "Scorer", reader: "Reader", nbest: str, gold: str | None, sources: str | None, list_id: str
+) -> "tuple[Opened, int]":
     """The list called ``list_id``, and its oracle (-1 without references)."""
     import numpy as np
 

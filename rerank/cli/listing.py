@@ -1,7 +1,5 @@
 """The command that lists the parts that a recipe can name."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import typer

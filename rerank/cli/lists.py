@@ -1,7 +1,5 @@
 """The command that applies a model to lists."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -91,7 +89,7 @@ def rerank(
     log.info("%d lists, %d unknown features, by the predictor %s", count.lists, found["unknown"], scorer.predictor)
 
 
-def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iterator[Ranked | BadList]:
+def _count_lists(lists: "Iterable[Ranked | BadList]", found: Counter[str]) -> "Iterator[Ranked | BadList]":
     """Pass ``lists`` on and count them, those without candidates or source, and what the model does not know."""
     from rerank.readers.base import BadList
     from rerank.readers.texts.text_list import TextList
@@ -105,13 +103,13 @@ def _count_lists(lists: Iterable[Ranked | BadList], found: Counter[str]) -> Iter
         yield ranked
 
 
-def _places(ranked: Ranked | BadList) -> list[int]:
+def _places(ranked: "Ranked | BadList") -> list[int]:
     """The candidates of a list, best first; a bad list has none."""
     order = getattr(ranked, "order", ())
     return [int(y) for y in order]
 
 
-def _as_object(ranked: Ranked | BadList, predictor: str, most: int) -> bytes:
+def _as_object(ranked: "Ranked | BadList", predictor: str, most: int) -> bytes:
     """The choice from a list, and its first candidates, as a line of JSON."""
     from rerank.readers.base import BadList
     from rerank.storage.strict_json import as_json
@@ -134,7 +132,7 @@ def _as_object(ranked: Ranked | BadList, predictor: str, most: int) -> bytes:
     return f"{as_json(shown | {'place': None if place is None else place + 1})}\n".encode()
 
 
-def _best_text(ranked: Ranked | BadList) -> bytes:
+def _best_text(ranked: "Ranked | BadList") -> bytes:
     """What is chosen on one line; nothing where there is no candidate."""
     text: bytes = getattr(ranked, "best", b"")
     return text.strip().replace(b"\r", b" ").replace(b"\n", b" ")

@@ -1,7 +1,5 @@
 """The options of commands that measure, and the metric that they describe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +51,7 @@ def make_metric(
     normalize: bool,
     references: list[str] | None,
     form: str,
-) -> Metric:
+) -> "Metric":
     """The metric that the options of a command describe; the last three go with trees or texts, not into it.
 
     Raises

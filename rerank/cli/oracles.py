@@ -1,7 +1,5 @@
 """The command that says what lists hold."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,7 +92,7 @@ def oracle(
 
 
 @contextmanager
-def _in_order(reader: Reader, nbest: str, reference: str | None) -> Iterator[None]:
+def _in_order(reader: "Reader", nbest: str, reference: str | None) -> Iterator[None]:
     """Within the block, an error in files that are given the wrong way round says so.
 
     Raises
@@ -112,7 +110,7 @@ def _in_order(reader: Reader, nbest: str, reference: str | None) -> Iterator[Non
         raise
 
 
-def _measured_corpus(found: Measurements, measure: Metric) -> Corpus | None:
+def _measured_corpus(found: "Measurements", measure: "Metric") -> "Corpus | None":
     """The lists as a corpus without features; None if there are none."""
     import numpy as np
 
@@ -143,14 +141,14 @@ def _measured_corpus(found: Measurements, measure: Metric) -> Corpus | None:
 
 
 def _measured_texts(
-    measure: TextMetric,
-    reader: Reader,
+    measure: "TextMetric",
+    reader: "Reader",
     nbest: str,
     golds: list[str] | None,
     form: str,
-    count: SkipCount,
+    count: "SkipCount",
     lengths: list[tuple[int, int]],
-) -> Measurements:
+) -> "Measurements":
     """Lists of texts with their statistics; leaves how long they are in ``lengths``."""
     from rerank.extraction.seen import lengths_of
     from rerank.metrics.gain import Gain
@@ -164,8 +162,8 @@ def _measured_texts(
 
 
 def _measured_trees(
-    measure: Parseval, reader: Reader, nbest: str, reference: str, count: SkipCount, normalize: bool
-) -> Measurements:
+    measure: "Parseval", reader: "Reader", nbest: str, reference: str, count: "SkipCount", normalize: bool
+) -> "Measurements":
     from rerank.data.symbols import SymbolTable
     from rerank.metrics.refused import refused_list
     from rerank.readers.trees.pairs import read_pairs
@@ -178,7 +176,7 @@ def _measured_trees(
             yield item, own, stats
 
 
-def _show_statistics(found: ListStatistics, count: SkipCount, measure: Metric) -> None:
+def _show_statistics(found: "ListStatistics", count: "SkipCount", measure: "Metric") -> None:
     from dataclasses import asdict
 
     from rich.table import Table

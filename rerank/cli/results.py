@@ -1,7 +1,5 @@
 """The results of a recipe on the terminal: what was read, tables of what was tested, signatures, the headline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

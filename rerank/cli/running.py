@@ -1,7 +1,5 @@
 """Commands that carry out recipes, and compare what they left: run, extract, train, test, compare."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -44,7 +42,7 @@ Address = Annotated[
 ]
 
 
-def engine_of(recipe: TaskRecipe, name: EngineName, workers: int | None, address: str | None) -> Engine:
+def engine_of(recipe: "TaskRecipe", name: EngineName, workers: int | None, address: str | None) -> "Engine":
     """The engine of the recipe, changed as the command line says; results do not depend on it."""
     from rerank.engines.settings import EngineSettings, open_engine
 
@@ -59,7 +57,7 @@ def engine_of(recipe: TaskRecipe, name: EngineName, workers: int | None, address
 
 def read_recipe(
     path: Path, sets: list[str] | None, output: Path | None, quick: bool = False
-) -> tuple[TaskRecipe, Path]:
+) -> "tuple[TaskRecipe, Path]":
     """The recipe, and the directory of its results."""
     from rerank.recipes.loading import load_recipe
     from rerank.recipes.shipped import find_recipe
@@ -96,7 +94,7 @@ def run(
     _show_report(directory, lost)
 
 
-def _carry_out(recipe: TaskRecipe, directory: Path, resume: bool, stages: tuple[str, ...], engine: Engine) -> str:
+def _carry_out(recipe: "TaskRecipe", directory: Path, resume: bool, stages: tuple[str, ...], engine: "Engine") -> str:
     """Carry out a recipe and show its results; returns what to say where the base was not beaten."""
     from rerank.cli.results import show_results, show_training
     from rerank.runs import pipeline

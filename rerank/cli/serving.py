@@ -1,7 +1,5 @@
 """The command that answers requests over HTTP."""
 
-from __future__ import annotations
-
 import logging
 import os
 import resource

@@ -1,7 +1,5 @@
 """The command that chooses settings on training lists set apart: tune."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

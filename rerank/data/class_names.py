@@ -1,7 +1,5 @@
 """Labels as texts: one text per class, in an order that does not depend on the order of the examples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ Axes: L lists, N candidates of all lists together, nnz nonzeros, D columns (feat
 candidate, R statistics of a reference. A fold, a shard or a mini-batch is a Corpus too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
@@ -128,7 +126,7 @@ class Corpus:
         """Number of stored feature values."""
         return int(self.columns.size)
 
-    def slice(self, first: int, last: int) -> Corpus:
+    def slice(self, first: int, last: int) -> "Corpus":
         """Lists first..last - 1; the nonzeros are views, not copies."""
         a, b = int(self.lists[first]), int(self.lists[last])
         p, q = int(self.rows[a]), int(self.rows[b])
@@ -146,17 +144,17 @@ class Corpus:
             weight=self.weight[first:last],
         )
 
-    def take(self, indices: Sequence[int] | np.ndarray) -> Corpus:
+    def take(self, indices: Sequence[int] | np.ndarray) -> "Corpus":
         """The lists ``indices`` in that order, as a copy."""
         chosen = np.asarray(indices, dtype=np.int64)
         return self._part(chosen, np.diff(self.lists)[chosen], _ranges(self.lists, chosen))
 
-    def only(self, lists: np.ndarray, candidates: np.ndarray) -> Corpus:
+    def only(self, lists: np.ndarray, candidates: np.ndarray) -> "Corpus":
         """The ``lists`` with only those of their candidates that are in ``candidates`` (both int64, increasing)."""
         kept = np.searchsorted(candidates, self.lists)
         return self._part(lists, kept[lists + 1] - kept[lists], candidates)
 
-    def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> Corpus:
+    def _part(self, lists: np.ndarray, sizes: np.ndarray, candidates: np.ndarray) -> "Corpus":
         """The ``lists`` with ``candidates``; ``sizes``: how many of them belong to each list."""
         entries = _ranges(self.rows, candidates)
         return replace(
@@ -173,14 +171,14 @@ class Corpus:
             weight=pick(self.weight, lists),
         )
 
-    def fold(self, folds: np.ndarray, held_out: int) -> tuple[Corpus, Corpus]:
+    def fold(self, folds: np.ndarray, held_out: int) -> "tuple[Corpus, Corpus]":
         """(training part, held-out part) for ``folds`` (int [L], the fold of every list)."""
         if np.shape(folds) != (self.list_count,):
             raise DataError(f"{np.size(folds)} fold numbers for {self.list_count} lists; expected one per list")
         held = np.asarray(folds) == held_out
         return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
 
-    def keep_columns(self, keep: np.ndarray) -> Corpus:
+    def keep_columns(self, keep: np.ndarray) -> "Corpus":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         mask = keep[self.columns]
         kept = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
@@ -200,7 +198,7 @@ class Corpus:
             finish_directory(new, self.width, self.free, self.about)
 
     @staticmethod
-    def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> Corpus:
+    def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> "Corpus":
         """Read what ``save`` wrote, memory-mapped by default. trusted: it has been loaded and checked before.
 
         Raises

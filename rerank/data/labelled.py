@@ -3,8 +3,6 @@
 Axes: n examples, nnz nonzeros, D columns, k classes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -107,7 +105,7 @@ class Labelled:
         """Number of stored feature values."""
         return int(self.columns.size)
 
-    def take(self, indices: Sequence[int] | np.ndarray) -> Labelled:
+    def take(self, indices: Sequence[int] | np.ndarray) -> "Labelled":
         """The examples ``indices`` (int [m], or bool [n]) in that order, as a copy."""
         chosen = np.arange(self.size)[np.asarray(indices, dtype=None if len(indices) else np.int64)]
         rows, columns, values = self._copied(chosen)
@@ -122,11 +120,11 @@ class Labelled:
             double=False,
         )
 
-    def shared(self, share: float, seed: int) -> Labelled:
+    def shared(self, share: float, seed: int) -> "Labelled":
         """The share of the examples that ``share_of`` draws."""
         return self if share == 1 else self.take(share_of(self.size, share, seed))
 
-    def flip(self, probability: float, seed: int) -> Labelled:
+    def flip(self, probability: float, seed: int) -> "Labelled":
         """With two classes: every label is flipped with this probability, independently.
 
         Raises
@@ -140,7 +138,7 @@ class Labelled:
         flipped = np.random.default_rng(seed).random(self.size) < probability
         return replace(self, label=np.where(flipped, 1 - self.label, self.label))
 
-    def with_bias(self, value: float = 1.0) -> Labelled:
+    def with_bias(self, value: float = 1.0) -> "Labelled":
         """The examples with an additional constant feature in a new last column (index ``width``).
 
         Raises
@@ -156,7 +154,7 @@ class Labelled:
         rows, columns, values = self._copied(np.arange(self.size), bias=constant)
         return replace(self, rows=rows, columns=columns, values=values, width=self.width + 1, double=False)
 
-    def normalised(self, kind: Literal["l2", "max"], like: Labelled | None = None) -> Labelled:
+    def normalised(self, kind: Literal["l2", "max"], like: "Labelled | None" = None) -> "Labelled":
         """The examples with values on a common scale.
 
         ``l2``: every row is divided by its Euclidean norm. ``max``: every column is divided by its largest absolute
@@ -181,7 +179,7 @@ class Labelled:
             raise RecipeError(f"unknown normalisation {kind!r}; known: l2, max")
         return replace(self, values=_shrunk(values), double=False)
 
-    def align(self, classes: Sequence[str], width: int) -> Labelled:
+    def align(self, classes: Sequence[str], width: int) -> "Labelled":
         """These examples with the classes and columns of others, as test examples take over those of training.
 
         Nonzeros in columns from ``width`` on are left out and counted in ``dropped``.

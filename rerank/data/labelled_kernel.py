@@ -1,7 +1,5 @@
 """Kernels that copy, widen, scale and repeat rows of sparse examples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One part of a corpus that is stored in parts: which lists of which file, and what is done when it is opened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -36,7 +34,7 @@ class Part(NamedTuple):
             return corpus.take(self.numbers())
         return corpus if self.whole else corpus.slice(self.first, self.last)
 
-    def piece(self, first: int, last: int) -> Part:
+    def piece(self, first: int, last: int) -> "Part":
         """Lists first..last - 1 of what it is a part of; those before it must belong to it too."""
         corpus = Corpus.load(self.directory, trusted=True)
         before = self._replace(last=first).numbers()

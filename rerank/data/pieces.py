@@ -1,7 +1,5 @@
 """A corpus on disk whose lists are written piece by piece, by any process: none needs memory for all of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +14,7 @@ class Extent(NamedTuple):
     candidates: int
     nonzeros: int
 
-    def and_those_of(self, other: Extent) -> Extent:
+    def and_those_of(self, other: "Extent") -> "Extent":
         """How many both have together."""
         return Extent(*(own + more for own, more in zip(self, other, strict=True)))
 

@@ -4,8 +4,6 @@ Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of t
 ``00001/``, ..., each a saved Corpus. Lists and candidates are numbered through all parts.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -119,15 +117,15 @@ class Shards:
         object.__setattr__(self, "_opened", (index, corpus))
         return corpus
 
-    def changed(self, change: Change) -> Shards:
+    def changed(self, change: Change) -> "Shards":
         """The same lists with one more change."""
         return replace(self, changes=(*self.changes, change))
 
-    def keep_columns(self, keep: np.ndarray) -> Shards:
+    def keep_columns(self, keep: np.ndarray) -> "Shards":
         """The same lists with only the columns where ``keep`` (bool [D]) holds; column numbers stay."""
         return self.changed(KeptColumns(keep))
 
-    def section(self, first: int, last: int) -> Shards:
+    def section(self, first: int, last: int) -> "Shards":
         """Lists first..last - 1."""
         found, at = [], 0
         for entry in self.parts:
@@ -138,7 +136,7 @@ class Shards:
             at += size
         return replace(self, parts=tuple(found))
 
-    def take(self, chosen: np.ndarray) -> Shards:
+    def take(self, chosen: np.ndarray) -> "Shards":
         """The lists ``chosen`` (int64, ascending), numbered among themselves; they are copied when a part is opened."""
         assert not self.changes, "a change may know the lists by their numbers among all"
         found, at, lists, candidates = list[Part](), 0, 0, 0
@@ -154,7 +152,7 @@ class Shards:
         return replace(self, parts=tuple(found))
 
     @staticmethod
-    def load(directory: Path | str, origin: Path | str | None = None) -> Shards:
+    def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
         """What a ShardWriter wrote; origin: what to remove if a part is damaged, ``directory`` by default.
 
         Raises

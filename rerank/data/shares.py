@@ -1,7 +1,5 @@
 """Which lists or examples a share of them is: drawn, so that it is like the whole even where a file is sorted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ by its *id* (a small integer, in order of first appearance), which trees store. 
 and both to the text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -111,7 +109,7 @@ class SymbolTable:
         self._lower = np.zeros(1 << 11, np.int32)
         self._asked: dict[str | bytes, int] = {}  # results of ``hash_of``
 
-    def copy(self) -> SymbolTable:
+    def copy(self) -> "SymbolTable":
         """An independent table with the same texts and ids."""
         new = SymbolTable.__new__(SymbolTable)
         new.index = SymbolIndex(self.index.keys.copy(), self.index.ids.copy())

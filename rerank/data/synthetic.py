@@ -1,7 +1,5 @@
 """Examples that are generated, not read: the same seed gives the same bits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

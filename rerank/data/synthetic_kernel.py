@@ -4,8 +4,6 @@ splitmix64 (Steele, Lea & Flood 2014): the stream of a seed is mix(seed + G), mi
 modulo 2^64.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Texts as sequences of words: 64-bit hashes in flat arrays, cut at white space."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

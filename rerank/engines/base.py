@@ -1,7 +1,5 @@
 """What an engine is: a lazy, ordered map over tasks, by other processes or in this one."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Workers of a Dask cluster: one that is running already, or one of processes on this machine."""
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable

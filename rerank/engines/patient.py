@@ -1,7 +1,5 @@
 """This process at first, and worker processes once the work turns out to be long."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Worker processes on this machine, by joblib's loky."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable

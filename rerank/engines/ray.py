@@ -1,7 +1,5 @@
 """Workers of a Ray cluster: one that is running already, or one on this machine."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Which engine carries out the tasks of a run; results do not depend on it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -1,7 +1,5 @@
 """Threads of this process, for kernels whose rows do not depend on one another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

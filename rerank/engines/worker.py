@@ -1,7 +1,5 @@
 """The worker's side of an engine: how a process becomes a worker, and how it runs a task."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

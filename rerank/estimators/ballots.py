@@ -1,7 +1,5 @@
 """The updates of all passes so far and the examples that caused them: what voted predictions are made from."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What all classifiers share: rows and labels as lists of candidates, passes of a learner, linear predictions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 

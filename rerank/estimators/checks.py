@@ -1,7 +1,5 @@
 """What users give, checked: parameters, seeds, numbers; and errors as scikit-learn's users expect them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any

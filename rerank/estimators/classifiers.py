@@ -1,7 +1,5 @@
 """The classifiers: one class for every family of learners, with the parameters of its learner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rerank.estimators.base import OnlineClassifier

@@ -1,7 +1,5 @@
 """Arrays as lists of candidates: rows of a matrix, their gains, and which of them belong together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

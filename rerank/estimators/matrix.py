@@ -1,7 +1,5 @@
 """Rows of a matrix as sparse rows, and as labelled examples."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

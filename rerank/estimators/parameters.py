@@ -1,7 +1,5 @@
 """What a classifier takes from its learner: the parameters, their defaults and types, and what they mean."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import MISSING, Field, dataclass, fields
 from inspect import cleandoc, get_annotations, signature

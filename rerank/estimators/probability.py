@@ -8,8 +8,6 @@ networks). Of more than two classes, v is the variance of the difference between
 all: the best stays the best.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +30,7 @@ class Covariance(NamedTuple):
     scale: np.ndarray  # float64 [blocks, W]: the largest |x_j| of an update, for normalised variances; else [blocks, 0]
 
     @staticmethod
-    def of(state: Any, blocks: int, *, base: bool) -> Covariance:
+    def of(state: Any, blocks: int, *, base: bool) -> "Covariance":
         """That of a state, with or without the coordinate of the base score, its last one; views of it."""
         end = None if base else -1
         if isinstance(state, FullState):

@@ -1,7 +1,5 @@
 """What a classifier shows of its training state: weights and votes, made when they are asked for."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Self
 

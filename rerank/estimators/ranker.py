@@ -1,7 +1,5 @@
 """A ranker over arrays: the rows of a matrix are candidates, and lists of them are learned from by the list trainer."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace

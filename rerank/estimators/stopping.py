@@ -1,7 +1,5 @@
 """Early stopping of a classifier: rows held out, their accuracy after every pass, and the state of the best pass."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

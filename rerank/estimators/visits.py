@@ -8,8 +8,6 @@ In a shuffled fit equal rows are one example, whose weight is the sum of theirs,
 content before the seed shuffles their visits: neither the order of the rows nor their repetition changes the result.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much every row counts: by its sample weight, and by its class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

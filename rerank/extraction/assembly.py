@@ -1,7 +1,5 @@
 """From blocks in the spool to the table of the features that are kept, and to the shards of a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path

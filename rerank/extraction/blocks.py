@@ -4,8 +4,6 @@ A worker leaves what it finds in a directory of the spool. Training lists have n
 until all blocks are counted. Where one block ends and the next begins depends on the lists alone.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -57,7 +55,7 @@ class Summary(NamedTuple):
         return self._asdict() | {"met": vars(self.met) | {"scores": vars(self.met.scores)}}
 
     @staticmethod
-    def of_header(said: dict[str, Any]) -> Summary:
+    def of_header(said: dict[str, Any]) -> "Summary":
         """The inverse of ``as_header``."""
         met = SkipCount(**said["met"] | {"scores": ScoreCount(**said["met"]["scores"])})
         warnings = [(int(level), str(text)) for level, text in said["warnings"]]
@@ -80,7 +78,7 @@ class BlockJob:
     numbering: Numbering | None = None
 
     @staticmethod
-    def of(recipe: ListRecipe, directory: Path) -> BlockJob:
+    def of(recipe: ListRecipe, directory: Path) -> "BlockJob":
         """The job of extracting a split; its blocks go to ``directory``."""
         return BlockJob(recipe, Spool(str(directory)), tuple(sys.path) if recipe.features.user else ())
 

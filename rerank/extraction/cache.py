@@ -1,7 +1,5 @@
 """Extracted splits on disk, each under the digest of everything that it was made from."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from contextlib import nullcontext

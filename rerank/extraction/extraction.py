@@ -1,7 +1,5 @@
 """From files to corpora: read lists and references, score candidates, extract features, number the columns."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

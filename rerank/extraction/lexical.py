@@ -5,8 +5,6 @@ may be of one document, are in one part. Features of its lists come from the tab
 of train sees its own reference, as none of dev, test and later does; these get the tables of all.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,7 +42,7 @@ class LearnedTables(NamedTuple):
         return place * len(self.parts) // max(self.lists, 1)
 
 
-def learn(lexical: Lexical, lists: Iterable[Beside]) -> LearnedTables:
+def learn(lexical: "Lexical", lists: Iterable[Beside]) -> LearnedTables:
     """The tables of training lists, every reference of which is a translation of its source; bad lists teach nothing.
 
     Raises

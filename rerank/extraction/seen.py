@@ -5,8 +5,6 @@ digests are kept: a random sample, and one that has the lists which two splits s
 sides (Broder 1997). Lists of fewer than two candidates, from which nothing is chosen, are left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the blocks of an extraction leave until the corpus is written, and which columns their features get."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +35,7 @@ class Texts(NamedTuple):
     text_bytes: np.ndarray  # uint8
 
     @staticmethod
-    def of(symbols: SymbolTable) -> Texts:
+    def of(symbols: SymbolTable) -> "Texts":
         """All texts of a table."""
         texts = [symbols.text(i).encode("utf-8", "surrogateescape") for i in range(len(symbols))]
         first = np.zeros(len(texts) + 1, np.int64)
@@ -105,7 +103,7 @@ class Numbering:
     known: bool
 
     @staticmethod
-    def of(table: Table, spool: Spool, *, known: bool) -> Numbering:
+    def of(table: Table, spool: Spool, *, known: bool) -> "Numbering":
         """The columns of ``table``, which is left in the spool."""
         if isinstance(table, HashedTable):
             return Numbering(spool, None, table.width, 0, known)

@@ -1,7 +1,5 @@
 """Classes of labels that templates ask about (punctuation, coordination, clauses, function words), as data."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.data.symbols import LabelArray, SymbolTable

@@ -1,7 +1,5 @@
 """From a sink to the features of a list: those that vary among its candidates, and their values."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ A block is a run of lists that one process counts. Blocks are added up range by 
 needs memory for more than its range, and the sums do not depend on the blocks or on who counted them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

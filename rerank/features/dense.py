@@ -5,8 +5,6 @@ deviation within lists (only differences within a list count). Weights apply to 
 scale, they apply to the scores as the file has them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

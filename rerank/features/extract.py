@@ -1,7 +1,5 @@
 """From one list to its sparse features: runs all templates, those over trees once per distinct place."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import unwrap

@@ -4,8 +4,6 @@ Candidates of a list share most of their subtrees. ``inside`` identifies a subtr
 run once per distinct *place* (see places.py), not once per tree.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

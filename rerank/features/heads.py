@@ -5,8 +5,6 @@ the *semantic* head the content (the object of a PP, the lexical verb, the noun)
 Penn Treebank with the auxiliary tags AUX and AUXG; pass other tables to ``HeadTable`` for other treebanks.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ A mark's hash is that of its text, so a name is rendered from the same symbols t
 in place of a label or word has brackets in its text, which no label or word of a tree can have.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.data.symbols import text_hash

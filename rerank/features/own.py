@@ -1,7 +1,5 @@
 """``rerank.feature``: features that users write in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import wraps
 

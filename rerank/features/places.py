@@ -12,8 +12,6 @@ Scopes, from the smallest view to the largest:
 * TREE: a candidate as a whole.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From the features of lists, stored by feature, to a corpus, stored by candidate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Dense and BaseScore: the scores that come with a list, whatever its candidates are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 

@@ -3,8 +3,6 @@
 ``base`` is empty: a model of the base score alone, for both; ``dense`` is for both too.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 _REACH = [options for options in product(range(3), repeat=4) if sum(options) <= 2]

@@ -8,8 +8,6 @@ candidates lack a feature; ``collecting`` adds them up.
 Nothing grows inside kernels: if room runs out, OVERFLOW is set and the list is done again with more room.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature → column: by a table of the kept features (counting.py decides which), or by hash."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -119,7 +117,7 @@ class FeatureTable:
         (directory / "table.json").write_text(as_json(header | _save_lexical(directory, self.lexical)))
 
     @staticmethod
-    def read(directory: Path, header: dict[str, Any]) -> FeatureTable:
+    def read(directory: Path, header: dict[str, Any]) -> "FeatureTable":
         """The table whose ``header`` has been read; see ``load_table``."""
         found: dict[str, Any] = {
             name: read_array(directory / f"table_{name}.npy", dtype, 1)

@@ -1,7 +1,5 @@
 """What a template is: a frozen set of options, a scope, and a kernel that writes symbols for places."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from abc import ABC, abstractmethod

@@ -8,8 +8,6 @@ under the types that it was compiled for, and those of a user's module would be 
 Only the kernels that are called from Python take them (see ``kernel_of``).
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -4,8 +4,6 @@ numba unpickles what it finds there, so whoever can write there can run code. A 
 written to, or could replace, is not used.
 """
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -5,8 +5,6 @@ directory is keyed by a digest of sources: of every file of this program that ho
 of its module and what that imports. A changed leaf means a new directory.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Callable

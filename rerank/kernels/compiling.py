@@ -1,7 +1,5 @@
 """What a user sees of compilation: a progress of its own, and its time in no other rate."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

@@ -4,8 +4,6 @@ A leaf is not made machine code of its own: it is linked into the kernels that c
 operator or a function of numba's gives for arguments of certain types is found once, not for every line that has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ names by import path or entry point, and whatever that imports from the same fol
 library's. Imports are read off the sources; a module that is imported by a computed name is not seen.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import site

@@ -1,7 +1,5 @@
 """States that were trained separately, from the same start, and what of them is combined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

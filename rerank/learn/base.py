@@ -1,7 +1,5 @@
 """What a learner is: frozen parameters, a state of arrays, and an epoch over lists."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

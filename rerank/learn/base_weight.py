@@ -11,8 +11,6 @@ most likely weights of the two columns w·φ(y) and b(y), with a penalty (see ``
 what these choose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -16,8 +16,6 @@ u is the average that training returned. With a learned weight of the base score
 theorems do not cover a base score with a weight from the start (w_1 ≠ 0), which ``fixed_base`` reports.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The tests of this project check much more of its own learners; this is what voti
 rely on, and what a rule with a slip in it breaks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

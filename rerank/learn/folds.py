@@ -6,8 +6,6 @@ first that brings nothing. Dense columns alone are taken unless all columns are 
 of the difference (Breiman et al. 1984, section 3.4.3), and the base score alone unless they are by half of one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise

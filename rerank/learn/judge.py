@@ -1,7 +1,5 @@
 """Leaves that every update rule calls: score a list, judge it, and sum up the vector that it is to learn from."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.kernels.compile import kernel, prefetch

@@ -1,7 +1,5 @@
 """The updates of a training run as coefficients of candidates: what voting and bounds are made from."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -74,13 +72,13 @@ class UpdateLog:
         """The end of the log so far; see ``cut``."""
         return self.updates, self._alive
 
-    def cut(self, marks: tuple[int, int]) -> UpdateLog:
+    def cut(self, marks: tuple[int, int]) -> "UpdateLog":
         """The log as it was at ``marks``."""
         log = self.head(marks[0])
         log._alive = marks[1]
         return log
 
-    def head(self, updates: int) -> UpdateLog:
+    def head(self, updates: int) -> "UpdateLog":
         """The first ``updates`` updates alone."""
         arrays = self.arrays()
         first = arrays["first"][: updates + 1]
@@ -108,7 +106,7 @@ class UpdateLog:
         return {"lists": lists, "first": first, "candidate": candidate, "a": a, "rate": rate, "survived": survived}
 
     @staticmethod
-    def from_arrays(arrays: dict[str, np.ndarray]) -> UpdateLog:
+    def from_arrays(arrays: dict[str, np.ndarray]) -> "UpdateLog":
         """The inverse of ``arrays``."""
         log = UpdateLog()
         entries, survived = np.diff(arrays["first"]), arrays["survived"]

@@ -1,7 +1,5 @@
 """Losses as coefficients: the subgradient of a list's loss is Σ_y a_y φ(y)."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal, get_args
 

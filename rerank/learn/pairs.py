@@ -11,8 +11,6 @@ Losses of whole lists compare no pairs: ``bayes`` uses gains only, and ``log`` t
 source is ``hope-fear``, and the oracle itself otherwise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

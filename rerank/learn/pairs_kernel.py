@@ -1,7 +1,5 @@
 """The two candidates of a list that are compared, by every pair source (see ``pairs``)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.data.symbols import mix

@@ -7,8 +7,6 @@
 Look-ahead, mistakes, losses, statistics and the log are the same for all learners of a kind.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much memory a learner needs for so many columns, before any of it is taken."""
 
-from __future__ import annotations
-
 from rerank.learn.base import Learner
 
 PREDICTORS = 4 * 8  # bytes per column: last and average, of the epoch under way and of the best one

@@ -1,7 +1,5 @@
 """Scores of candidates under a linear model, and the best of every list."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The parameters of a learner as kernels take them: a named tuple of numbers, made from the fields of its dataclass."""
 
-from __future__ import annotations
-
 import math
 import threading
 from dataclasses import fields

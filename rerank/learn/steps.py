@@ -6,8 +6,6 @@ vector z) of ``count`` columns is in ``t.column`` and ``t.value``, and ``g_base`
 is the number of its candidates, in ``t.who`` with coefficients ``t.a``.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ An epoch begins its lazy sums over all columns, and at its end brings every colu
 open, and are closed after so many visits that the columns cost next to nothing per visit.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any

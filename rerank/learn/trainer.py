@@ -1,7 +1,5 @@
 """Epochs in a seeded order, an evaluation on dev after each, and the best of them."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time
@@ -143,7 +141,7 @@ def train(
     return training
 
 
-def pause(course: Course, checkpoint: Checkpoint | None) -> None:
+def pause(course: "Course", checkpoint: Checkpoint | None) -> None:
     """A point where training can stop: write a checkpoint if one is due or a signal has come, and obey the signal."""
     if checkpoint is not None and (checkpoint.due() or requested()):
         checkpoint.save(*course.saved())
@@ -151,7 +149,7 @@ def pause(course: Course, checkpoint: Checkpoint | None) -> None:
 
 
 def visit(
-    course: Course,
+    course: "Course",
     corpus: Lists,
     oracle: np.ndarray,
     index: int,
@@ -213,7 +211,7 @@ class Course:
     marks: tuple[int, int] = (0, 0)
 
     @staticmethod
-    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> Course:
+    def begin(learner: Learner, lists: Lists, warm: tuple[State, int] | None, *, logged: int = 0) -> "Course":
         """Before the first epoch; the first ``logged`` epochs log their updates; ``warm``: see ``train``."""
         if warm is not None:
             state, done = copy_state(warm[0]), warm[1]

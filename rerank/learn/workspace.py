@@ -1,7 +1,5 @@
 """What epoch kernels share: a view of the corpus, scratch space, counters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

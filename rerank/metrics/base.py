@@ -1,7 +1,5 @@
 """What a metric is: rows of sufficient statistics that add up, and a formula on their sums."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 

@@ -5,8 +5,6 @@ ends in the reference, in 64 bits. In general, it is the running hash of its wor
 references. Words are hashes of 64 bits; it is negligibly rare that two words or n-grams of a list share one.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

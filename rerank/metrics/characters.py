@@ -1,7 +1,5 @@
 """Texts as Unicode code points, on which chrF works."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

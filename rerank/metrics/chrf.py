@@ -1,7 +1,5 @@
 """chrF: the F score of the character and word n-grams that a text shares with its reference (Popović 2015, 2017)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -4,8 +4,6 @@ For every order a row has three counts: n-grams of the text, of the reference, a
 as in the side that has it less often).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

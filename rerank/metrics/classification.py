@@ -1,7 +1,5 @@
 """The share of examples whose label is predicted wrongly, for lists whose candidates are classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

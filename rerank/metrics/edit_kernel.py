@@ -1,7 +1,5 @@
 """Levenshtein alignments of all candidates of a list with its references: substitutions, insertions, deletions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.kernels.compile import kernel

@@ -1,7 +1,5 @@
 """PARSEVAL of a test file against a reference file: one row per sentence and corpus scores, as EVALB prints them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

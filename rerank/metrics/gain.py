@@ -1,7 +1,5 @@
 """A gain given by the user: a score column of the lists themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -3,8 +3,6 @@
 A selection is an int64 [L] of absolute candidate indices, -1 for lists without candidates.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -196,7 +194,7 @@ class ListStatistics:
     random: dict[str, float]
 
     @classmethod
-    def of(cls, corpus: Lists, metric: Metric) -> ListStatistics:
+    def of(cls, corpus: Lists, metric: Metric) -> "ListStatistics":
         """The statistics of ``corpus``, whose ``stats`` and ``reference`` are those of ``metric``."""
         total = reference_rows(corpus).sum(axis=0)
         found: dict[str, list[np.ndarray]] = {

@@ -5,8 +5,6 @@ nodes with deleted labels are not brackets, words with deleted tags are not word
 count. What is left are (label, first word, last word) triples, matched one to one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
@@ -54,7 +52,7 @@ PUNCTUATION_TAGS = (",", ":", "``", "''", ".")
 VERSION = 2  # increases whenever a result can change
 
 
-_LABELS: WeakKeyDictionary[SymbolTable, dict[Parseval, Labels]] = WeakKeyDictionary()
+_LABELS: "WeakKeyDictionary[SymbolTable, dict[Parseval, Labels]]" = WeakKeyDictionary()
 
 
 class Mismatch(NamedTuple):
@@ -146,7 +144,7 @@ class Parseval(Metric):
             object.__setattr__(self, key, tuple(getattr(self, key)))
 
     @classmethod
-    def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "evalb") -> Parseval:
+    def from_prm(cls, path: Path | str, *, punctuation: Punctuation = "evalb") -> "Parseval":
         """The settings of an EVALB parameter file, which replaces all defaults, including those on labels.
 
         Punctuation is EVALB's too, unless it is said otherwise.

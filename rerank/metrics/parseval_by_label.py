@@ -1,7 +1,5 @@
 """PARSEVAL's brackets label by label: which constituents a parser finds, and which it does not."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,7 @@ class LabelCount(NamedTuple):
     test: int
     matched: int
 
-    def __add__(self, other: tuple[object, ...]) -> LabelCount:
+    def __add__(self, other: tuple[object, ...]) -> "LabelCount":
         """Counts over more trees."""
         return LabelCount(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[operator]
 

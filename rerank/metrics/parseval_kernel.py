@@ -4,8 +4,6 @@ Positions are counted in *kept* words. ``edge[leaf]`` is the number of kept word
 edge[start]..edge[end], and a node is empty if the two are equal.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What labels, tags and words mean to PARSEVAL, looked up once per symbol and kept as arrays for the kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

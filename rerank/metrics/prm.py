@@ -9,8 +9,6 @@ Three lines this reads::
 Lines that start with '#' and empty lines are ignored. Keys that may be repeated add up; of the others, the last counts.
 """
 
-from __future__ import annotations
-
 import difflib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentences whose parses have other words than the reference: EVALB's errors, what is said of them and when to stop."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.base.errors import DataError

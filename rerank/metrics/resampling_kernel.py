@@ -3,8 +3,6 @@
 Random numbers are splitmix64 of a counter (Steele et al. 2014), so a seed gives the same samples on every machine.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.data.symbols import mix

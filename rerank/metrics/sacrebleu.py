@@ -1,7 +1,5 @@
 """What the metrics that sacrebleu defines share: final figures and signatures are sacrebleu's own."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache

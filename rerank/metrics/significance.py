@@ -4,8 +4,6 @@ All tests take the statistics of two systems' selections from the same lists. Th
 minus the score of B. Every sum of rows has a score, so a resampled corpus costs a sum, not a new evaluation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """TER: edits and block shifts that turn a text into its reference (Snover et al. 2006), per reference word."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ An edit replaces, inserts or deletes a word, or moves a block of words to anothe
 paper, this is tercom's: limits on blocks, which blocks are tried, where they may go, and which of several wins.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics for texts: a list's candidates against its references, as rows of statistics that add up."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 

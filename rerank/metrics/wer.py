@@ -1,7 +1,5 @@
 """Word and character error rate: the edits of the best alignment with a reference, over the reference's length."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

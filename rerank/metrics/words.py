@@ -1,7 +1,5 @@
 """The words of texts as scorers see them: cut at all Unicode white space, like ``str.split``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model of the base score alone: what applies to lists that nothing was trained on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.features.table import FeatureTable

@@ -6,8 +6,6 @@ the candidate with the greatest expected gain, Σ p(r) · gain(y, r), where ever
 how probable they are is what a ``BracketModel`` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

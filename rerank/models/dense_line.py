@@ -3,8 +3,6 @@
 Sparse features cost time, memory and care; a run that is no better than this line has gained nothing from them.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

@@ -9,8 +9,6 @@ looks together, and three lists never are. A smaller difference, however many li
 sets of real lists are quite the same.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -53,13 +51,13 @@ class ColumnSeen(BaseModel):
     below: list[list[int]]
 
     @model_validator(mode="after")
-    def _check_sizes(self) -> ColumnSeen:
+    def _check_sizes(self) -> "ColumnSeen":
         if [len(own) for own in self.cuts] != [len(own) for own in self.below]:
             raise ValueError("expected as many counts as cuts")
         return self
 
     @staticmethod
-    def of(measures: np.ndarray) -> ColumnSeen:
+    def of(measures: np.ndarray) -> "ColumnSeen":
         """What a column is like in lists with these ``measures`` (float64 [S, MEASURES])."""
         compared = measures[:, : len(COMPARED)]
         quantiles = np.quantile(compared, np.linspace(0, 1, CUTS + 1), axis=0, method="inverted_cdf").T

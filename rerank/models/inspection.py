@@ -1,7 +1,5 @@
 """What a model holds: its strongest weights, the share of each template, and what each is worth."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ arrays are read without objects.
 docs/models.md describes the format for other programs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -126,7 +124,7 @@ class Model:
         (directory / HEADER).write_text(as_json(header, indent=1))
 
     @staticmethod
-    def load(directory: Path | str, trust: Trust = False) -> Model:
+    def load(directory: Path | str, trust: Trust = False) -> "Model":
         """Read what ``save`` wrote, from a directory or by URL. Everything is checked; no part that the settings name
         is imported.
 

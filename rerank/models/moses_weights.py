@@ -11,8 +11,6 @@ A sparse feature is called by the name of its feature function, "_", and what th
 Weights of dense scores belong in the section [weight] of moses.ini; here they are in comments.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

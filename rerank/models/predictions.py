@@ -1,7 +1,5 @@
 """Predictions on lists by the last, the averaged or the voted predictor, and what they are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

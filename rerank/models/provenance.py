@@ -1,7 +1,5 @@
 """Where a model comes from: what is written along with its weights, and what a reader may rely on."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What a model makes of one list: its candidates, best first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

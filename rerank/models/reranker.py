@@ -1,7 +1,5 @@
 """A model that picks: candidates in memory, or the lists of a file, in the order of their scores."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -42,7 +40,7 @@ log = logging.getLogger("rerank")
 BATCH = 64  # lists that are voted on together
 
 
-def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> Reranker:
+def load(path: PathLike, predictor: str | None = None, *, trust: Trust = False) -> "Reranker":
     """The model in a directory that ``rerank run``, or ``Reranker.save``, has left, or the URL of one.
 
     predictor: "average", "last", "mert" or "voted", for the best candidate by it, or "mbr", "fuse" or "learned", to
@@ -131,8 +129,8 @@ class Reranker:
         source: str | None = None,
         *,
         how: str | None = None,
-        gains: Gains | None = None,
-    ) -> Decoded:
+        gains: "Gains | None" = None,
+    ) -> "Decoded":
         """One answer from all candidates, with what speaks for it: the best candidate, the one with the greatest
         expected gain, or a tree fused of all.
 

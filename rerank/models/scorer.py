@@ -1,7 +1,5 @@
 """A model at work: lists in, ranked lists out, and the reasons for a choice."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -49,7 +47,7 @@ class Ranked(NamedTuple):
     order: np.ndarray  # int64 [N], best first
     scores: np.ndarray
     unknown: int = 0  # how many features that vary in the list the model does not know
-    answer: Decoded | None = None
+    answer: "Decoded | None" = None
 
     @property
     def best(self) -> bytes:
@@ -315,8 +313,8 @@ class Scorer:
         return found[kind]
 
     def answer(
-        self, opened: Opened, how: Decoding | None, gains: Gains | None = None, *, explained: bool = False
-    ) -> Decoded:
+        self, opened: Opened, how: Decoding | None, gains: "Gains | None" = None, *, explained: bool = False
+    ) -> "Decoded":
         """What a list is decoded to; ``gains`` take the place of the metric's, or of those that ``how`` names."""
         from rerank.models.decoding import best_answer
 
@@ -327,8 +325,8 @@ class Scorer:
         return self._decode(opened, ranked, how, gains, explained=explained)
 
     def _decode(
-        self, opened: Opened, ranked: Ranked, how: Decoding, gains: Gains | None = None, *, explained: bool = False
-    ) -> Decoded:
+        self, opened: Opened, ranked: Ranked, how: Decoding, gains: "Gains | None" = None, *, explained: bool = False
+    ) -> "Decoded":
         """See ``decode``."""
         from rerank.models.decoding import decode  # with the kernels of decoding
 
@@ -336,7 +334,7 @@ class Scorer:
         return decode(*settled, explained=explained)
 
     @cached_property
-    def _brackets(self) -> BracketModel | None:
+    def _brackets(self) -> "BracketModel | None":
         """What the model has learned of brackets."""
         from rerank.metrics.decoding.bracket_model import BracketModel
 

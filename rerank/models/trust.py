@@ -5,8 +5,6 @@ ranks with it imports and calls them. Parts of this program and those that an in
 plain names, run anyway.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ With x' = scale · x in a corpus, a weight w' of training is the weight w = scal
 The column of the template BaseScore is the base score, whose one weight is what both are together.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.features.table import FeatureTable, Table

@@ -6,8 +6,6 @@ feature's hash. The weight of the base score is called ``base``: features have a
 with as many digits as it takes to read the same number; those that are 0 are left out.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import re

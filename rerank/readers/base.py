@@ -60,8 +60,6 @@ references), so these stay aligned; if damage has merged two lists into one, the
 an error. Where lists are written, a list without candidates takes the place of a bad one: see ``Reader.write_bad``.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,7 +95,7 @@ class Reader(ABC):
     """
 
     @property
-    def within(self) -> tuple[Reader, ...]:
+    def within(self) -> "tuple[Reader, ...]":
         """The readers that this one reads through."""
         return ()
 

@@ -1,7 +1,5 @@
 """A candidate as users see it: made by them, or by a list when it is asked for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -46,7 +44,7 @@ class Candidate:
         columns: Mapping[str, float] = NOTHING,
         features: Mapping[str, float] = NOTHING,
         *,
-        tree: nltk.Tree | str | None = None,
+        tree: "nltk.Tree | str | None" = None,
         segmentation: str | None = None,
         alignment: str | None = None,
     ) -> None:
@@ -94,7 +92,7 @@ class Candidate:
         return self.text.split()
 
     @property
-    def tree(self) -> nltk.Tree:
+    def tree(self) -> "nltk.Tree":
         """The parse tree.
 
         Raises

@@ -1,7 +1,5 @@
 """gzip, bzip2, xz and zstd: recognised by the first bytes when read, chosen by the file extension when written."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Lists whose base scores are costs: lower is better."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

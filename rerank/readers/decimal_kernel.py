@@ -1,7 +1,5 @@
 """Decimal numbers in bytes, rounded to single precision as if through double precision."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a file of lists is when its reader makes nothing of it: the readers themselves tell whose it is."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -48,7 +46,7 @@ class Reads(Protocol):
     holds: ClassVar[str]
 
     @property
-    def within(self) -> tuple[Reads, ...]: ...
+    def within(self) -> "tuple[Reads, ...]": ...
     @property
     def files(self) -> int | None: ...
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]: ...

@@ -1,7 +1,5 @@
 """The one way to say that a list or a candidate cannot be used: its fault and, once its place is known, what is bad."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -42,7 +40,7 @@ class Bad:
 
     what: ClassVar[str] = "list"
 
-    def error(self, advice: str | None = None) -> UnusableError:
+    def error(self, advice: str | None = None) -> "UnusableError":
         """It as an error, with advice: what the file seems to be or else, by default, how to continue without it."""
         advice = getattr(self, "other", "") or advice
         if advice is None:
@@ -71,7 +69,7 @@ class BadCandidate(Bad):
     what: ClassVar[str] = "candidate"
 
     @staticmethod
-    def of(fault: Fault, name: str, path: str, line: int, place: int) -> BadCandidate:
+    def of(fault: Fault, name: str, path: str, line: int, place: int) -> "BadCandidate":
         """A candidate of the list ``name`` at a place, where the fault does not name another."""
         line, path = fault.line or line, fault.path or path
         return BadCandidate(name, path, line, fault.reason, fault.message, place)
@@ -88,12 +86,12 @@ class BadList(Bad):
     other: str = ""
 
     @staticmethod
-    def of(fault: Fault, name: str, path: str, line: int) -> BadList:
+    def of(fault: Fault, name: str, path: str, line: int) -> "BadList":
         """The list ``name`` at a place, where the fault does not name another."""
         return BadList(name, fault.path or path, fault.line or line, fault.reason, fault.message)
 
     @staticmethod
-    def of_all(bad: Sequence[BadCandidate]) -> BadList:
+    def of_all(bad: Sequence[BadCandidate]) -> "BadList":
         """A list without a usable candidate; the first of those found ``bad`` gives the reason."""
         first = bad[0]
         return BadList(first.id, first.path, first.line, first.reason, first.message, len(bad))

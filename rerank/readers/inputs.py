@@ -1,7 +1,5 @@
 """The input files of a run: each is opened once, and its digest is taken as it streams."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Collection, Iterable
@@ -24,7 +22,7 @@ class HeldStream(InputStream):
     lasting = True
     whole: str | None = None  # SHA-256 of the decompressed contents, once they have been read to the end
     busy = False  # between ``again`` and ``close``
-    _sum: hashlib._Hash | None = None  # of what was read since ``again``
+    _sum: "hashlib._Hash | None" = None  # of what was read since ``again``
 
     def again(self) -> Self:
         """The stream at the start of its file."""

@@ -1,7 +1,5 @@
 """Lines of a byte stream, with lookahead and line numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rerank.base.errors import DataError

@@ -1,7 +1,5 @@
 """Formats that are read line by line: what they all share, so that a format is how a file falls into lists."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A list of candidates as its reader gives it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, overload
@@ -31,11 +29,11 @@ class ListCandidate(Candidate):
 
     __slots__ = ("_list", "index")
 
-    def __init__(self, nbest: NBestList, index: int) -> None:
+    def __init__(self, nbest: "NBestList", index: int) -> None:
         self._list, self.index = nbest, index
 
     @property
-    def nbest(self) -> NBestList:
+    def nbest(self) -> "NBestList":
         """The list that it is a candidate of."""
         return self._list
 
@@ -86,7 +84,7 @@ class ListCandidate(Candidate):
         return [word for tag, word in PRETERMINAL.findall(self.text) if tag != TRACE]
 
     @property
-    def tree(self) -> nltk.Tree:
+    def tree(self) -> "nltk.Tree":
         """The parse tree.
 
         Raises
@@ -106,7 +104,7 @@ class ListCandidate(Candidate):
 class Candidates(Sequence[ListCandidate]):
     """The candidates of a list as a sequence; each is made when asked for."""
 
-    def __init__(self, nbest: NBestList) -> None:
+    def __init__(self, nbest: "NBestList") -> None:
         self.nbest = nbest
 
     def __len__(self) -> int:

@@ -1,7 +1,5 @@
 """Numbers written in a text file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

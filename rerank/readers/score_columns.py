@@ -1,7 +1,5 @@
 """The score columns that a model was trained with."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +22,7 @@ class ScoreColumns:
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of_table(about: Mapping[str, Any]) -> ScoreColumns | None:
+    def of_table(about: Mapping[str, Any]) -> "ScoreColumns | None":
         """The columns that ``as_dict`` has stored in what a table says about itself; None if there are none."""
         names, base, sources = (about.get(key) for key in _KEYS)
         if not names or base is None:
@@ -36,11 +34,11 @@ class ScoreColumns:
         sources = {source: list(names) for source, names in self.sources.items()}
         return dict(zip(_KEYS, (list(self.names), self.base, sources), strict=True))
 
-    def of_source(self, source: str) -> ScoreColumns | None:
+    def of_source(self, source: str) -> "ScoreColumns | None":
         """The columns that a source provides, None if the source is unknown."""
         return ScoreColumns(self.sources[source]) if source in self.sources else None
 
-    def without(self, names: Collection[str]) -> ScoreColumns:
+    def without(self, names: Collection[str]) -> "ScoreColumns":
         """The columns except for those with these names."""
         sources = {source: _left(own, names) for source, own in self.sources.items()}
         return ScoreColumns(_left(self.names, names), None if self.base in names else self.base, sources)

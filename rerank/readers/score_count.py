@@ -1,7 +1,5 @@
 """Oddities in the scores of usable lists: no reason to reject them, but worth a message."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +34,7 @@ class ScoreCount:
             self.compared += 1
             self.lowest_first += int(base[0] == lowest)
 
-    def add(self, more: ScoreCount) -> None:
+    def add(self, more: "ScoreCount") -> None:
         """Add the counts of the lists that follow."""
         self.absent += more.absent
         self.unknown += more.unknown

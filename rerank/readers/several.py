@@ -1,7 +1,5 @@
 """Readers as recipes describe them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

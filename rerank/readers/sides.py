@@ -4,8 +4,6 @@ A side file has an entry for every list, or for every candidate, in the same ord
 belongs together: bad lists use up their entries too, and a file with too few or too many is an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -23,7 +21,7 @@ class Beside(NamedTuple):
     found: tuple[Any, ...]  # by side file
     missing: BadList | None = None  # why an empty list takes the place of one that should be there
 
-    def of(self, source: str) -> Beside:
+    def of(self, source: str) -> "Beside":
         """The same with the name of a source before the id, which lists of other sources may have too."""
         nbest, missing = replace(self.nbest, id=f"{source}/{self.nbest.id}"), self.missing
         return self._replace(nbest=nbest, missing=missing and replace(missing, id=nbest.id))

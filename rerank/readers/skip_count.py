@@ -1,7 +1,5 @@
 """What becomes of lists and candidates that cannot be used: they are counted, or an error that says how to go on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -103,7 +101,7 @@ class SkipCount:
         if bad.reason not in first:
             first[bad.reason] = str(bad)
 
-    def add(self, more: SkipCount) -> None:
+    def add(self, more: "SkipCount") -> None:
         """Add the counts of the lists that follow."""
         self.lists += more.lists
         self.candidates += more.candidates

@@ -4,8 +4,6 @@ Input is read in bounded memory. A file that is missing, cut short or damaged is
 where this is noticed; no data after the damage is made up. Output appears under its name only when it is complete.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import difflib
@@ -137,7 +135,7 @@ class InputStream:
         if self._owned:
             self._raw.close()
 
-    def __enter__(self) -> InputStream:
+    def __enter__(self) -> "InputStream":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -373,7 +371,7 @@ class OutputStream:
             self._lock.release()
             self._lock = None
 
-    def __enter__(self) -> OutputStream:
+    def __enter__(self) -> "OutputStream":
         return self
 
     def __exit__(

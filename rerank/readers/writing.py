@@ -1,7 +1,5 @@
 """Lists written one after the other, with lists without candidates in place of bad ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

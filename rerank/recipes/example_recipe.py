@@ -1,7 +1,5 @@
 """Recipes of classification: which examples, which learners, how they are tuned and what is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from itertools import product
@@ -207,7 +205,7 @@ class ExampleTraining(Section):
     curve: tuple[Share, ...] = ()
 
     @model_validator(mode="after")
-    def _no_votes(self) -> ExampleTraining:
+    def _no_votes(self) -> "ExampleTraining":
         if self.mixing is not None and self.predictor == "voted":
             raise ValueError("mixing keeps no updates to vote with; leave out mixing, or use the average")
         return self
@@ -293,7 +291,7 @@ class ClassificationRecipe(TaskRecipe):
         places = product(sets, self.data.noise)
         return [{"data": self.data.model_copy(update={"sets": one, "noise": (noise,)})} for one, noise in places]
 
-    def expand(self) -> list[Spec]:
+    def expand(self) -> "list[Spec]":
         """Every single run, on one set at one noise level; see ``singles``."""
         return self.singles(Spec)
 

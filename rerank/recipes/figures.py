@@ -1,7 +1,5 @@
 """Figures that recipes ask for: of runs over lists, and of classifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -67,7 +65,7 @@ class ExampleFigure(FigureSettings):
     every: int = Field(default=1000, ge=1)
 
     @model_validator(mode="after")
-    def _axes(self) -> ExampleFigure:
+    def _axes(self) -> "ExampleFigure":
         if (self.kind in ("parameter", "scatter") and self.x is None) or (self.kind == "scatter" and self.y is None):
             raise ValueError(f"a {self.kind} figure needs {'x' if self.kind == 'parameter' else 'x and y'}")
         return self

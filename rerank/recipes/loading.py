@@ -1,7 +1,5 @@
 """Recipes from files: YAML, changed by --set, becomes the recipe of its task."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

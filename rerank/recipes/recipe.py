@@ -3,8 +3,6 @@
 Defaults live here, in the sections, and in the classes that a recipe names, nowhere else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar

@@ -1,7 +1,5 @@
 """Sections of recipes: where lists are, what is extracted from them, how it is trained on, tested and shown."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from typing import Annotated, Any, Literal, Self, TypeVar

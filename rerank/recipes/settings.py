@@ -1,7 +1,5 @@
 """What the settings of all recipes share: sections without unknown keys, changes of dotted keys, grids."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """What comes with the program: recipes, called by their names, and the lists that some of them run on."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recipes over lists of texts: translations, transcripts, samples of a language model."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator

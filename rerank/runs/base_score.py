@@ -1,7 +1,5 @@
 """The base score in a run: how it is weighed where there is no dev split, and whether training beats the base."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

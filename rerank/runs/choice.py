@@ -5,8 +5,6 @@ Nearly as good is within one standard error of the difference (after Breiman et 
 drawn with replacement, the same for both, and from the seeds. Simplest are the fewest weights other than zero.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The corpora that a recipe is about, extracted or from the cache."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path
@@ -49,7 +47,7 @@ class Data:
         splits: tuple[str, ...],
         engine: Engine | None = None,
         inputs: Inputs | None = None,
-    ) -> Data:
+    ) -> "Data":
         """Extract, by ``engine``, or take from the cache, the training split and ``splits``, from ``inputs``."""
         store = cache_of(directory, inputs)
         remove_leftovers(store.directory)

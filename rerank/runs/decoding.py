@@ -1,7 +1,5 @@
 """Decoding in a run: tuned on dev, evaluated on the test splits, for all runs in one pass over the files of a split."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, NamedTuple, Protocol, get_args
 
@@ -42,7 +40,7 @@ class Points(NamedTuple):
     sharpness: np.ndarray  # float64 [A]
     thresholds: np.ndarray  # float64 [H]
 
-    def of(self, candidates: slice) -> Points:
+    def of(self, candidates: slice) -> "Points":
         """The same on some of the candidates."""
         return self._replace(scores=self.scores[candidates])
 
@@ -71,11 +69,11 @@ class GainSweep:
         self.points, self.texts = points, list[bytes]()
         self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
 
-    def part(self, lists: int, candidates: slice) -> GainSweep:
+    def part(self, lists: int, candidates: slice) -> "GainSweep":
         """See ``Reading``."""
         return GainSweep(self.points.of(candidates), lists)
 
-    def join(self, part: GainSweep, first: int, candidate: int) -> None:
+    def join(self, part: "GainSweep", first: int, candidate: int) -> None:
         """See ``Reading``."""
         own = slice(first, first + part.chosen.shape[1])
         self.chosen[:, own] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
@@ -118,11 +116,11 @@ class FusionSweep:
         self._rows, self.candidates = np.zeros((lists, K)), np.full(lists, -1, np.int64)
         self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
 
-    def part(self, lists: int, candidates: slice) -> FusionSweep:
+    def part(self, lists: int, candidates: slice) -> "FusionSweep":
         """See ``Reading``."""
         return FusionSweep(self.points.of(candidates), lists, self._metric, self._brackets)
 
-    def join(self, part: FusionSweep, first: int, candidate: int) -> None:
+    def join(self, part: "FusionSweep", first: int, candidate: int) -> None:
         """See ``Reading``."""
         lists = slice(first, first + len(part._rows))
         self._rows[lists] = part._rows

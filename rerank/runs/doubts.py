@@ -1,8 +1,6 @@
 """What looks wrong with the lists of a run: splits that share lists, references that belong to other lists, and score
 columns that mean something else in one file than in another."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One model from several trainings: the sum of their weights, each in units of the deviation of its scores."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Selections scored: what a choice of one candidate per list is worth, and whether two choices differ."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +37,7 @@ class Selections:
     path: str | None = None
 
     @staticmethod
-    def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> Selections:
+    def of(corpus: Lists, ids: list[str], metric: Metric, chosen: dict[str, np.ndarray]) -> "Selections":
         """``chosen``: by name, the candidate of every list (int64 [L], -1 for none)."""
         rows = {name: statistics_of(corpus, choice) for name, choice in chosen.items()}
         return Selections(ids, metric.signature, reference_rows(corpus), rows)
@@ -69,7 +67,7 @@ class Selections:
             np.savez_compressed(stream, header=text, reference=self.reference, **arrays)
 
     @staticmethod
-    def load(path: Path) -> Selections:
+    def load(path: Path) -> "Selections":
         """Read what ``save`` wrote.
 
         Raises

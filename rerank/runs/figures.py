@@ -1,7 +1,5 @@
 """The figures of a recipe over lists: courses of training, quality against size, quality over epochs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The features that a model is asked to have, where lists are a data frame: columns of it, and templates."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import logging

@@ -1,7 +1,5 @@
 """Finished single runs on disk, in directories of their own, from which an interrupted recipe continues."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rerank.storage.checkpoints import KeptResult

@@ -1,7 +1,5 @@
 """Learning how probable brackets are: from lists of training, scored by models that were not trained on them."""
 
-from __future__ import annotations
-
 import logging
 from itertools import pairwise
 
@@ -41,11 +39,11 @@ class BracketReading:
         self._columns, self._right = list[BracketColumns](), list[np.ndarray]()
         self._symbols = SymbolTable()
 
-    def part(self, lists: int, candidates: slice) -> BracketReading:  # noqa: ARG002 - it has no list's place
+    def part(self, lists: int, candidates: slice) -> "BracketReading":  # noqa: ARG002 - it has no list's place
         """See ``Reading``."""
         return BracketReading(self._scores[candidates], self._deviation, self._sharpness)
 
-    def join(self, part: BracketReading, first: int, candidate: int) -> None:  # noqa: ARG002
+    def join(self, part: "BracketReading", first: int, candidate: int) -> None:  # noqa: ARG002
         """See ``Reading``. Every part has symbols of its own."""
         symbols = part._symbols
         known = np.array([-1, *(self._symbols.intern(symbols.text(i)) for i in range(len(symbols)))], np.int32)

@@ -1,7 +1,5 @@
 """How results depend on the number of training lists: the chosen run, trained on shares of them."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The course of a recipe over lists: corpora (cached), runs, the choice of the best on dev, tests, artefacts."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -133,7 +131,7 @@ class ListSteps(Steps[ListRecipe]):
             work.append({"run": task.name, "seed": task.recipe.seed, **line} for line in self.runs[-1].history)
         return {"epochs": sum(each.training["epochs_run"] for each in self.runs)}
 
-    def _train(self, tasks: Sequence[RunTask]) -> None:
+    def _train(self, tasks: "Sequence[RunTask]") -> None:
         """Train and store all runs that are not stored already, side by side where there are workers."""
         pending, engine = {}, self.engine
         for number, task in enumerate(tasks):
@@ -151,7 +149,7 @@ class ListSteps(Steps[ListRecipe]):
             log.info("%s", line)
             train_task(task, engine)
 
-    def _task(self, name: str, single: ListRecipe, place: str) -> RunTask:
+    def _task(self, name: str, single: ListRecipe, place: str) -> "RunTask":
         """A run with what it needs of the data."""
         data, mert = self.data, single.mert if isinstance(single, TextRecipe) else None
         dev = data.others[single.data.dev].corpus if single.data.dev else None

@@ -1,7 +1,5 @@
 """The lists of a split, read again beside their scores, for what needs the candidates themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, Self
 

@@ -1,7 +1,5 @@
 """What of a candidate is wrong: brackets by label, words. It takes the texts of all lists, which are read again."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Where a run gains and loses: lists that got better or worse, and the score by length of sentence and of list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``rerank.evaluate``: what a model's choices, or anybody's, are worth."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ The protocol of Gao et al. (section 5): what was learned from many lists with sp
 feature of the log-linear model, and minimum error rate training sets the few weights of that model on held-out lists.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import time

@@ -1,7 +1,5 @@
 """The files of a recipe's splits, opened before anything is read; what is suggested for those that are missing."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

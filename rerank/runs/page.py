@@ -1,7 +1,5 @@
 """The report of a run over lists: everything that it shows, gathered."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

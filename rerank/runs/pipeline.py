@@ -1,7 +1,5 @@
 """From a recipe to results, whatever the recipe is about: one run in a directory, stage by stage."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from pathlib import Path

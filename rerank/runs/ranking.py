@@ -1,7 +1,5 @@
 """The lists of a split in a run's order: the scores come from the split's corpus, everything else from its files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

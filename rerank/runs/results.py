@@ -65,8 +65,6 @@ the ``best`` candidates, and for ``mbr`` and ``fuse`` what was tuned; ``ensemble
 ``seed``, ``dev``, ``deviation`` of the scores) and ``dev``.
 """
 
-from __future__ import annotations
-
 import platform
 from importlib.metadata import version
 from pathlib import Path

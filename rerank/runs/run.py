@@ -1,7 +1,5 @@
 """One trained run of a recipe: kept on disk, evaluated."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator
@@ -206,7 +204,7 @@ class Run:
         remove(directory / UNFINISHED)
 
     @staticmethod
-    def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> Run:
+    def load(directory: Path, name: str, recipe: ListRecipe, data: tuple[str, ...]) -> "Run":
         """Read what ``save`` wrote; ``data``: see ``check_stored``.
 
         Raises

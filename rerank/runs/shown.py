@@ -1,7 +1,5 @@
 """A look at the lists of a split, whose texts are read again: lists to show in a report, and what is wrong in all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

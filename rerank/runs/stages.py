@@ -1,7 +1,5 @@
 """The stages of a run: a line of ``history.jsonl`` where each starts and ends, and what it took."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

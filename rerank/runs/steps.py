@@ -1,7 +1,5 @@
 """What is done for a recipe stage by stage: ``pipeline.run`` asks for it, lists and labelled examples answer."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path

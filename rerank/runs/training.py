@@ -1,7 +1,5 @@
 """The training of one run of a recipe: selection, learning or mixing, checkpoints, mistake bounds."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The weights of a model as tables for people."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.models.inspection import shares

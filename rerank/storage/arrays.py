@@ -5,8 +5,6 @@ the order of the axes, the shape. The rest of the file must have exactly the siz
 evaluated or unpickled.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

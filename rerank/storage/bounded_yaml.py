@@ -1,7 +1,5 @@
 """YAML for recipes: read strictly, and written so that reading it gives the same settings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 from typing import Any

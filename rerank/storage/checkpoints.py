@@ -5,8 +5,6 @@ been extracted: each is a header (JSON) and arrays, with checksums, in a directo
 digest of everything that the result depends on, so that it is not taken for that of other data, settings or code.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

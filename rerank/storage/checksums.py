@@ -3,8 +3,6 @@
 They are CRC-32 (zlib), computed at gigabytes per second; they detect damage, not malice.
 """
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

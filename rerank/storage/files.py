@@ -5,8 +5,6 @@ writer holds a lock on it: one with such a name and no lock was left by a proces
 hexadecimal digits follow from the rest of the name, so that no file of somebody else's has such a name.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """The spool of an extraction, which survives a process that is killed: the next one finds the finished blocks."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Locks that a process holds on a file or directory, and that end with the process, however it ends."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,7 +22,7 @@ class Lock:
         self.descriptor, self.known = descriptor, known
 
     @staticmethod
-    def take(path: Path, *, wait: bool = False, shared: bool = False) -> Lock | None:
+    def take(path: Path, *, wait: bool = False, shared: bool = False) -> "Lock | None":
         """Lock ``path``; None if another holds it (also another ``Lock`` of this process), unless told to wait.
 
         Several may hold a shared lock, and while they do nobody can hold an exclusive one.
@@ -50,7 +48,7 @@ class Lock:
         return Lock(descriptor, True)
 
     @staticmethod
-    def take_made(path: Path, make: Callable[[], object]) -> Lock | None:
+    def take_made(path: Path, make: Callable[[], object]) -> "Lock | None":
         """``take`` of what ``make`` makes at ``path`` if it is not there: its last holder may just be removing it."""
         while True:
             make()

@@ -1,7 +1,5 @@
 """The directory that a run writes its results to: held by one run at a time, prepared, and logged to."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -16,8 +16,6 @@ and reports repeat. Messages and logs show URLs without them, and without querie
 address is for commands and ``rerank.read``.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

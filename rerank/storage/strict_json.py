@@ -1,7 +1,5 @@
 """Reading and writing JSON as RFC 8259 defines it: no NaN, no repeated key, no endless nesting."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ The note is a file that only this program writes: a line that says so, then the 
 line. Whatever is there without being noted is somebody else's: it is neither replaced nor removed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from contextlib import suppress

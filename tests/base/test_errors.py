@@ -1,7 +1,5 @@
 """Errors: the place first, and nothing endless or unprintable in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from rerank.base.errors import DataError, ModelError, RecipeError

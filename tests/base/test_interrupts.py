@@ -1,7 +1,5 @@
 """Signals: raised at once or where it is safe; the second one ends the process."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Names of splits, and files named after what users give."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Progress: lines with rates and the time left, and bars that may be inside one another."""
 
-from __future__ import annotations
-
 import io
 import logging
 import time

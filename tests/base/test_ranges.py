@@ -1,7 +1,5 @@
 """Parameters that are checked against the annotations of their class."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -99,7 +97,7 @@ def test_parts_of_parts_are_checked_and_compare_what_they_will() -> None:
 def test_annotations_that_only_type_checkers_can_read_are_named() -> None:
     @dataclass(frozen=True)
     class Loose(Checked):
-        path: Path
+        path: "Path"
 
     with pytest.raises(RecipeError, match=r"annotations of .*\.Loose cannot be read: name 'Path' is not defined"):
         Loose(path="")  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """Errors that nobody foresaw: what their message says, and where their traceback is."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a run says and keeps where training does not beat the base; what weighs the base score without a dev split."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands as a user meets them: output, files, exit codes, and one message for everything that goes wrong."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

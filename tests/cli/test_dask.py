@@ -1,7 +1,5 @@
 """Recipes on engines: the same model, byte for byte, from this process, processes, and a running Dask scheduler."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

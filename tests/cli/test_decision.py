@@ -1,7 +1,5 @@
 """A model has one decision: the headline of its run, commands, methods, service and tests are about it, and name it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

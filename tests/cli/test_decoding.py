@@ -1,7 +1,5 @@
 """Decoding on the command line: with a model and without, as lines and as objects, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

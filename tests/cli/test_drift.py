@@ -1,7 +1,5 @@
 """Commands and the service tell of score columns that are unlike those of training, and of references that are."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """Weights out of a model and back into one, and where a model comes from."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

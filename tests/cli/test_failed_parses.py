@@ -1,7 +1,5 @@
 """Failed parses, from lists to scores: every command counts them as EVALB does, and goes on."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Kills, signals and failing disks at any step of a run: the run can be resumed, and ends with the same bytes."""
 
-from __future__ import annotations
-
 import os
 import random
 import shlex

@@ -1,7 +1,5 @@
 """What a run did not write it does not touch, whatever it is called, and whatever a recipe says."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

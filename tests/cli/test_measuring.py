@@ -1,7 +1,5 @@
 """What commands that measure are told and tell: gains without references, readers, names of files, ids."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

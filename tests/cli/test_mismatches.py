@@ -1,7 +1,5 @@
 """Commands given a model, a run, a file or a setting of another kind: one message, and exit code 2."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A user's own parts between two runs: an edit, there or in what they import, is never overlooked."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

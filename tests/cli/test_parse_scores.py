@@ -1,7 +1,5 @@
 """Parses with scores of other models, and of several parsers: runs, and the commands that apply their models."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

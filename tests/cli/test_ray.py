@@ -1,7 +1,5 @@
 """A recipe on Ray: the same model, byte for byte."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

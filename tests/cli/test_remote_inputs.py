@@ -1,7 +1,5 @@
 """Lists, side files, treebanks and models by URL: the same as on disk, in the library, in recipes and in commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rerank serve` over real sockets: the answers of the library, what is refused, limits, memory, and the end."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

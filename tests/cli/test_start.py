@@ -1,7 +1,5 @@
 """Help, version and completion: what they show, and that no library which they do not need is loaded for them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The commands over texts, as a user meets them: filter, figures, explanations, and one message for every error."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

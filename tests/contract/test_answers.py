@@ -1,7 +1,5 @@
 """What all commands print: with --json one object that holds what the tables show, with --quiet nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What every reader must do with bad lists and bad candidates; a new format needs an entry in ``formats``."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What all commands have in common: how they end, whatever happens, and that they leave the process as it was."""
 
-from __future__ import annotations
-
 import inspect
 import signal
 import tempfile

@@ -1,7 +1,5 @@
 """Every reader can take its base scores for costs, and lists whose base scores look like costs are remarked on."""
 
-from __future__ import annotations
-
 import io
 import logging
 import os

@@ -1,7 +1,5 @@
 """What the error for a file says that cannot be used: whose format it is, and whether its lists can be left out."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator

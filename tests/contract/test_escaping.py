@@ -1,7 +1,5 @@
 """What files hold is shown without anything that a terminal would obey: by all commands, in logs, errors, reports."""
 
-from __future__ import annotations
-
 import html
 import json
 import logging

@@ -1,7 +1,5 @@
 """Every registered learner with settings that no use has: finite numbers, or an error that names what did it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Lists of every format go through the commands: a run, its model applied to them, and what the lists hold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What every reader must do with files as they come: line ends, archives, nothing at all, and candidates twice."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from itertools import product

@@ -1,7 +1,5 @@
 """Every registered learner does what its dense twin does: with any parameters, pairs, columns without a penalty."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

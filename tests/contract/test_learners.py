@@ -1,7 +1,5 @@
 """What every registered learner must do; a new one needs an entry in a module of ``twins``, and no test of its own."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """What every registry asks of the parts that a user names by import path: what is missing is said, by its name."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import sys

@@ -2,8 +2,6 @@
 and the end has the same bytes: training by every learner, mixing, the search for the weight of the base score, voting,
 extraction, the runs of a recipe."""
 
-from __future__ import annotations
-
 import logging
 import zlib
 from collections.abc import Callable, Iterator

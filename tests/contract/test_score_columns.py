@@ -1,7 +1,5 @@
 """Every reader of named scores holds its lists to the columns of training; a new one needs a line in small_lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """What every reader's lists must do next to another file: each has its entry, and nothing goes to another list."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

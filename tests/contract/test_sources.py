@@ -1,7 +1,5 @@
 """Whatever the lists hold, several training sources are trained on as one file with the lists of all would be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact voting, for every registered learner, against brute force over its predictors on real numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

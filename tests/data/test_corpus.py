@@ -1,7 +1,5 @@
 """The corpus: its invariants, parts and joins against plain lists, and its files, whole and damaged."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Labelled examples: every operation equals the obvious one on dense rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lists in parts: what is read, trained and measured part by part is what the whole corpus gives."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A share of lists or examples: which ones are drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

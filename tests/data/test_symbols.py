@@ -1,7 +1,5 @@
 """Symbols: hashes by their formulas, ids and texts that never mix up."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

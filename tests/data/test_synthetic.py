@@ -1,7 +1,5 @@
 """Generators: the numbers of their definition, and a slow twin in Python's integers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

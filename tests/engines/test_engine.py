@@ -1,7 +1,5 @@
 """Engines: order, laziness, errors in their place, workers that die, what workers say."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """Rows shared out among threads: each is done once, whatever their sizes; in a worker, by one thread."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The classifiers: the learners behind them, predictors, batches, weights, orders, input and errors."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import signal

@@ -1,7 +1,5 @@
 """Batches: what they cost where there are many columns, and that it does not matter who looks in between."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor

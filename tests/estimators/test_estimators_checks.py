@@ -1,7 +1,5 @@
 """scikit-learn's own checks: without exceptions for defaults, and with those that other parameters bring by design."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks

@@ -1,7 +1,5 @@
 """docs/estimators.md runs as it stands, and says what every parameter means."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from inspect import signature

@@ -1,7 +1,5 @@
 """Where the intercept is kept: it makes no difference, and rows of two classes need no copy for it, nor as float32."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Probabilities of the classifiers: beside the formulas, row by row."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import re

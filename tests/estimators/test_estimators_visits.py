@@ -1,7 +1,5 @@
 """The visits of a fit, beside plain Python."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import replace

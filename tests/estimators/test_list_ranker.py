@@ -1,7 +1,5 @@
 """The ranker over arrays: beside the paper's box, the trainer and a recipe; its input, errors, and company."""
 
-from __future__ import annotations
-
 import pickle
 import tracemalloc
 from itertools import pairwise

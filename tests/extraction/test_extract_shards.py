@@ -1,7 +1,5 @@
 """Blocks, shards, ranges of hashes, processes: none of them changes what is extracted."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 from collections import Counter

@@ -1,7 +1,5 @@
 """Extraction: what a split becomes, and when the cache gives it again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

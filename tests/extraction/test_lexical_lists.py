@@ -1,7 +1,5 @@
 """The template Lexical from training lists to models: who learns from what, and lists that lack what it needs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

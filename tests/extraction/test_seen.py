@@ -1,7 +1,5 @@
 """What is kept of lists beside their features: against plain numpy, and whatever way they are cut."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The set of templates of translations, where their recipe names none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

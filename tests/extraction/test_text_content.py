@@ -1,7 +1,5 @@
 """Texts as content: pairs of files, columns that are no features, references, candidates, and the final figures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Free columns: which they are, their scale, and what corpora and tables make of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Templates of edits on long texts: the alignment of the whole table of costs, in memory that grows as the words."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections import Counter
 from itertools import count

@@ -1,7 +1,5 @@
 """Extraction of a list: equal to the naive extractor, whatever is shared, centred, hashed, or out of room."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Head rules: choices checked by hand for the labels of the Penn Treebank, and tables of one's own."""
 
-from __future__ import annotations
-
 import nltk
 import numpy as np
 import pytest

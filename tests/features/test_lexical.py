@@ -1,7 +1,5 @@
 """IBM model 1 against a dense version of it, what its tables refuse, and what is left out of them."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 from itertools import pairwise

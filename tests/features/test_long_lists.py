@@ -1,7 +1,5 @@
 """What one long list takes grows as its candidates do, for every template: memory, entries, comparisons."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Parse templates over heads and coordinations: features and values written out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from rendered_features import CHASES, RUN, SAID, fired, once
 

@@ -1,7 +1,5 @@
 """Parse templates over words, spans and fragments: features and values written out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

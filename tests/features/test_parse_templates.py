@@ -1,7 +1,5 @@
 """Parse templates: local trees, base scores and the named sets; features and values written out by hand."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

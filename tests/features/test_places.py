@@ -1,7 +1,5 @@
 """Places: nodes are together exactly where their scope sees the same, and every occurrence is counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple

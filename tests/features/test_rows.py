@@ -1,7 +1,5 @@
 """RowBuilder: from features with entries to rows of a corpus, against a dense table filled entry by entry."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple

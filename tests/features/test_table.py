@@ -1,7 +1,5 @@
 """The feature table: what is counted, kept and numbered; names; files, whole and damaged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of templates: what a class says of them, and what its kernel gets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Templates of texts against their slow twins, and features written out by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

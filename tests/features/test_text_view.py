@@ -1,7 +1,5 @@
 """The arrays of a list of texts, what is refused, and the extractor around them."""
 
-from __future__ import annotations
-
 import gc
 import logging
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Try many bad inputs: ``python -m fuzz``; see ``--help``. Exit code 1 if one of them fails."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Literal

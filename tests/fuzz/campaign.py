@@ -1,7 +1,5 @@
 """Many inputs tried by some processes: counts by target and outcome, and the inputs that failed, kept."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

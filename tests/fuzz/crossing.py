@@ -1,7 +1,5 @@
 """Commands and recipes with options, runs and files that were made for something else; names and threads."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

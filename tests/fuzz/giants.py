@@ -1,7 +1,5 @@
 """Large inputs: long lines, deep and wide trees, lists of a million candidates, small archives of large texts."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One input tried: what came of it, in one word, and whether that may be."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from pathlib import Path

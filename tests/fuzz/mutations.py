@@ -1,7 +1,5 @@
 """Ways to damage a file: bytes, lines, numbers, encodings, structure."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What must hold of whatever a reader makes of a file; each check returns how many things it has read."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small finished runs of every task, and lists of every format, for commands that are given another's."""
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 from functools import cache

@@ -1,7 +1,5 @@
 """Small good files of every format: the starts of real ones where there are any, written here where there are none."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Targets: which files are damaged, in what ways, and what they are tried with."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A fixed sample of a campaign, and that a campaign sees what goes wrong. ``make fuzz`` tries many more inputs."""
 
-from __future__ import annotations
-
 import ctypes
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What must hold where files are used: pairs, corpora, tables, models, recipes, results of runs, whole commands."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

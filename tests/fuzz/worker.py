@@ -1,7 +1,5 @@
 """A process that tries inputs: when it crashes or hangs, its inputs are still there, and another takes its place."""
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import logging

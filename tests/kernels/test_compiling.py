@@ -1,7 +1,5 @@
 """Kernels that are compiled on first use have a progress of their own, and slow no other one down."""
 
-from __future__ import annotations
-
 import gc
 import logging
 from functools import partial

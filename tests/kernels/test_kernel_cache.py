@@ -1,7 +1,5 @@
 """Where compiled kernels are kept: nobody else can write there, what is not used goes, and no stale code runs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Kernels compile as numba's own functions do, in less time: leaves are linked, and signatures looked up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Digests of code: they follow what a module imports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Adaptive RDA and FTRL equal their dense twins, their weights are the argmin they stand for, units do not matter."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The weight of the base score: exact against brute force, over shards, after interruptions, with all learners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Mistake bounds: the right-hand sides from their definitions, and the observed mistakes under them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

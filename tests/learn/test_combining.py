@@ -1,7 +1,5 @@
 """Combined states: their predictors by the formulas, from the predictors of the sections."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The step sizes of the Gaussian learners: against 60 digits of arithmetic, and at the ends of their ranges."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from typing import Any

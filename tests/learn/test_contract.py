@@ -1,7 +1,5 @@
 """Rules of a user's own: the same few lines everywhere, and refused where they break the contract."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 from dataclasses import replace

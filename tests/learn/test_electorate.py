@@ -1,7 +1,5 @@
 """An electorate holds exactly the lists that it was made from."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from strategies import WIDTH, corpora, random_corpus

@@ -4,8 +4,6 @@ exact_refs.csv has counts (updates, online mistakes, test errors), which are to 
 variances, to 1e-6. Training takes the examples outside fold 0 in the order of the file, without a bias.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from pathlib import Path

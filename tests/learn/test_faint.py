@@ -1,7 +1,5 @@
 """Votes of predictors whose weights are of very different sizes within a block."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cross-validation chooses columns and penalty: dense ones alone where others bring nothing, all where they do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CW, AROW, soft CW and normal herding: scales, weights of lists and limits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A Gaussian learner's update by itself: what it minimises; variances that fall and collapse."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from typing import Any, NamedTuple

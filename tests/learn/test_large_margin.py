@@ -1,7 +1,5 @@
 """Dual ascent equals its twin, stays in its box, and ends at the optimum of the duals that it climbs."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lazy sums of predictors, where they could go wrong."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The mistake bounds of the papers hold in the first pass, for any u: random ones and what training returned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

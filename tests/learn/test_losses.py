@@ -1,7 +1,5 @@
 """Losses: values and coefficients by hand, gradients against finite differences, numbers that would overflow."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """maxent finds the minimum of its formula, whatever the units and the parts of the lists."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Iterative parameter mixing: the same as by hand, on every engine, with interruptions and shards."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

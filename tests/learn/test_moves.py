@@ -1,7 +1,5 @@
 """Moves add up to the active sums of every column, at every predictor of every block."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

@@ -1,7 +1,5 @@
 """Passive-aggressive learning equals its dense twin, and every update is the minimiser that it stands for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pair sources: hope and fear, sampled pairs in turn, and how a training asks for them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The perceptron equals its dense twin, whose scores are exact: every mistake, weight and average."""
 
-from __future__ import annotations
-
 import numpy as np
 from strategies import corpus_of, run, targets
 

@@ -1,7 +1,5 @@
 """(Voted) RDA equals its dense twin, its weights are the argmin they stand for, and the lazy average is exact."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from strategies import corpus_of, run, targets

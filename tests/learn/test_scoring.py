@@ -1,7 +1,5 @@
 """Scores under a linear model, and the tie rule of predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 import reference
 from hypothesis import given, settings

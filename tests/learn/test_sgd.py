@@ -1,7 +1,5 @@
 """Stochastic gradient descent equals its dense twin with every loss, and follows the losses' gradients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from strategies import corpus_of, random_corpus, targets

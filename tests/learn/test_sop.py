@@ -1,7 +1,5 @@
 """The second-order perceptron equals its dense twin, whose weights are A⁻¹Σz by direct solution."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which candidates are right: any of the best in rankings and for gains of right or wrong, else the base's choice."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Training: the order of lists, the best epoch, patience, going on, what the log and the history hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Truncated gradient and FOBOS equal their dense twin, their average is exact, and so is voting with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """Exact voting equals brute force over all predictors; the log of updates is what training did."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Winnow equals its twin, keeps its sum, votes exactly, and stays under the mistake bound."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """BLEU: counts and scores are those of the definition and of sacrebleu, on random and on real texts."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 import math

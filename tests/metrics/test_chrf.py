@@ -1,7 +1,5 @@
 """chrF against sacrebleu on random and real text, and what must hold for any text."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import string

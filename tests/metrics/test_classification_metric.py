@@ -1,7 +1,5 @@
 """The metric of classification: counts of right and wrong, and the tests that use them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """EVALB's report, number by number: of its own sample, where that is at hand, and of trees made for the same rules."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

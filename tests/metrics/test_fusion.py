@@ -1,7 +1,5 @@
 """Fused trees: those of the formula, and always trees of the same words."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import nltk

@@ -1,7 +1,5 @@
 """The metric that is a column of the lists."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Judged brackets: their columns, their trees, and boosted trees without scikit-learn."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The gains of candidates against each other are those of each against the other as its reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference_decoding as reference

@@ -1,7 +1,5 @@
 """Brackets by label add up to PARSEVAL's own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

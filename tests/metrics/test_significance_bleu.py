@@ -1,7 +1,5 @@
 """Significance of differences in corpus BLEU: against enumeration, sacrebleu's tests, and scipy."""
 
-from __future__ import annotations
-
 import logging
 from itertools import product
 

@@ -1,7 +1,5 @@
 """TER against sacrebleu on random and real text, the limits of its search, and known cases."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from itertools import groupby, islice

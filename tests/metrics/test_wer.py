@@ -1,7 +1,5 @@
 """WER and CER: edits are those of rapidfuzz and jiwer, on random and on real texts."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from itertools import groupby, islice

@@ -1,7 +1,5 @@
 """Answers from whole lists: expected gains by their formula, limits, user's gains, what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The line of dense columns alone: which recipes have it, what it holds, and that it is fitted once a recipe."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Score columns compared with those of training: what is alike is not called unlike, and what is not, is soon."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a model holds, against plain counts over its columns."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

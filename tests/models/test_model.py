@@ -1,7 +1,5 @@
 """Models on disk: what is saved is loaded, and every damage is one message."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

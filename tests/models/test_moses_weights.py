@@ -1,7 +1,5 @@
 """Weights for Moses: with them, a scorer that knows nothing else chooses what the model chooses."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A model votes with the updates that it keeps and the rule of its learner."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A model at work on candidates in memory: what it takes, what it gives, and what it says about bad ones."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """A model at work: scores, ranks, skipped lists, and the reasons for a choice."""
 
-from __future__ import annotations
-
 import io
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Connections that wait: for the head of a request, for the next one, for somebody to take an answer."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a service takes on: so many requests at a time, bodies that arrive, work that somebody waits for."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """The page of the service in a browser: what a person pastes is ranked, and the page says what decided."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

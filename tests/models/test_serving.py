@@ -1,7 +1,5 @@
 """A Scorer in a service: threads and forked processes share it, and nothing of a list remains when it is ranked."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import json

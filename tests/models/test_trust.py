@@ -1,7 +1,5 @@
 """A model's own settings make nobody import anything: what they name by import path is refused unless it is trusted."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

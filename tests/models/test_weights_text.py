@@ -1,7 +1,5 @@
 """Weights as text and back: names are one word and unique, numbers are the same to the bit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

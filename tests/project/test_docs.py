@@ -1,7 +1,5 @@
 """The documentation is true where a program can tell: links, settings, parts, names, recipes, commands, snippets."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """The speech and language-model examples: what the files hold, and that the scripts make them."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import json

@@ -1,7 +1,5 @@
 """The pictures of the folders, and of the way of a list through them, are those of the sources."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

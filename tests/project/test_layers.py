@@ -1,7 +1,5 @@
 """Imports only point down, and there is no cycle: read off the sources."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

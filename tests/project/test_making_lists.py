@@ -1,7 +1,5 @@
 """The scripts of docs/making-lists do what their pages say, and make lists that the program reads."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

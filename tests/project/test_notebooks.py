@@ -1,7 +1,5 @@
 """The notebooks of the documentation run, and end with what they promise."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is installed: a wheel and a source archive that lack nothing, and work in a fresh environment elsewhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

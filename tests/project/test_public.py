@@ -1,7 +1,5 @@
 """``import rerank``: exactly the public names, light to load, typed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

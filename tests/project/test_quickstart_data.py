@@ -1,7 +1,5 @@
 """The shipped quickstart data: its format, its promises, and that its script still makes it."""
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The documentation site builds without a warning: links, anchors, the table of contents, public names."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

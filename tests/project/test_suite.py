@@ -1,7 +1,5 @@
 """The suite's own machinery: how many examples tests try, which instances are chosen, how programs are ended."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """No result is a sum of BLAS or LAPACK, whose last bits depend on their threads and on the processor."""
 
-from __future__ import annotations
-
 import ast
 
 from pages import ROOT

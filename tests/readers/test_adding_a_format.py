@@ -1,7 +1,5 @@
 """The format in docs/adding-a-format.md has all that formats share, by what its page shows alone."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import sys

@@ -1,7 +1,5 @@
 """Lists of trees without scores, in all their variants."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Berkeley lists: both variants, told apart by the first line."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

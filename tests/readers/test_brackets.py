@@ -1,7 +1,5 @@
 """Files of trees: every tree with its line, whatever the white space and the chunks."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

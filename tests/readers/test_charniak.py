@@ -1,7 +1,5 @@
 """Charniak lists: good ones as they are, bad ones in their places with the reason, and the ones behind them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

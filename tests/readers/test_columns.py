@@ -1,7 +1,5 @@
 """Scores from other files beside lists: every line goes to its candidate, or there is an error."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """Data sets with pairs of what was chosen and rejected, and with parallel lists."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

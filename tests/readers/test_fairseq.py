@@ -1,7 +1,5 @@
 """The records of fairseq-generate among its log."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

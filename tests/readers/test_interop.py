@@ -1,7 +1,5 @@
 """Lists that other programs wrote: what is read of every file, or why it is refused; as a program, prints the table."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

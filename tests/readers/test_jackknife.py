@@ -1,7 +1,5 @@
 """Folds of a treebank: every sentence parsed once, by a parser that has not seen it, and its list back in its place."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

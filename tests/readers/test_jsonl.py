@@ -1,7 +1,5 @@
 """Lists in JSON lines: what is read, what is bad, what is written."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Kaldi's archives of candidates, and ESPnet's folders of them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lists of several systems as one: what goes together, the columns, what is written."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Moses-style lists: all their variants, bad ones in their places, and what is written back."""
 
-from __future__ import annotations
-
 import io
 import math
 import os

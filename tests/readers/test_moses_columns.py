@@ -1,7 +1,5 @@
 """Labels of values written label=value, as Joshua and cdec write them: which are columns, and what is missing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lines of programs that put more into Moses' format, or less blank space, than Moses does today."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Responses of OpenAI's API and of servers that speak it, as its reference shows them."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

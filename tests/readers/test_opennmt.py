@@ -1,7 +1,5 @@
 """n lines per source, with and without scores and alignments."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lists with gold trees: aligned whatever is skipped, and never aligned by accident."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path
@@ -35,7 +33,7 @@ class Files:
         self.nbest, self.gold = directory / "nbest", directory / "gold"
         self.symbols = SymbolTable()
 
-    def write(self, lists: str, gold: str) -> Files:
+    def write(self, lists: str, gold: str) -> "Files":
         self.nbest.write_text(lists)
         self.gold.write_text(gold)
         return self

@@ -1,7 +1,5 @@
 """What all readers share: candidates on demand, the policy for bad lists, the registry, the errors."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import re

@@ -1,7 +1,5 @@
 """References in all their forms, and what is wrong with them."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files of trees by sentence: failed parses keep their places, whatever the form of the file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

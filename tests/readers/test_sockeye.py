@@ -1,7 +1,5 @@
 """Sockeye's JSON lines: with and without n-best lists, costs and log probabilities."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

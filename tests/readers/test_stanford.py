@@ -1,7 +1,5 @@
 """The lists of the Stanford parser, as its class for printing trees writes them."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Streams: what goes in comes out, and what is damaged is said to be."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """The svmlight reader: equal to a naive parser on valid, damaged and random text, in pieces of any size."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Lists with their sources and references: aligned, or an error that says where."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Treebanks as they are shipped: folders, patterns and lists of files, in order, each tree once."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Trees as arrays: equal to nltk's reading of the same brackets, with exact errors."""
 
-from __future__ import annotations
-
 import nltk
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Words that are written in several ways: one form on both sides, counted, and nothing else changes."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

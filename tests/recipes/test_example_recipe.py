@@ -1,7 +1,5 @@
 """Recipes of classification: sources, runs, grids, and the errors that name the key."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

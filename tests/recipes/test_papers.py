@@ -1,7 +1,5 @@
 """The recipes of papers: they are valid, in full and quick, and their numbers belong to runs and figures."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recipes: defaults, overrides, what is refused and how, and the runs that a recipe expands to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

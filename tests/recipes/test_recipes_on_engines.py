@@ -1,7 +1,5 @@
 """Every recipe that comes with the program, on little data: workers of every engine leave the bytes of one process."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Recipes that come with the program: found by name from anywhere, their lists too, and no other folder named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

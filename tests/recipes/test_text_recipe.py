@@ -1,7 +1,5 @@
 """Recipes over texts: what a task brings, which files a split has, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A run over sockeye's lists, some of which are bad: what is left out is counted, and the output stays aligned."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

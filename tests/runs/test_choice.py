@@ -1,7 +1,5 @@
 """Training lists that are set apart, and the choice of settings on them."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import pairwise

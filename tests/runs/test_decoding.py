@@ -1,7 +1,5 @@
 """Decoding in a run: tuned on dev by exact scores, evaluated and tested as the other predictors are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

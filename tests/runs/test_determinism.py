@@ -1,7 +1,5 @@
 """Same seed, same bits: every learner of the registry, in this process and in others, with workers."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What a run says of splits that share lists, references that belong to other lists, and columns unlike training."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

@@ -1,7 +1,5 @@
 """Ensembles: the sum of their members' weights, one vector, chosen and kept as one model is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A recipe of classification carried out: the files, the numbers in them, and that they are the same again."""
 
-from __future__ import annotations
-
 import json
 import xml.dom.minidom
 from pathlib import Path

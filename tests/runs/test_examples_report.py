@@ -1,7 +1,5 @@
 """The report of a classification recipe: headline, confusions, hard examples, features, curves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sets: noise in training labels only, the same features on both sides, and errors for what does not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

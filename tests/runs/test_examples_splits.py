@@ -1,7 +1,5 @@
 """Folds and held-out parts: every example once, every class with its share, the same for the same seed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Tables from results: arithmetic of folds and seeds, ranks, the paper's numbers, the best of a grid."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

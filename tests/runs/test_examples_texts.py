@@ -1,7 +1,5 @@
 """Documents through scikit-learn's vectorisers."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, ClassVar

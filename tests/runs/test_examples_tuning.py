@@ -1,7 +1,5 @@
 """Tuning picks the best point and epoch, the first of equals, from training labels alone, and only if it is better."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path

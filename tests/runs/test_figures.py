@@ -1,7 +1,5 @@
 """The figures that a recipe over lists asks for, a paper's numbers beside ours, and runs that take a fraction."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

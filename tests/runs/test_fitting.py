@@ -1,7 +1,5 @@
 """``rerank.fit``: the course of a recipe over lists that a program holds."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterator

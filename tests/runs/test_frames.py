@@ -1,7 +1,5 @@
 """Data frames of any library, and pairs: the same models, to the bit, as lists in memory or in files."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

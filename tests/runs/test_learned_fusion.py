@@ -1,7 +1,5 @@
 """Learned fusion in a run: trained on lists that models had not seen, tuned on dev, saved, used, refused."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

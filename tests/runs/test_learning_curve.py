@@ -1,7 +1,5 @@
 """The learning curve: shares of the lists, their scores, their slope, and what is said about it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

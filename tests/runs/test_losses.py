@@ -1,7 +1,5 @@
 """Where a run gains and loses: groups, sums, words and brackets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from synthetic_report import SENTENCES

@@ -1,7 +1,5 @@
 """What teaches nothing, or twice, is said: gains that are all alike, steps of no size, repeated candidates."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

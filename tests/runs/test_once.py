@@ -1,7 +1,5 @@
 """In a run every input file is opened once, every list extracted once, whatever is cached."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

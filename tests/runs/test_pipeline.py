@@ -1,7 +1,5 @@
 """From a recipe to artefacts: what a run leaves, that it can be repeated and resumed, and odd recipes."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """The page of a run over texts: examples with marked words, MERT, signatures, and which predictor is in front."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The outcome of a test in words: which side is better depends on what the test compares."""
 
-from __future__ import annotations
-
 import pytest
 
 from rerank.runs.report.verdict import unbeaten, verdict

@@ -1,7 +1,5 @@
 """Texts beside one another: what is marked, against every common subsequence."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 
 import pytest

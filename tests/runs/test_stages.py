@@ -1,7 +1,5 @@
 """Stages in the history: what is written when, what earlier attempts leave, and what work takes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Recipes over texts carried out: what a run leaves, MERT, pairs and gains, votes, users' templates, other settings."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arrays from files: what numpy writes is read, and nothing else gets memory."""
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """The spool of an extraction: who finds what is left in it, and when it goes."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

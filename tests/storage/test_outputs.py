@@ -1,7 +1,5 @@
 """The output directory: one run at a time, what a new run removes, what is kept, and the log."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

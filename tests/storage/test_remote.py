@@ -1,7 +1,5 @@
 """Files by URL: fetched once, again when they change, never in part."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 import os

@@ -1,7 +1,5 @@
 """Objects in JSON files: what is no JSON, or ambiguous, is one error."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Learners with a step size a column: adaptive dual averaging and FTRL-proximal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

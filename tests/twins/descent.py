@@ -1,7 +1,5 @@
 """Steps along subgradients: perceptron, SGD, dual averaging and its voted form, truncated gradient and FOBOS."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

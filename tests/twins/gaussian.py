@@ -4,8 +4,6 @@ The step sizes are the papers' formulas as they are printed (misprints apart), i
 them cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Passive-aggressive learning and the second-order perceptron."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The Winnow family: both positive weights of every column are kept, and multiplied."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

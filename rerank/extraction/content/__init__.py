@@ -1,7 +1,5 @@
 """What candidates are: trees or texts, with how they are read, scored and described."""
 
-from __future__ import annotations
-
 from rerank.base.registry import build
 from rerank.extraction.content.base import Content
 from rerank.features.lexical.tables import LexicalTables

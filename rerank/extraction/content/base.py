@@ -1,7 +1,5 @@
 """What a kind of candidates has to bring: reading, features, statistics."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Lists held to the score columns that a model was trained with."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from rerank.readers.base import BadList, NBestList

@@ -1,7 +1,5 @@
 """Which set of templates translations get where a recipe names none: by whether their lists have derivations."""
 
-from __future__ import annotations
-
 import logging
 
 from rerank.base.errors import RerankError

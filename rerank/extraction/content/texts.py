@@ -1,7 +1,5 @@
 """Lists of texts: translations, transcripts, samples of a language model."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

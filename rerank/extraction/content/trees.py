@@ -1,7 +1,5 @@
 """Lists of parse trees."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, cast
 

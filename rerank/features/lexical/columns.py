@@ -13,8 +13,6 @@ With t*(w | g) = (1 − λ) t(w | g) + λ share(w), so that no word is impossibl
                  many it gives on average in training (Brown et al. 1993 have models of fertilities; this is none)
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.features.lexical.tables import LexicalTables, Translations, word_numbers

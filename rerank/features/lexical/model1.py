@@ -12,8 +12,6 @@ do not exist, or are small, are smoothed where the tables are used (see ``column
 in his way.
 """
 
-from __future__ import annotations
-
 import logging
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The tables of IBM model 1 in both directions, as flat arrays: what a model keeps of them, and how it is checked."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -43,7 +41,7 @@ class LexicalTables(NamedTuple):
         return [*LexicalTables._fields[:2], *own]
 
     @staticmethod
-    def of(arrays: Mapping[str, np.ndarray]) -> LexicalTables:
+    def of(arrays: Mapping[str, np.ndarray]) -> "LexicalTables":
         """The inverse of ``arrays``.
 
         Raises

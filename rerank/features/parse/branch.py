@@ -1,7 +1,5 @@
 """Templates for the shape of a whole tree: RightBranch, LeftBranchLength and RightBranchLength."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

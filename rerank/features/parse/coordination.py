@@ -1,7 +1,5 @@
 """Templates over coordinations: CoPar and CoLenPar, parallelism of adjacent conjuncts (Charniak & Johnson 2005)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Templates over heads: Heads, LexFunHeads, SynSemHeads and SubjVerbAgr."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Templates over spans: Heavy, Neighbours, Edges and WordEdges (Charniak & Johnson 2005)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

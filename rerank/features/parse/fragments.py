@@ -1,7 +1,5 @@
 """Templates over tree fragments: NGramTree and HeadTree (Charniak & Johnson 2005)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

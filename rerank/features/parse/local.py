@@ -1,7 +1,5 @@
 """What Rule and NGram share: the options of a local tree, and the kernels that write its context and children."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -3,8 +3,6 @@
 A model always holds the base score as an unregularised weight of its own; these templates add it as ordinary columns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

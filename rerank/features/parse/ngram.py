@@ -1,7 +1,5 @@
 """NGram: runs of adjacent children of a node."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

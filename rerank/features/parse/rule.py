@@ -1,7 +1,5 @@
 """Rule: a local tree, a label with the sequence of its children."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Word and WProj: words with the labels above them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Templates that compare a candidate with its source, or measure it: LengthRatio, Length, Copy, Punctuation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """ConsensusNGram: how much of a candidate the other candidates say too."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """Segmentations and word alignments of candidates: from the texts that decoders write to spans and points."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.kernels.compile import kernel

@@ -1,7 +1,5 @@
 """Templates of edits: ConsensusEdits against the list, EditOps against the base system's choice (speech)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """From the view of one list of texts to its sparse features."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from itertools import compress

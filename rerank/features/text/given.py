@@ -1,7 +1,5 @@
 """Given: the sparse features that come with a list of texts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

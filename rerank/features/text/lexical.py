@@ -1,7 +1,5 @@
 """Lexical: IBM model 1 of source and candidate, estimated from the sources and references of the training lists."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

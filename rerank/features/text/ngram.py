@@ -1,7 +1,5 @@
 """TargetNGram: adjacent words of a candidate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

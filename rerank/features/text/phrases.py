@@ -3,8 +3,6 @@
 PhrasePair is the discriminative phrase translation model of Gao, Xiao, Xu & He: one indicator per phrase pair.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

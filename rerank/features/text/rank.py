@@ -1,7 +1,5 @@
 """Templates for the base score: Rank and BaseGap."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

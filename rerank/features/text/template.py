@@ -1,7 +1,5 @@
 """Templates over texts: like those over trees, with a view of the list instead of places."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

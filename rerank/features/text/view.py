@@ -1,7 +1,5 @@
 """What templates see of a list of texts: words, derivations, word alignments and scores as flat arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Templates over source and target words: WordPair, Unaligned and CoOccurrence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 

@@ -5,8 +5,6 @@ slope b = d·φ. The best of a list is therefore the upper envelope of its candi
 candidates, of rising slope, each between two crossings.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.kernels.compile import kernel

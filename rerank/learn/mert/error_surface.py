@@ -5,8 +5,6 @@ Along a line these places are the crossings of the lists' upper envelopes (Och 2
 to the next the summed statistics differ by one exchanged candidate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -68,7 +66,7 @@ class ErrorSurface:
         metric: Metric,
         base: np.ndarray | None = None,
         ties: np.ndarray | None = None,
-    ) -> ErrorSurface:
+    ) -> "ErrorSurface":
         """From int64 [L + 1], float64 [N, F], [N, K], [L, R], and [N] or None: no base score, ties by ``base``.
 
         Raises

@@ -4,8 +4,6 @@ From a point, the metric is computed exactly along lines in several directions; 
 the best line, until no line holds anything better. Restarts from random points guard against poor local optima.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A search of MERT: steps to the best place of the best line through a point, until no line holds anything better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Event, Lock
@@ -111,7 +109,7 @@ class Searcher:
         on_step: OnStep | None,
         halted: Event,
         over_lines: Map,
-    ) -> Searcher:
+    ) -> "Searcher":
         """Sort once by every feature that differs within a list, for all lines along it."""
         spread, columns = surface.spread(), surface.columns
         searched = np.flatnonzero(spread) if settings.coordinate else ()

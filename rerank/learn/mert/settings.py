@@ -1,7 +1,5 @@
 """How minimum error rate training searches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal

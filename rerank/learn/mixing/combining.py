@@ -11,8 +11,6 @@ survived. With ``keep``, only the columns with the largest L2 norm of their weig
 (Simianer, Riezler & Dyer 2012, section 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Sections that are trained separately touch the columns of their own lists. Only 
 the columns that one of them has touched are combined; the others are what they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

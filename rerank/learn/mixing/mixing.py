@@ -6,8 +6,6 @@ kept, is still the combined state. The sections, the order in which they are com
 depend on the mixing alone, so the result has the same bits on every engine and with any number of workers.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -13,8 +13,6 @@ ratio of the old c_j to the new, as if it had always been the new one. The base 
 and is not normalised. Free columns of a corpus have λ₁ = 0.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """Adaptive regularisation of weights (Crammer, Kulesza & Dredze 2009)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Bayesian online probit regression (Graepel, Quiñonero Candela, Borchert & Herbrich 2010)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

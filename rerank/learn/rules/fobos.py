@@ -1,7 +1,5 @@
 """Forward-backward splitting with L1 (Duchi & Singer 2009, section 5.1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -14,8 +14,6 @@ the change of q_j. The weight is divided by c_j. The base score's coordinate has
 Free columns of a corpus have λ₁ = λ₂ = 0.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

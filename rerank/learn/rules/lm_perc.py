@@ -1,7 +1,5 @@
 """The large-margin perceptron, an SVM without a free bias (Zhang, section 2.1; Vapnik 1998, chapter 12)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

@@ -1,7 +1,5 @@
 """Regularised Winnow, unnormalised (Zhang, section 2.2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

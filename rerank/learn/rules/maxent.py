@@ -9,8 +9,6 @@ is the loss ``log`` of the online learners, with a penalty. It is convex where e
 more, the search from w = 0 has done at least as well as pointwise logistic regression wherever it was tried.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 

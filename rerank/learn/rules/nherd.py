@@ -1,7 +1,5 @@
 """Normal herding (Crammer & Lee 2010)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

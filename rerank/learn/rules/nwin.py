@@ -1,7 +1,5 @@
 """Balanced Winnow, normalised (Littlestone 1988; Zhang, section 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

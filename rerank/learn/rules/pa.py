@@ -5,8 +5,6 @@ oracle and rival this is the max-loss update of section 8, with those of hope an
 uses it (Chiang 2012, section 3).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 

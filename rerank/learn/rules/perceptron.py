@@ -1,7 +1,5 @@
 """The perceptron on lists (Collins 2002)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

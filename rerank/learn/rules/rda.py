@@ -8,8 +8,6 @@ a weight is read from s_j and k when a feature is touched, and nothing loops ove
 columns of a corpus have λ₁ = λ₂ = 0: w_j = −s_j·f_k with f_k = 1 / (η·√k).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

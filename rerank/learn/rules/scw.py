@@ -1,7 +1,5 @@
 """Soft confidence-weighted learning (Wang, Zhao & Hoi 2012)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

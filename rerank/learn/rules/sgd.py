@@ -1,7 +1,5 @@
 """Stochastic gradient descent: w ← w − η_k·g on every list with a loss, or on mistakes only."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """The second-order perceptron (Cesa-Bianchi, Conconi & Gentile 2005), with a diagonal or a full matrix."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 

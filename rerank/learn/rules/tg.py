@@ -1,7 +1,5 @@
 """Truncated gradient (Langford, Li & Zhang 2009, section 3.3)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Voted regularised dual averaging (Xu et al. 2011, Alg. 1; Gao et al. 2013, Fig. 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

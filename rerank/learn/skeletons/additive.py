@@ -7,8 +7,6 @@ The average is exact without a second loop: with T lists seen and NOW of them be
 so one more sum u ← u + NOW·Δ, kept where the update is made, gives it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

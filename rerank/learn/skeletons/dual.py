@@ -18,8 +18,6 @@ rival. Even if any of several oracles may play y*, it belongs to the rival, whic
 Pair sources whose y* changes from visit to visit are refused: α·z would not be a term of a dual.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ without cancellation are used throughout. The base score's weight, where it is l
 D columns.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

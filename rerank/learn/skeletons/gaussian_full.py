@@ -1,7 +1,5 @@
 """Gaussian learners with a full covariance matrix: O(D²) per update, for problems of a few thousand columns."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

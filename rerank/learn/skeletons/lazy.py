@@ -9,8 +9,6 @@ where e is the last k ≤ b with τ_k·v_j < |a_j|; and a_j·(F_b − F_{a−1})
 in a column's total just before the column changes.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -19,8 +19,6 @@ seen and P_now its value before an update,
 The log-weights are kept within |θ| ≤ 300, so that no number overflows.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -7,8 +7,6 @@ With G_k the sum of the truncations up to update k, a column keeps
 A column can be exempt: it keeps a_j = w_j until an update touches it. Free columns of a corpus are always exempt.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -14,8 +14,6 @@ do not normalise: entries |g_j| ≤ 1e-12 · x_j · max |a_y| are 0 (as where al
 a softmax is 0 except for rounding), and an update with all |a_y| ≤ 1e-12 counts as an update, but changes nothing else.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

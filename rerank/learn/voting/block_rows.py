@@ -1,7 +1,5 @@
 """Rows over the predictors of a block, in its layout: sums of whole rows, which the compiler vectorises."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.kernels.compile import kernel

@@ -9,8 +9,6 @@ multiplied: rounding makes no difference. With other values it does. A column th
 pattern of its own, whose values are stored as they are.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ are far smaller than that. Such predictors are *faint* on the list: they are pic
 like size with units of their own.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logged updates over lists in parts: repeated part by part, or on what they touched, gathered in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

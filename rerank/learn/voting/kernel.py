@@ -11,8 +11,6 @@ Rounded sums would keep a residue of every column that has come and gone.
   is not small enough are decided again, in groups with units of their own (see ``faint``).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ level; where τ grows it also leaves, untouched, at the first k with τ_k·|v_j|
 as ROWS rows: running sums over time are then additions of whole rows.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -8,8 +8,6 @@ with a_j and v_j as the last update that touched the column left them. Rules wit
 a_j is the weight itself; where none is stored, v_j is the sign of a_j.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +35,7 @@ class Votes(NamedTuple):
         return dict(self._asdict())
 
     @staticmethod
-    def from_arrays(arrays: dict[str, np.ndarray]) -> Votes:
+    def from_arrays(arrays: dict[str, np.ndarray]) -> "Votes":
         """The inverse of ``arrays``."""
         return Votes(**arrays)
 

@@ -21,8 +21,6 @@ decided again (see ``faint``). As in any dot product, rounding decides between c
 whose scores agree so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise

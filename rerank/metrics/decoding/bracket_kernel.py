@@ -1,7 +1,5 @@
 """The brackets of a list's trees by number, how much weight is behind each, and the tree of those that have enough."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

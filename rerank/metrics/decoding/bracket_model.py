@@ -1,7 +1,5 @@
 """Boosted trees that tell how probable a bracket of a list's union is: fitted by scikit-learn, kept as plain arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +108,7 @@ class BracketModel:
         return np.ascontiguousarray(np.hstack([own.astype(np.float64), columns.numbers]))
 
     @staticmethod
-    def of(arrays: Mapping[str, np.ndarray]) -> BracketModel:
+    def of(arrays: Mapping[str, np.ndarray]) -> "BracketModel":
         """The model in these arrays.
 
         Raises

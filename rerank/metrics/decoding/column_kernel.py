@@ -1,7 +1,5 @@
 """What a list's candidates say of each bracket of their union, and which of probable brackets are a tree's."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +23,7 @@ class BracketVotes(NamedTuple):
     most_relabelled: np.ndarray  # float64 [B]: and of another over its words
 
     @classmethod
-    def empty(cls, B: int) -> BracketVotes:
+    def empty(cls, B: int) -> "BracketVotes":
         """Before any candidate has been counted."""
         one, two = np.zeros((5, B)), np.zeros((2, 2, B))
         return cls(one[0], one[1], one[2], two[0], two[1], one[3], one[4])

@@ -1,7 +1,5 @@
 """What is known of every bracket of a list's union before it is judged: numbers, and symbols around it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

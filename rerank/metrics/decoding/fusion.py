@@ -5,8 +5,6 @@ threshold of one half or more. Any two such brackets are in one tree together, s
 a tree, though perhaps none of the list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What is above, beside and below each bracket of a list, in the best candidate that has it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Every candidate is a bag of items, which are numbers: hashes of n-grams, or ids 
 share one stand side by side.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.data.symbols import combine

@@ -1,7 +1,5 @@
 """How many items any two candidates of a list share: brackets of trees, n-grams of texts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

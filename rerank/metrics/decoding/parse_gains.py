@@ -1,7 +1,5 @@
 """PARSEVAL's F of every tree of a list against every other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The service: POST /rank, /health, /metrics, and at / a page to try it."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import re

@@ -1,7 +1,5 @@
 """Connections to the service: how many there may be, how long they may wait, and how often the log tells of them."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Who may ask the service: clients that call it by a name of its own, and its own page, but no other page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 

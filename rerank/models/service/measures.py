@@ -1,7 +1,5 @@
 """What is counted and measured of requests, for Prometheus."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from time import perf_counter

@@ -1,7 +1,5 @@
 """What clients ask for, as JSON: lists to rank, checked field by field, and their rankings."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any
 

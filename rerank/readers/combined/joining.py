@@ -10,8 +10,6 @@ The path names the lists and the scores, separated by a comma: ``test.nbest.gz,t
 to the n-th candidate of the file, whichever list it is in.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -13,8 +13,6 @@ Parsers do not name their scores: in lists of trees the base score of each syste
 ``score_2``...
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The lists of several systems side by side: which ones belong to the same input."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from rerank.base.errors import DataError

@@ -1,7 +1,5 @@
 """One list from the lists that several systems have for an input, with the columns of all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +22,7 @@ class Origin(NamedTuple):
     systems: list[int]  # the system of each part
     places: list[tuple[int, int]]  # (part, candidate) of every candidate
 
-    def some(self, places: Sequence[int]) -> Origin:
+    def some(self, places: Sequence[int]) -> "Origin":
         """Where the candidates at ``places`` come from."""
         return self._replace(places=[self.places[place] for place in places])
 

@@ -1,7 +1,5 @@
 """Labels by their bytes, in a hash table that kernels can read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

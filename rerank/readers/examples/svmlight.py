@@ -7,8 +7,6 @@
 Joachims (1999); also what libsvm, liblinear and Vowpal Wabbit's converters write.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal, NoReturn
 

@@ -5,8 +5,6 @@ not know, a number that only slower arithmetic can round. It continues at the sa
 that the caller put there, so no loop has to check for the end.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

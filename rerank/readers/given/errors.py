@@ -1,7 +1,5 @@
 """Errors in lists of a program, which have neither a file nor lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any

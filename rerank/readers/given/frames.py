@@ -2,8 +2,6 @@
 rows with the same value in a column are those of one list, wherever they stand.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -93,7 +91,9 @@ class FrameLists:
                 raise DataError(f"{message}; name it {name}=, or rename it")
 
     @staticmethod
-    def of(given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, told: bool = True) -> FrameLists:
+    def of(
+        given: Any, names: Mapping[str, Any], known: ScoreColumns | None = None, *, told: bool = True
+    ) -> "FrameLists":
         """A data frame of any library as lists; one that is lazy is collected.
 
         told: whether ``names`` say all; if not, the base score may have its own name.

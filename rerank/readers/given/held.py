@@ -3,8 +3,6 @@
 The file holds their digest alone; it stands for them wherever a recipe's results depend on its files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

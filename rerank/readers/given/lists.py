@@ -4,8 +4,6 @@ A list of texts has the score columns that it is asked to have; what else a cand
 and what it has under ``features`` is sparse. Bad candidates are errors that say which one it is.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -225,7 +223,7 @@ def _scores(candidates: Sequence[Candidate], columns: ScoreColumns, scored: bool
     return np.frombuffer(values, np.float64).reshape(len(candidates), len(names))
 
 
-def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str], scored: bool) -> array[float]:
+def _slowly(candidates: Sequence[Candidate], base: str, names: Sequence[str], scored: bool) -> "array[float]":
     """The columns, row by row, where something is missing: a base score called "score" if no candidate has it nor must
     have it (it is 0 then), a column that is among the features. Anything else is an error."""
     unscored = not scored and _unscored(candidates, base)
@@ -261,7 +259,7 @@ def _expected(base: str, names: Sequence[str], scored: bool) -> str:
     )
 
 
-def _refuse_infinite(names: Sequence[str], values: array[float], base: str) -> None:
+def _refuse_infinite(names: Sequence[str], values: "array[float]", base: str) -> None:
     """Name the first number that is not finite; the sum of finite ones can be infinite too."""
     for i, value in enumerate(values):
         if not isfinite(value):

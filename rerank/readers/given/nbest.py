@@ -1,7 +1,5 @@
 """A list as users see it, whether they have made it or it was read from a file."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -56,7 +54,7 @@ class NBest:
         object.__setattr__(self, name, tuple(values))
 
     @staticmethod
-    def of(rows: NBestList, *, known: bool = True) -> NBest:
+    def of(rows: NBestList, *, known: bool = True) -> "NBest":
         """A list that was read; without its references and gains if these are not ``known``."""
         source: str | None = None
         references: tuple[str, ...] = ()
@@ -81,7 +79,7 @@ class NBest:
         return f"<NBest {self.id}: {len(self)} candidates>"
 
 
-def _numbers(gains: Any, name: str) -> array[float]:
+def _numbers(gains: Any, name: str) -> "array[float]":
     """Gains as float64, of whatever library their numbers are."""
     values = array("d")
     for k, gain in enumerate(each_of(gains, "gains, in a list", "gains", list_id=name)):

@@ -1,7 +1,5 @@
 """Lists of a program that are what a line of a JSON format holds: pairs of preferences, parallel lists, and so on."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

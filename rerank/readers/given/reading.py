@@ -1,7 +1,5 @@
 """``rerank.read``: lists from files, with what other files hold for them, from data frames and from dicts."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping

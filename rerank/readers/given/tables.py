@@ -1,7 +1,5 @@
 """Tables in files, as data frames: Parquet and Arrow."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

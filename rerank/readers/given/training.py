@@ -1,7 +1,5 @@
 """Lists of a program as those that a recipe trains on, with what is right in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """The lists that the parsers of all folds have made, joined in the order of the treebank."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -4,8 +4,6 @@ A fold has the files ``train.mrg``, the trees of all other folds, ``gold.mrg``, 
 sentences; each has a line. Its directory appears as a whole, with checksums.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,7 +56,7 @@ class Manifest(BaseModel):
         return self
 
     @staticmethod
-    def read(directory: Path) -> Manifest:
+    def read(directory: Path) -> "Manifest":
         """The manifest of a directory.
 
         Raises

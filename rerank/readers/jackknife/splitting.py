@@ -1,7 +1,5 @@
 """A treebank in folds: for each, the trees that a parser is trained on and the sentences that it parses then."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """A Moses-style file being read: its blocks, and the lists in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise

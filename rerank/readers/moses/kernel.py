@@ -4,8 +4,6 @@ Files can have millions of lines: their bytes are scanned here, and nothing is d
 more than one floating-point operation, or may not be a number, is left to Python (``values._decide``).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the fields and columns of a Moses-style file are, decided by its first lists."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import islice

@@ -1,7 +1,5 @@
 """Moses-style files as blocks of whole lists, with the positions of all lines and fields."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -18,8 +18,6 @@ without an id is a bad candidate of the list before it. A line with an id and an
 without candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

@@ -4,8 +4,6 @@ Kernels read most of them; they leave aside what one floating-point operation ca
 says what is wrong with it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lines of Moses-style lists: as they were read, with another score, or composed."""
 
-from __future__ import annotations
-
 import re
 
 from rerank.base.errors import DataError

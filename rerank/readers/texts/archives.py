@@ -1,7 +1,5 @@
 """Text archives as Kaldi writes them: a key at the start of every line, and what belongs to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Formats that cannot hold new scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

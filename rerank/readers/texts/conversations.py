@@ -1,7 +1,5 @@
 """Texts of data sets: as they are, or as the last message of a conversation."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from rerank.readers.base import Fault

@@ -1,7 +1,5 @@
 """Lists of texts as their formats find them, before columns are chosen and bad candidates left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -28,7 +26,7 @@ class Pieces(NamedTuple):
     head: Any
     candidates: list[Any]
 
-    def some(self, places: Sequence[int]) -> Pieces:
+    def some(self, places: Sequence[int]) -> "Pieces":
         """The pieces with only the candidates at ``places``."""
         return Pieces(self.head, [self.candidates[place] for place in places])
 

@@ -12,8 +12,6 @@ folders may lack utterances, and no two jobs may have the same one. A rank or jo
 there are no files ``score``, all base scores are 0.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

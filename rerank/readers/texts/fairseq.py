@@ -19,8 +19,6 @@ The scores are that of H ("score", the base score: log probability to base 2, di
 with P, the sum, mean and minimum of the words' scores and their number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

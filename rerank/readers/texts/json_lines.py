@@ -1,7 +1,5 @@
 """Lists as JSON objects, one per line: what the formats of this kind share."""
 
-from __future__ import annotations
-
 import json
 from abc import abstractmethod
 from collections.abc import Iterator

@@ -12,8 +12,6 @@ number that all candidates of a file's first list have is a dense column, which 
 have; the others are sparse features. Texts under ``segmentation`` and ``alignment`` are derivations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

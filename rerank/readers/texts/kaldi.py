@@ -11,8 +11,6 @@ from 1 without gaps. The path names the words and, separated by commas, the cost
 called as the option says; a column called ``score`` is the base score, which is 0 where there is none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

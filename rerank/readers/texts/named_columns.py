@@ -1,7 +1,5 @@
 """Which of the named numbers of a file's candidates are columns of scores; the others are sparse features."""
 
-from __future__ import annotations
-
 from rerank.readers.base import Fault
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.texts.drafts import Draft, Entry

@@ -13,8 +13,6 @@ which no server writes, count as in ``jsonl``. The response to several prompts i
 vLLM's with ``prompt_token_ids`` does; most do not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -16,8 +16,6 @@ Those of OpenNMT-py are a text, and with ``-with_score`` a tab and its score; th
 candidate, but fills a list up to n lines. The ids are the ordinals of the lists, from 0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

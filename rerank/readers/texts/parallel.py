@@ -9,8 +9,6 @@ Three lines this reads::
 A text may be a conversation, of which the last message counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

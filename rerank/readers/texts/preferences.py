@@ -12,8 +12,6 @@ source where there is no prompt. Candidates are in the order of their texts, so 
 them was chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

@@ -19,8 +19,6 @@ and ``id``::
     1 ||| it rains
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

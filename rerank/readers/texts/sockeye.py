@@ -12,8 +12,6 @@ probabilities, so the base score is their negative. An empty translation with an
 empty or unusable input, is a list without candidates.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +36,7 @@ class _Row(NamedTuple):
     nested: bool
     factors: Any
 
-    def rescored(self, score: float) -> _Row:
+    def rescored(self, score: float) -> "_Row":
         return self._replace(values=[score, *self.values[1:]])
 
 

@@ -1,7 +1,5 @@
 """Lists of texts (translations, transcripts, samples of a language model), with what their formats say about them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -19,7 +17,7 @@ class SparseScores(NamedTuple):
     names: list[bytes]  # one per entry
     values: np.ndarray  # float64, one per entry
 
-    def some(self, places: Sequence[int]) -> SparseScores:
+    def some(self, places: Sequence[int]) -> "SparseScores":
         """The values of the candidates at ``places``."""
         spans = [range(int(self.first[i]), int(self.first[i + 1])) for i in places]
         first = np.cumsum([0, *map(len, spans)])
@@ -31,7 +29,7 @@ class TextCandidate(ListCandidate):
     """A candidate of a list of texts, which has no ``tree``."""
 
     __slots__ = ()
-    _list: TextList
+    _list: "TextList"
 
     @property
     def tokens(self) -> list[str]:

@@ -1,7 +1,5 @@
 """Lists of texts together with their sources and references."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

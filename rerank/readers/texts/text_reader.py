@@ -1,7 +1,5 @@
 """Formats of lists of texts that are read line by line."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -16,8 +16,6 @@ of the list in the file, from 0. A failed parse, ``(())``, is not a candidate.
 All base scores are 0, unless the trees of the file have scores before them, as in lists that were reranked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,8 +15,6 @@ tree of a candidate on one line, a blank line after every list, the ordinal of t
 ``(())``, is not a candidate; a list of nothing else has no candidates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

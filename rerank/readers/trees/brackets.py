@@ -11,8 +11,6 @@ comments: some files of the Penn Treebank begin with a notice that is framed by 
 nothing tells where the next tree starts, so unbalanced brackets end the reading with an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

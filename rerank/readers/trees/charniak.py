@@ -15,8 +15,6 @@ After a bad list, reading continues where the next one seems to start: at a line
 a score nor a tree, or at a header that is followed by a score line and a tree line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Lists of parses together with their gold trees."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

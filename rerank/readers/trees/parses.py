@@ -1,7 +1,5 @@
 """What the readers of parse lists share: their options, score lines, duplicates, ids."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,6 @@ A file with a tree that is spread over lines is of the second kind: there every 
 brackets without words, such as ``(())`` or ``(S1)``, is a failed parse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import NamedTuple

@@ -13,8 +13,6 @@ is its ordinal in the file, from 0. A sentence without a parse, ``SENTENCE_SKIPP
 list without candidates.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ a pattern such as ``wsj/0[2-9]`` or ``wsj/**/*.parse``; several names are separa
 pattern come in the order of their paths, compared folder by folder; names come in the order in which they are given.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -10,8 +10,6 @@ A node with one word below it and nothing else is a preterminal; a word next to 
 parse, brackets without a word such as ``(())`` or ``(S1)``, is read as a tree of one trace, ``(-NONE- *)``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import accumulate
@@ -212,7 +210,7 @@ def brackets(trees: Trees, tree: int, symbols: SymbolTable) -> str:
     return "".join(parts) + ")" * len(open_nodes)
 
 
-def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> nltk.Tree:
+def to_nltk(trees: Trees, tree: int, symbols: SymbolTable) -> "nltk.Tree":
     """Tree ``tree`` as an ``nltk.Tree``, the type users get.
 
     Raises

@@ -13,8 +13,6 @@ Whether a quote opens or closes is left to its tag. A bracket that is a word as 
 is malformed otherwise; it is read where the brackets of its tree balance.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

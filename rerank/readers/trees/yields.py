@@ -1,7 +1,5 @@
 """The words of trees: whether they are those of another tree, and where they differ."""
 
-from __future__ import annotations
-
 from rerank.data.symbols import SymbolTable
 from rerank.kernels.compile import kernel
 from rerank.readers.candidate import TRACE

@@ -1,7 +1,5 @@
 """Batch classifiers to compare with, from scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passes over the examples, measured on the way: online mistakes, and the error on the test part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise, product
 

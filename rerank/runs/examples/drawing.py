@@ -1,7 +1,5 @@
 """The figures of a recipe: what they need is measured, or taken from the results, and drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """A single run of a recipe over labelled examples, with every seed, on every fold."""
 
-from __future__ import annotations
-
 import logging
 import pickle
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Figures over results: a measure over a parameter, and one run's measure over another's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 

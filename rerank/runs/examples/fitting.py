@@ -1,7 +1,5 @@
 """One fit: a run trained on a training part and tried on a test part."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from typing import Any

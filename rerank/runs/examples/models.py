@@ -1,7 +1,5 @@
 """The model of a single run: trained on all training examples, with names of features and classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

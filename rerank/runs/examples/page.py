@@ -1,7 +1,5 @@
 """The report of a classification recipe as one self-contained HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Predicted labels as text, and the significance of differences between runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -33,7 +31,7 @@ class Tested(NamedTuple):
     hardest: TextTable
 
     @staticmethod
-    def of(examples: ExampleSet, results: Sequence[Result]) -> Tested:
+    def of(examples: ExampleSet, results: Sequence[Result]) -> "Tested":
         """Those of a set, with the results on it."""
         part = examples.tested
         folds = examples.folds if examples.folds is not None else np.zeros(part.size, np.int64)

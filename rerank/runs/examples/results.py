@@ -1,7 +1,5 @@
 """Results of a single run with one seed: errors by fold, their mean and spread; kept on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Parts of scikit-learn by name, and a clear message where it is not installed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple

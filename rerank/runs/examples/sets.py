@@ -1,7 +1,5 @@
 """The examples of a recipe: read, drawn or fetched, scaled, and divided into training and test parts."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable
@@ -40,7 +38,7 @@ class Split:
     index: np.ndarray  # int64 [n of test]
     flipped: np.ndarray  # bool [n of train]: labels that noise has changed
 
-    def shared(self, share: float, seed: int) -> Split:
+    def shared(self, share: float, seed: int) -> "Split":
         """With the share of the training examples that ``share_of`` draws."""
         if share == 1:
             return self

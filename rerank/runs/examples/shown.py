@@ -1,7 +1,5 @@
 """What the report of a classification recipe shows of its results: confusions, hard examples, features, curves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 

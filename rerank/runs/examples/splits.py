@@ -1,7 +1,5 @@
 """Which examples train and which test: drawn folds, given folds, and a part that is held out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rerank.base.errors import DataError

@@ -1,7 +1,5 @@
 """The course of a recipe over labelled examples: set by set, at every noise level, with every seed, on every fold."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """What a classification recipe found, in one sentence and a few large numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables over sets and runs: means with their spread and the paper's numbers, mean ranks, times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Documents as examples: texts in files, or the 20 Newsgroups, through scikit-learn's vectorisers."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ recipe are kept unless others are better by one standard error of the mean diffe
 1984, 3.4.3, choose among trees by it). On one split there is no standard error: there the lowest error wins.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -51,7 +49,7 @@ class Tuned:
         return found | (folds if self.default is not None else {})
 
     @staticmethod
-    def from_dict(entry: dict[str, Any]) -> Tuned:
+    def from_dict(entry: dict[str, Any]) -> "Tuned":
         """The inverse of ``as_dict``."""
         point = dict(entry)
         epochs, error = point.pop("epochs"), point.pop("held_out_error")

@@ -1,7 +1,5 @@
 """Where two trees of one sentence differ, as PARSEVAL sees it: the brackets of one that the other lacks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate

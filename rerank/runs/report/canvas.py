@@ -5,8 +5,6 @@ Every colour is a CSS variable with a fallback (``--series-1`` ... ``--series-7`
 shapes need no library: one that draws everything takes longer to load than a small run takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

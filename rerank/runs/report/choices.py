@@ -1,7 +1,5 @@
 """How settings were chosen, and which figures are blind: on the page and in the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a report is made of; the pipeline fills these, everything in this package reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -3,8 +3,6 @@
 The names of runs are in the page's legend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median

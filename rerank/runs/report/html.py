@@ -1,7 +1,5 @@
 """The report of a run as one self-contained HTML page: no scripts, nothing from a network."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

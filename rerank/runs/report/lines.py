@@ -1,7 +1,5 @@
 """The figures that recipes ask for: lines with their spread, and bars; as SVG, and as numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Which measures a run has, and how numbers are written."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a paper reports, beside what a run has found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

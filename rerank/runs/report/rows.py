@@ -3,8 +3,6 @@
 Runs that differ only in the seed form one group, and their numbers are one mean with a standard deviation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean

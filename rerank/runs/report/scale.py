@@ -1,7 +1,5 @@
 """Scales of figures: where a number stands on an axis, and which round numbers are written there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The parts of the page as plain values: tables of texts, figures, examples. The template only lays them out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial

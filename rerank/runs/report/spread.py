@@ -1,7 +1,5 @@
 """The spread of a number over seeds or folds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,7 +15,7 @@ class Spread(NamedTuple):
     values: int
 
     @staticmethod
-    def of(values: Sequence[float]) -> Spread:
+    def of(values: Sequence[float]) -> "Spread":
         """The spread of ``values``, at least one."""
         mean = float(np.mean(values))
         if len(values) < 2:
@@ -26,7 +24,7 @@ class Spread(NamedTuple):
         return Spread(mean, deviation, deviation / float(np.sqrt(len(values))), len(values))
 
     @staticmethod
-    def known(values: Iterable[float | None]) -> Spread | None:
+    def known(values: Iterable[float | None]) -> "Spread | None":
         """The spread of the values that exist; None if there are none."""
         found = [value for value in values if value is not None]
         return Spread.of(found) if found else None

@@ -1,7 +1,5 @@
 """The first part of the page: what came out, in one sentence, a few large numbers, and one table per split."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of text: for the page (``_table.html.j2`` lays them out), for the terminal, and for a file or pipe."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass

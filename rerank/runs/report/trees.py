@@ -9,8 +9,6 @@ in letters what the colour and the line say: × is a bracket gold does not have,
 chosen tree misses. Colours come from the page (``--wrong``, ``--missed``, ``--line``).
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a significance test says, in words: which side is better, or that chance explains it; and what dev says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ gets −B where the base text lacks it and −C where the chosen one does. The n
 fewest inserted or deleted words, the first of several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
