@@ -47,7 +47,6 @@ class PlainMessages(logging.Filter):
     """Makes the arguments of a log message plain, so that it stays on one line, and tells no secrets."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See ``logging.Filter``."""
         if isinstance(record.args, tuple):
             record.args = tuple(
                 plain(shown(str(value))) if isinstance(value, str | os.PathLike | BaseException) else value

@@ -14,7 +14,6 @@ class _Kept(logging.Filter):
     own = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See ``logging.Filter``."""
         kept: Warnings | None = getattr(self.own, "kept", None)
         if kept is None or record.levelno < logging.WARNING:
             return True

@@ -29,7 +29,6 @@ class PlainConsole(Console):
     """A console that makes all strings plain before it lays them out, including those in table cells."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """See ``Console.render_str``."""
         return super().render_str(plain(text, kept="\n\t"), **options)
 
 
@@ -146,7 +145,6 @@ class _Bar(Count):
         _Bar.shown += 1
 
     def show(self) -> None:
-        """See ``Count.show``."""
         self._display.update(self._task, completed=self.done, total=self.total)
 
     def close(self) -> None:

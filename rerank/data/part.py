@@ -63,5 +63,4 @@ class KeptColumns:
     keep: np.ndarray
 
     def __call__(self, corpus: Corpus, lists_before: int, candidates_before: int) -> Corpus:  # noqa: ARG002
-        """See ``Change``."""
         return corpus.keep_columns(self.keep)

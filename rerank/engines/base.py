@@ -79,7 +79,6 @@ class LocalEngine(Engine):
     workers = 1
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """See ``Engine``."""
         return map(function, tasks)
 
 

@@ -67,7 +67,6 @@ class DaskEngine(WorkerEngine[Any]):
         return client
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Any:
-        """See ``WorkerEngine``."""
         return self._client.submit(carry_out, function, task, pure=False)
 
     def first(self, window: deque[Any]) -> Any:
@@ -83,12 +82,10 @@ class DaskEngine(WorkerEngine[Any]):
             raise RunError("the Dask scheduler is gone; start it again and continue with --resume") from None
 
     def abandon(self, window: deque[Any]) -> None:
-        """See ``WorkerEngine``."""
         if window and self._client.status == "running":
             self._client.cancel(list(window))
 
     def close(self) -> None:
-        """See ``Engine``."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()

@@ -29,7 +29,6 @@ class PatientEngine(Engine):
 
     @property
     def ahead(self) -> int:
-        """See ``Engine``."""
         return super().ahead if self._processes is None else self._processes.ahead
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Generator[Result, None, None]:
@@ -52,11 +51,9 @@ class PatientEngine(Engine):
         self._patience = 0.0
 
     def close(self) -> None:
-        """See ``Engine``."""
         if self._processes is not None:
             self._processes.close()
 
     def stop(self) -> None:
-        """See ``Engine``."""
         if self._processes is not None:
             self._processes.stop()

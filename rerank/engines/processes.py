@@ -35,7 +35,6 @@ class ProcessEngine(WorkerEngine[Attempt]):
         return self._pool is not None
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Attempt:
-        """See ``WorkerEngine``."""
         return Attempt(function, task, self._start(function, task))
 
     def _start(self, function: Callable[[Any], Any], task: Any) -> Any:
@@ -54,7 +53,6 @@ class ProcessEngine(WorkerEngine[Attempt]):
             return self._pool.submit(carry_out, function, task)
 
     def first(self, window: deque[Attempt]) -> Any:
-        """See ``WorkerEngine``."""
         from joblib.externals.loky.process_executor import BrokenProcessPool
 
         while True:
@@ -78,16 +76,13 @@ class ProcessEngine(WorkerEngine[Attempt]):
                 attempt.future = self._start(attempt.function, attempt.task)
 
     def abandon(self, window: deque[Attempt]) -> None:
-        """See ``WorkerEngine``."""
         for attempt in window:
             attempt.future.cancel()
 
     def close(self) -> None:
-        """See ``Engine``."""
         self._shut_down(kill=False)
 
     def stop(self) -> None:
-        """See ``Engine``."""
         self._shut_down(kill=True)
 
     def _shut_down(self, *, kill: bool) -> None:

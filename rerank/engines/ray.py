@@ -52,7 +52,6 @@ class RayEngine(WorkerEngine[Any]):
         self._carry_out = ray.remote(num_cpus=1, max_retries=DEATHS - 1, retry_exceptions=False)(carry_out)
 
     def submit(self, function: Callable[[Any], Any], task: Any) -> Any:
-        """See ``WorkerEngine``."""
         return self._carry_out.remote(function, task)
 
     def first(self, window: deque[Any]) -> Any:
@@ -68,12 +67,10 @@ class RayEngine(WorkerEngine[Any]):
             raise RunError(f"the Ray cluster failed ({error}); start it again and continue with --resume") from None
 
     def abandon(self, window: deque[Any]) -> None:
-        """See ``WorkerEngine``."""
         for future in window:
             self._ray.cancel(future)
 
     def close(self) -> None:
-        """See ``Engine``."""
         self._ray.shutdown()
 
 

@@ -127,7 +127,6 @@ class WinnowClassifier(OnlineClassifier, learner=LMUWin):
     margin: bool = True
 
     def _rule(self) -> type[Learner]:
-        """See ``OnlineClassifier._rule``."""
         if self.margin:
             return LMNWin if self.normalized else LMUWin
         return NWin if self.normalized else UWin

@@ -67,12 +67,10 @@ class _Called(Dispatcher):  # type: ignore[misc]
     """
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """See ``Dispatcher.get_call_template``."""
         args = [types.unliteral(each) for each in args]
         return super().get_call_template([types.int64 if each == types.int32 else each for each in args], kws)
 
     def enable_caching(self) -> None:
-        """See ``Dispatcher.enable_caching``."""
         self._cache = KeptLeaves(self.py_func)
 
 
@@ -85,7 +83,6 @@ class _Kernel(Dispatcher):  # type: ignore[misc]
     directory: str | None = None  # where machine code is kept
 
     def enable_caching(self) -> None:
-        """See ``Dispatcher.enable_caching``."""
         self._cache = KeptKernels(self.py_func)
 
     @cached_property

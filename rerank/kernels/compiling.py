@@ -19,7 +19,6 @@ class _Compiling(event.Listener):  # type: ignore[misc]
     collects = False  # Python, apart from this
 
     def on_start(self, _: Any) -> None:
-        """See ``Listener.on_start``."""
         self.depth += 1
         if self.depth == 1:
             from rerank.base.progress import Compilation  # rich: only where something is shown
@@ -29,7 +28,6 @@ class _Compiling(event.Listener):  # type: ignore[misc]
             Compilation.begin()
 
     def on_end(self, _: Any) -> None:
-        """See ``Listener.on_end``."""
         self.depth -= 1
         if not self.depth:
             from rerank.base.progress import Compilation

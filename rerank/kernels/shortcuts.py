@@ -93,13 +93,11 @@ class _KeptLeaf(Kept):  # type: ignore[misc]
     """A leaf on the disk."""
 
     def reduce(self, cres: Any) -> Any:
-        """See ``CacheImpl.reduce``."""
         cres.fndesc.typemap = cres.fndesc.calltypes = None  # as numba leaves them out
         module = cres.library._get_module_for_linking()
         return cres.library.name, module.as_bitcode(), cres.fndesc, cres.signature
 
     def rebuild(self, target_context: Any, reduced_data: Any) -> Any:
-        """See ``CacheImpl.rebuild``."""
         name, bitcode, fndesc, signature = reduced_data
         library = _Linked(target_context.codegen(), name)
         library._final_module, library._finalized = llvm.parse_bitcode(bitcode), True
@@ -121,7 +119,6 @@ class KeptKernels(KeptFunctions):  # type: ignore[misc]
             return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """See ``Cache.save_overload``."""
         super().save_overload(sig, data)
         list_written(self.cache_path)
 

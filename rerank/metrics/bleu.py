@@ -145,7 +145,6 @@ class Bleu(SacrebleuMetric):
         }
 
     def figures(self, score: Any) -> dict[str, float]:
-        """See ``SacrebleuMetric.figures``."""
         return {
             "bleu": float(score.score),
             **{f"precision{n + 1}": score.counts[n] / max(score.totals[n], 1) for n in range(ORDER)},

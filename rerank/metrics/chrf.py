@@ -139,7 +139,6 @@ class Chrf(SacrebleuMetric):
         return text if self.beta == 2 else f"{text}|beta:{self.beta}"
 
     def make_scorer(self) -> Any:
-        """See ``SacrebleuMetric.make_scorer``."""
         from sacrebleu.metrics.chrf import CHRF
 
         return CHRF(

@@ -19,7 +19,6 @@ class SacrebleuMetric(TextMetric):
         """sacrebleu's metric with these settings; a call loads sacrebleu, which takes a while."""
 
     def corpus(self, hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, float]:
-        """See ``TextMetric.corpus``."""
         check_aligned(hypotheses, references)
         if not hypotheses:
             return self.report(np.zeros(len(self.columns)), np.zeros(len(self.reference_columns)))

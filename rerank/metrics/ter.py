@@ -80,7 +80,6 @@ class Ter(SacrebleuMetric):
         return {"ter": float(self.scores(stats, reference))}
 
     def make_scorer(self) -> Any:
-        """See ``SacrebleuMetric.make_scorer``."""
         from sacrebleu.metrics.ter import TER
 
         return TER(

@@ -339,5 +339,4 @@ class Reranker:
             log.warning("score columns that the model does not know: %s; it has %s", ", ".join(map(repr, new)), known)
 
     def _explain(self, ranked: Ranked, chosen: int, other: int) -> list[Contribution]:
-        """See ``Ranking.explain``."""
         return self._scorer.explain(self._open(ranked.nbest), chosen, other)

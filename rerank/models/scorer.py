@@ -185,7 +185,6 @@ class Scorer:
         return self.drift().through(opened, lambda each: getattr(each, "nbest", None))
 
     def _counted(self, raw: Beside, count: SkipCount) -> Opened | BadList:
-        """See ``read``."""
         nbest, found, _ = raw
         if found and isinstance(nbest, TextList):
             nbest = replace(nbest, source=found[0])
@@ -327,7 +326,6 @@ class Scorer:
     def _decode(
         self, opened: Opened, ranked: Ranked, how: Decoding, gains: "Gains | None" = None, *, explained: bool = False
     ) -> "Decoded":
-        """See ``decode``."""
         from rerank.models.decoding import decode  # with the kernels of decoding
 
         settled = how, self.content, opened.nbest, opened.content, ranked.scores, gains, self._brackets

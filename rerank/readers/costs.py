@@ -22,20 +22,16 @@ class CostReader(Reader):
 
     @property
     def within(self) -> tuple[Reader, ...]:
-        """See ``Reader``."""
         return (self.inner,)
 
     @property
     def files(self) -> int | None:
-        """See ``Reader``."""
         return self.inner.files
 
     def paths(self, path: PathLike) -> list[str]:
-        """See ``Reader``."""
         return self.inner.paths(path)
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``."""
         for nbest in self.inner.knowing(self.known, normal=self.normal).read(path):
             yield nbest if isinstance(nbest, BadList) else _negated(nbest)
 
@@ -46,7 +42,6 @@ class CostReader(Reader):
         self.inner.write(out, _negated(nbest), order, None if scores is None else 0.0 - scores)
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         self.inner.write_bad(out, bad, like)
 
 

@@ -35,7 +35,6 @@ class ListReader(Checked, Reader):
     duplicates: Literal["keep", "drop"] = "keep"
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``."""
         with open_stream(path, strict=False) as stream:
             lines = LineReader(stream)
             yield from self.lists(lines, self.records(lines))

@@ -182,7 +182,6 @@ class StandardInput(InputStream):
     _ahead = b""  # those of them that are still to be given out
 
     def read(self, size: int) -> bytes:
-        """See ``InputStream``."""
         if self._ahead:
             piece, self._ahead = self._ahead[:size], self._ahead[size:]
             return piece

@@ -308,7 +308,6 @@ class Spec(Single[ClassificationRecipe]):
 
     @classmethod
     def of(cls, plain: ClassificationRecipe, run: RunSettings, point: Settings) -> Self:
-        """See ``Single``."""
         return cls(run.name, point, plain, getattr(run, "baseline", None)).at(point, run.set)
 
     @property

@@ -239,7 +239,6 @@ class DataSettings(SplitSettings):
     normalize: bool = False
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        """See ``SplitSettings.files_of``."""
         found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
         if self.gold is not None:
             found["gold"] = treebank_files(*(self.fill("gold", pattern, source) for pattern in self.gold))

@@ -31,7 +31,6 @@ class TextDataSettings(SplitSettings):
     reader: Annotated[Settings, part("moses")] = Field(default={}, validate_default=True)
 
     def files_of(self, source: str) -> dict[str, list[str]]:
-        """See ``SplitSettings.files_of``."""
         found = {"nbest": make_reader(self.reader, "data.reader").paths(self.lists(source))}
         if self.sources is not None:
             found["sources"] = [self.fill("sources", self.sources, source)]
@@ -103,5 +102,4 @@ class TextRecipe(ListRecipe):
 
     @property
     def predictor(self) -> str:
-        """See ``ListRecipe.predictor``."""
         return "mert" if self.mert is not None else self.training.predictor

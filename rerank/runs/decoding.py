@@ -70,37 +70,30 @@ class GainSweep:
         self.chosen = np.full((points.sharpness.size, lists), -1, np.int64)
 
     def part(self, lists: int, candidates: slice) -> "GainSweep":
-        """See ``Reading``."""
         return GainSweep(self.points.of(candidates), lists)
 
     def join(self, part: "GainSweep", first: int, candidate: int) -> None:
-        """See ``Reading``."""
         own = slice(first, first + part.chosen.shape[1])
         self.chosen[:, own] = np.where(part.chosen >= 0, part.chosen + candidate, -1)
         self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
-        """See ``Reading``."""
         own = self.points.scores[again.own]
         places = best_expected(again.evidence.expected(own, self.points.sharpness, self.points.deviation), own)
         self.chosen[:, again.number] = again.own.start + places
         self.texts.append(again.pair.nbest.texts[int(places[0])])
 
     def skip(self) -> None:
-        """See ``Reading``."""
         self.texts.append(b"")
 
     def sums(self, corpus: Lists) -> np.ndarray:
-        """See ``Sweep``."""
         return np.stack([statistics_of(corpus, chosen).sum(axis=0) for chosen in self.chosen])
 
     def rows(self, corpus: Lists) -> np.ndarray:
-        """See ``Sweep``."""
         return statistics_of(corpus, self.chosen[0])
 
     @property
     def candidates(self) -> np.ndarray:
-        """See ``Sweep``."""
         return np.asarray(self.chosen[0])
 
 
@@ -117,11 +110,9 @@ class FusionSweep:
         self._sums = np.zeros((points.sharpness.size * points.thresholds.size, K))
 
     def part(self, lists: int, candidates: slice) -> "FusionSweep":
-        """See ``Reading``."""
         return FusionSweep(self.points.of(candidates), lists, self._metric, self._brackets)
 
     def join(self, part: "FusionSweep", first: int, candidate: int) -> None:
-        """See ``Reading``."""
         lists = slice(first, first + len(part._rows))
         self._rows[lists] = part._rows
         self.candidates[lists] = np.where(part.candidates >= 0, part.candidates + candidate, -1)
@@ -129,7 +120,6 @@ class FusionSweep:
         self.texts += part.texts
 
     def see(self, again: ListAgain) -> None:
-        """See ``Reading``."""
         own, parses = self.points.scores[again.own], again.pair.content
         assert isinstance(parses, Parses)
         if again.evidence.fusion.used.any():
@@ -147,15 +137,12 @@ class FusionSweep:
             self.candidates[again.number] = again.own.start + best
 
     def skip(self) -> None:
-        """See ``Reading``."""
         self.texts.append(b"")
 
     def sums(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
-        """See ``Sweep``."""
         return self._sums
 
     def rows(self, corpus: Lists) -> np.ndarray:  # noqa: ARG002
-        """See ``Sweep``."""
         return self._rows
 
 

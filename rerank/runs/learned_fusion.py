@@ -40,7 +40,6 @@ class BracketReading:
         self._symbols = SymbolTable()
 
     def part(self, lists: int, candidates: slice) -> "BracketReading":  # noqa: ARG002 - it has no list's place
-        """See ``Reading``."""
         return BracketReading(self._scores[candidates], self._deviation, self._sharpness)
 
     def join(self, part: "BracketReading", first: int, candidate: int) -> None:  # noqa: ARG002

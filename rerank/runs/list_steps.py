@@ -67,7 +67,6 @@ class ListSteps(Steps[ListRecipe]):
     served: Model
 
     def check(self) -> None:
-        """See ``Steps``."""
         recipe = self.recipe
         content_of(recipe)
         make_reader(recipe.data.reader)
@@ -93,7 +92,6 @@ class ListSteps(Steps[ListRecipe]):
             raise DataError(message, path=str(self.directory))
 
     def extract(self) -> dict[str, int]:
-        """See ``Steps``."""
         recipe = self.recipe
         tuned = [recipe.mert.split] if isinstance(recipe, TextRecipe) and recipe.mert else []
         splits = (*([recipe.data.dev] if recipe.data.dev else []), *tuned, *self.tested)
@@ -114,11 +112,9 @@ class ListSteps(Steps[ListRecipe]):
         return self.data.size()
 
     def counts(self) -> dict[str, Any]:
-        """See ``Steps``."""
         return self.corpora
 
     def train(self, work: Stages) -> dict[str, int]:
-        """See ``Steps``."""
         tasks = [self._task(each.name, each.recipe, f"{number:04d}") for number, each in enumerate(self.singles)]
         if self.trains:
             self._train(tasks)
@@ -158,7 +154,6 @@ class ListSteps(Steps[ListRecipe]):
         return RunTask(name, single, data.training.corpus, dev, tuned, table, _digests(data, single), stored)
 
     def decode(self) -> None:
-        """See ``Steps``."""
         self.chosen, self.choice = choose(self.recipe, self.runs, self.data, self.metric)
         if len(self.runs) > 1 and self.recipe.data.dev:
             log.info("best on dev: %s, seed %d", self.chosen.name, self.chosen.recipe.seed)
@@ -192,7 +187,6 @@ class ListSteps(Steps[ListRecipe]):
         return self.served
 
     def evaluate(self) -> Metrics:
-        """See ``Steps``."""
         recipe, data, metric, chosen = self.recipe, self.data, self.metric, self.chosen
         for each in self.runs:
             for split in self.tested:
@@ -230,13 +224,11 @@ class ListSteps(Steps[ListRecipe]):
         }
 
     def predict(self) -> None:
-        """See ``Steps``."""
         write_predictions(self.recipe, self.directory, self.data, self.served, self.chosen, self.tested)
         for split in self.tested:
             self.chosen.selections[split].save(claim(self.directory, "predictions", prediction_files(split)[1]))
 
     def curve(self) -> dict[str, Any]:
-        """See ``Steps``."""
         chosen, data, metric, tests = self.chosen, self.data, self.metric, self.tested
 
         def train(share: float) -> Run:
@@ -257,7 +249,6 @@ class ListSteps(Steps[ListRecipe]):
         return learning_curve(chosen.recipe, metric, reference, tests[0], "lists", chosen, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        """See ``Steps``."""
         write_page(self.recipe, self.directory, self.data, self.served, self.runs, self.chosen, metrics, seconds)
 
 

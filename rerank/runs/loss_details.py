@@ -74,7 +74,6 @@ class BracketLosses(LossDetails):
     def see(
         self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
     ) -> None:
-        """See ``LossDetails.see``."""
         texts = [raw.found[0].text, *texts_of(nbest, places, answer).values()]
         self._waiting.append((i, list(map(normal_text, texts)) if self._normal else texts))
         if len(self._waiting) == BATCH:
@@ -123,7 +122,6 @@ class WordLosses(LossDetails):
     def see(
         self, i: int, raw: Beside, nbest: NBestList, places: Mapping[str, int], answer: bytes | None = None
     ) -> None:
-        """See ``LossDetails.see``."""
         source, references = raw.found
         golds = [Counter(decoded(text).split()) for text in references]
         if not golds:

@@ -28,7 +28,6 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[int, int] = {}  # number of values in a node, with aliases expanded, by its identity
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """See ``yaml.composer.Composer``."""
         event, before = self.peek_event(), self._values  # type: ignore[no-untyped-call]
         alias = isinstance(event, yaml.AliasEvent)
         self._depth += 1
@@ -55,7 +54,6 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """See ``yaml.SafeLoader``."""
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value != "<<":

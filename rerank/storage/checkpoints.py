@@ -104,7 +104,6 @@ class Checkpoint(KeptResult):
         return self._seconds == 0 or time.monotonic() - self._last >= max(self._seconds, SHARE * self._took)
 
     def save(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """See ``KeptResult``."""
         start = time.monotonic()
         super().save(header, arrays)
         self._last = time.monotonic()

@@ -73,7 +73,6 @@ class TextContent(Content[TextView]):
         return final_metrics(self.task, self.metric)
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
-        """See ``Content.read_source``."""
         files = data.files_of(source)
         sources = files.get("sources")
         for raw in texts_beside(
@@ -88,11 +87,9 @@ class TextContent(Content[TextView]):
             yield raw
 
     def learn(self, data: SplitSettings, split: str) -> LearnedTables | None:
-        """See ``Content.learn``."""
         return None if self.lexical is None else learn(self.lexical, self.read(data, split))
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
-        """See ``Content.pair``."""
         source, references = raw.found
         needs_references, needs_source = not isinstance(self.metric, Gain), self.lexical is not None
         nbest = complete(raw, needs_references=needs_references, needs_source=needs_source)
@@ -135,7 +132,6 @@ class TextContent(Content[TextView]):
         return without_column(nbest, getattr(self.metric, "column", None))
 
     def extract(self, nbest: NBestList, content: TextView) -> ListFeatures:
-        """See ``Content.extract``."""
         return self.extractor.features(content, nbest.candidates if self.user else (), names=self.keeps_texts)
 
     def stats(
@@ -144,19 +140,15 @@ class TextContent(Content[TextView]):
         content: TextView,  # noqa: ARG002
         gold: tuple[bytes, ...],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Content.stats``."""
         return self.metric.list_stats(cast(TextList, nbest), gold)
 
     def lengths(self, pair: Pair) -> tuple[int, int]:
-        """See ``Content.lengths``."""
         return lengths_of(pair.nbest, pair.gold)
 
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
-        """See ``Content.text_stats``."""
         return np.asarray(self.metric.stats([text], pair.gold)[1][0])
 
     def pairwise(self, nbest: NBestList, content: TextView, places: Sequence[int]) -> np.ndarray:  # noqa: ARG002
-        """See ``Content.pairwise``."""
         return self.metric.pairwise([nbest.texts[y] for y in places])
 
     def gold_text(self, pair: Pair) -> str:

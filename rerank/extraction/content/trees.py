@@ -63,7 +63,6 @@ class TreeContent(Content[Parses]):
         return self.symbols if self.keeps_texts else self.symbols.copy()
 
     def read_source(self, data: SplitSettings, source: str) -> Iterator[Beside]:
-        """See ``Content.read_source``."""
         files = data.files_of(source)
         reader = make_reader(data.reader).knowing(self.shown, normal=self.normalize)
         if "gold" in files:
@@ -73,7 +72,6 @@ class TreeContent(Content[Parses]):
             yield raw._replace(found=(getattr(raw.nbest, "gold", None),))
 
     def pair(self, raw: Beside, count: SkipCount) -> Pair | None:
-        """See ``Content.pair``."""
         symbols, changed = self._table(), unchanged() if self.normalize else None
         nbest, (gold,) = self._usable(raw.nbest), raw.found
         if gold is None and isinstance(nbest, NBestList):
@@ -88,7 +86,6 @@ class TreeContent(Content[Parses]):
         return Pair(nbest, self._parses(nbest, trees, symbols), gold)
 
     def open(self, nbest: NBestList) -> tuple[NBestList, Parses] | BadList:
-        """See ``Content.open``."""
         symbols, usable = self._table(), self._usable(nbest)
         if isinstance(usable, BadList):
             return usable
@@ -121,34 +118,28 @@ class TreeContent(Content[Parses]):
         return found[0]
 
     def extract(self, nbest: NBestList, content: Parses) -> ListFeatures:
-        """See ``Content.extract``."""
         candidates = nbest.candidates if self.user else ()
         return self.extractor.features(
             content.trees, nbest.base, candidates, scores=content.scores, symbols=content.symbols
         )
 
     def stats(self, nbest: NBestList, content: Parses, gold: Trees) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002
-        """See ``Content.stats``."""
         return self.metric.stats(gold, content.trees, content.symbols)
 
     def text_stats(self, pair: Pair, text: bytes) -> np.ndarray:
-        """See ``Content.text_stats``."""
         symbols = pair.content.symbols
         return np.asarray(self.metric.stats(pair.gold, parse_brackets([text], symbols), symbols)[1][0])
 
     def pairwise(self, nbest: NBestList, content: Parses, places: Sequence[int]) -> np.ndarray:
-        """See ``Content.pairwise``."""
         from rerank.metrics.decoding.parse_gains import parse_gains, picked
 
         trees = content.trees if list(places) == list(range(len(nbest))) else picked(content.trees, places)
         return parse_gains(self.metric, trees, content.symbols)
 
     def refused(self, pair: Pair, stats: np.ndarray) -> str:
-        """See ``Content.refused``."""
         return refused_list(self.metric, pair.nbest, pair.gold, pair.content.trees, stats, pair.content.symbols)
 
     def check(self, count: SkipCount) -> None:
-        """See ``Content.check``."""
         check_errors(self.metric, count.refused, count.lists, count.first_refused)
 
     def gold_text(self, pair: Pair) -> str:

@@ -80,18 +80,15 @@ class AdaptiveRDA(Lazy):
     update: Update = "always"
 
     def init(self, columns: int, candidates: int = 0) -> AdaptiveState:  # noqa: ARG002
-        """See ``Learner.init``."""
         counts = np.zeros(5, np.int64)
         return AdaptiveState(cells_of(columns, 4), np.zeros(columns), np.zeros(2), counts, np.zeros(3))
 
     def weights(self, state: AdaptiveState) -> np.ndarray:
-        """See ``Learner.weights``."""
         s, e = state.cells[:, S], state.cells[:, STEP]
         size = np.maximum(np.abs(s) - self.penalised(state, int(state.counts[UPDATES]) * self.l1), 0.0)
         return np.asarray(-np.sign(s) * size * e * pace(state.norm))
 
     def nonzero_weights(self, state: AdaptiveState) -> int:
-        """See ``Learner.nonzero_weights``."""
         return count_active(state.cells[:, S], state.counts[UPDATES] * self.l1, int(state.counts[FREE]))
 
     def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002

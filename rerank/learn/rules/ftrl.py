@@ -78,7 +78,6 @@ class FTRL(Additive):
     update: Update = "always"
 
     def init(self, columns: int, candidates: int = 0) -> FTRLState:  # noqa: ARG002
-        """See ``Learner.init``."""
         averaged = np.ones(1, np.bool_)
         return FTRLState(cells_of(columns + 1, 8), averaged, np.zeros(2), np.zeros(3, np.int64), np.zeros(2))
 
@@ -94,15 +93,12 @@ class FTRL(Additive):
         return kept | {"cells": cells, "averaged": np.ones(int(arrays["u"].size > 0), np.bool_)}
 
     def light(self, state: FTRLState) -> FTRLState:
-        """See ``Learner.light``."""
         return state._replace(averaged=np.zeros(0, np.bool_))
 
     def weights(self, state: FTRLState) -> np.ndarray:
-        """See ``Learner.weights``."""
         return state.cells[:-1, W]
 
     def past(self, state: FTRLState) -> np.ndarray:
-        """See ``Additive.past``."""
         return past_of_cells(state)
 
     def combined(self, apart: TrainedApart, rule: str) -> FTRLState:

@@ -29,7 +29,6 @@ class LMUWin(DualVariables, Multiplicative):
     name: ClassVar[str] = "lm-uwin"
 
     def init(self, columns: int, candidates: int = 0) -> WinnowState:
-        """See ``Learner.init``."""
         return super().init(columns)._replace(alpha=np.zeros(candidates))
 
 

@@ -69,15 +69,12 @@ class Maxent(Learner):
     iterations: Count = ITERATIONS
 
     def init(self, columns: int, candidates: int = 0) -> MaxentState:  # noqa: ARG002
-        """See ``Learner.init``."""
         return MaxentState(np.zeros(columns + 1), np.zeros(2, np.int64))
 
     def weights(self, state: MaxentState) -> np.ndarray:
-        """See ``Learner.weights``."""
         return state.w[:-1]
 
     def base_weight(self, state: MaxentState) -> float:
-        """See ``Learner.base_weight``."""
         return float(self.base + state.w[-1])
 
     def average(self, state: MaxentState) -> Weights:

@@ -84,18 +84,15 @@ class RDA(Lazy):
     update: Update = "always"
 
     def init(self, columns: int, candidates: int = 0) -> RDAState:  # noqa: ARG002
-        """See ``Learner.init``."""
         return RDAState(np.zeros(columns), np.zeros(columns), np.zeros(5, np.int64), np.zeros(2))
 
     def weights(self, state: RDAState) -> np.ndarray:
-        """See ``Learner.weights``."""
         q = self.settings(state)
         size = np.maximum(np.abs(state.s) - self.penalised(state, state.counts[UPDATES] * self.l1), 0.0)
         free = np.arange(state.s.size) < state.counts[FREE]
         return np.asarray(-np.sign(state.s) * size * np.where(free, free_scale(state, q), scale_of(state, q)))
 
     def nonzero_weights(self, state: RDAState) -> int:
-        """See ``Learner.nonzero_weights``."""
         return count_active(state.s, state.counts[UPDATES] * self.l1, int(state.counts[FREE]))
 
     def vote_room(self, corpus: Corpus) -> dict[str, Any]:
@@ -106,7 +103,6 @@ class RDA(Lazy):
         return {"slopes": corpus.free > 0 and self.l1 > 0, "more": corpus.free if self.l2 > 0 else 0}
 
     def dual_rule(self) -> DualRule:
-        """See ``Learner.dual_rule``."""
         return DualRule(*(float(x) for x in (self.eta, self.l1, self.l2, self.base, self.base_rate)))
 
     def combined(self, apart: TrainedApart, rule: str) -> RDAState:  # noqa: ARG002

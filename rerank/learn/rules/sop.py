@@ -62,25 +62,20 @@ class SecondOrderPerceptron(Gaussian):
 
     @property
     def prior(self) -> float:
-        """See ``Gaussian.prior``."""
         return 1.0 / self.a
 
     def init(self, columns: int, candidates: int = 0) -> Any:
-        """See ``Learner.init``."""
         if self.full:
             return super().init(columns, candidates)
         return SOPState(np.zeros((columns + 1, 3)), np.zeros(columns + 1), np.zeros(3, np.int64))
 
     def light(self, state: Any) -> Any:
-        """See ``Learner.light``."""
         return state._replace(u=np.zeros(0))
 
     def past(self, state: Any) -> np.ndarray:
-        """See ``Gaussian.past``."""
         return past_of(state)
 
     def variances(self, state: Any) -> np.ndarray:
-        """See ``Gaussian.variances``."""
         return super().variances(state) if self.full else 1.0 / (self.a + state.g[:-1, SQUARES])
 
     def combined(self, apart: TrainedApart, rule: str) -> Any:  # noqa: ARG002

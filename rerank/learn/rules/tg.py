@@ -38,7 +38,6 @@ class TruncatedGradient(Truncating):
     update: Update = "always"
 
     def limit(self) -> float | None:
-        """See ``Truncating.limit``."""
         return self.theta
 
 

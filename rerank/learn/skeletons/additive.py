@@ -97,15 +97,12 @@ class Additive(Learner):
     mixes: ClassVar[tuple[str, ...]] = ("updates", "mean")
 
     def init(self, columns: int, candidates: int = 0) -> Any:  # noqa: ARG002
-        """See ``Learner.init``."""
         return AdditiveState(np.zeros(columns), np.zeros(columns), np.zeros(3, np.int64), np.zeros(2))
 
     def light(self, state: Any) -> Any:
-        """See ``Learner.light``."""
         return state._replace(u=np.zeros(0))
 
     def weights(self, state: Any) -> np.ndarray:
-        """See ``Learner.weights``."""
         return np.asarray(state.w)
 
     def past(self, state: Any) -> np.ndarray:
@@ -113,7 +110,6 @@ class Additive(Learner):
         return past_of(state)
 
     def average(self, state: Any) -> Weights:
-        """See ``Learner.average``."""
         w, past = self.weights(state), self.past(state)
         total = averaged_lists(state, past, w.size)
         weight = averaged(state.base[WEIGHT], state.base[SUM], total)

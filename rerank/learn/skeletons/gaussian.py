@@ -115,7 +115,6 @@ class Gaussian(Learner):
         return {name: array for name, array in arrays.items() if name != "u"} | {"g": g}
 
     def light(self, state: Any) -> Any:
-        """See ``Learner.light``."""
         return state._replace(u=np.zeros(0)) if self.full else state._replace(g=state.g[:, :PAST].copy())
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: Any) -> Any:  # noqa: ARG002
@@ -135,18 +134,15 @@ class Gaussian(Learner):
         return past_of(state) if self.full else past_of_cells(state)
 
     def weights(self, state: Any) -> np.ndarray:
-        """See ``Learner.weights``."""
         return self.means(state)[:-1]
 
     def average(self, state: Any) -> Weights:
-        """See ``Learner.average``."""
         past = self.past(state)
         mu = self.means(state)
         mu = averaged(mu, past, averaged_lists(state, past, mu.size))
         return Weights(mu[:-1].copy(), float(self.base + self.base_rate * mu[-1]))
 
     def vote_room(self, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
-        """See ``Learner.vote_room``."""
         return {"full": self.full}
 
     def combined(self, apart: TrainedApart, rule: str) -> Any:

@@ -161,7 +161,6 @@ class Lazy(Learner):
         """See ``Learner.init``."""
 
     def light(self, state: Any) -> Any:
-        """See ``Learner.light``."""
         return state._replace(total=np.zeros(0))
 
     def begin(self, corpus: Corpus, order: np.ndarray, state: Any) -> PredictorSums:
@@ -185,11 +184,9 @@ class Lazy(Learner):
         return PredictorSums(P, Q, F, level, cells, k0)
 
     def finish(self, state: Any, lazy: PredictorSums) -> None:
-        """See ``Learner.finish``."""
         kernel_of(flush, type(self))(state, lazy, self.settings(state))
 
     def average(self, state: Any) -> Weights:
-        """See ``Learner.average``."""
         require_average(state, state.total, len(state[0]))
         seen = int(state.counts[TOTAL])
         if seen == 0:

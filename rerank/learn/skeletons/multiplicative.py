@@ -84,22 +84,18 @@ class Multiplicative(Learner):
         return settings_of(self, any_ties, total=float(self._mass(state.w.size) if total is None else total))
 
     def init(self, columns: int, candidates: int = 0) -> WinnowState:  # noqa: ARG002
-        """See ``Learner.init``."""
         theta, w, u = np.zeros((3, columns))
         mass = self._mass(columns)
         norm = np.array([mass, 0.0, mass, 0.0])
         return WinnowState(theta, w, u, np.zeros(3, np.int64), np.zeros(3), norm, np.zeros(0))
 
     def weights(self, state: WinnowState) -> np.ndarray:
-        """See ``Learner.weights``."""
         return np.asarray(scale_of(state, self.settings(state)) * state.w)
 
     def nonzero_weights(self, state: WinnowState) -> int:
-        """See ``Learner.nonzero_weights``."""
         return int(np.count_nonzero(state.w))
 
     def average(self, state: WinnowState) -> Weights:
-        """See ``Learner.average``."""
         seen, total = max(1, int(state.counts[SEEN])), state.norm[P]
         weight = (total * state.base[WEIGHT] - state.base[SUM]) / seen
         return Weights((total * state.w - state.u) / seen, float(self.base + self.base_rate * weight))

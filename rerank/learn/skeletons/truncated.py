@@ -62,13 +62,11 @@ class Truncating(Lazy):
         return None
 
     def init(self, columns: int, candidates: int = 0) -> TruncatedState:  # noqa: ARG002
-        """See ``Learner.init``."""
         exempt = np.zeros(0 if self.limit() is None else columns, np.bool_)
         a, total = np.zeros(columns), np.zeros(columns)
         return TruncatedState(a, exempt, total, np.zeros(1), np.zeros(5, np.int64), np.zeros(2))
 
     def weights(self, state: TruncatedState) -> np.ndarray:
-        """See ``Learner.weights``."""
         shrunk = np.sign(state.a) * np.maximum(np.abs(state.a) - state.threshold[0], 0.0)
         exempt = np.arange(state.a.size) < state.counts[FREE]
         return np.where(exempt | state.exempt if state.exempt.size else exempt, state.a, shrunk)

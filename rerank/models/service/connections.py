@@ -22,7 +22,6 @@ class Connection(H11Protocol):
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See ``asyncio.Protocol``."""
         super().connection_made(transport)
         self._ends_in(HEAD)
         if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
@@ -32,7 +31,6 @@ class Connection(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See ``asyncio.Protocol``."""
         self._ends_in(None)
         super().connection_lost(exc)
 
@@ -62,7 +60,6 @@ class Seldom(logging.Filter):
         self._last: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See ``logging.Filter``."""
         now, what = time.monotonic(), str(record.msg).partition("\n")[0]
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, OSError):

@@ -80,7 +80,6 @@ def answer(
 
 
 def _answer(model: Reranker, body: bytes, limits: Limits, drift: Drift | None) -> tuple[str, int]:
-    """See ``answer``."""
     try:
         given = parse_object(body)
     except ValueError as error:

@@ -58,16 +58,13 @@ class JoinedReader(Reader):
 
     @property
     def within(self) -> tuple[Reader, ...]:
-        """See ``Reader``."""
         return (self.inner,)
 
     @property
     def files(self) -> int | None:
-        """See ``Reader``."""
         return None if self.inner.files is None else self.inner.files + 1
 
     def paths(self, path: PathLike) -> list[str]:
-        """See ``Reader``."""
         *lists, scores = split_paths(path)
         return [*self.inner.paths(",".join(lists)), scores] if lists else [scores]
 
@@ -100,7 +97,6 @@ class JoinedReader(Reader):
         self.inner.write(out, nbest.raw if isinstance(nbest.raw, NBestList) else nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         self.inner.write_bad(out, bad, like)
 
 

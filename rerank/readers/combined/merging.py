@@ -66,11 +66,9 @@ class MergedReader(Checked, Reader):
 
     @property
     def files(self) -> int | None:
-        """See ``Reader``."""
         return sum(reader.files or 1 for reader in self.within) if isinstance(self.of, list | tuple) else None
 
     def paths(self, path: PathLike) -> list[str]:
-        """See ``Reader``."""
         return [file for reader, own in self.systems(path) for file in reader.paths(own)]
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
@@ -140,7 +138,6 @@ class MergedReader(Checked, Reader):
             inner.write(out, origin.parts[part], [place], new[part])
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         inner, origin = self._format, None if like is None else like.raw
         if inner is None:
             JsonlReader().write_bad(out, bad, None)

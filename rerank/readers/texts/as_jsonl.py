@@ -15,9 +15,7 @@ class WrittenAsJsonl(Reader):
     def write(
         self, out: Writable, nbest: NBestList, order: Sequence[int] | None = None, scores: np.ndarray | None = None
     ) -> None:
-        """See ``Reader.write``."""
         JsonlReader().write(out, nbest, order, scores)
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:  # noqa: ARG002
-        """See ``Reader.write_bad``."""
         JsonlReader().write_bad(out, bad, None)

@@ -47,7 +47,6 @@ class _Folder(NamedTuple):
         return text, None if self.scores is None else self.scores.beside(text)
 
     def finish(self, like: str) -> None:
-        """See ``Archive.finish``."""
         self.texts.finish(like)
         if self.scores is not None:
             self.scores.finish(self.texts.lines.path)
@@ -82,7 +81,6 @@ class EspnetReader(WrittenAsJsonl, TextReader):
         return _together(_Folder(Archive(lines), None), [])
 
     def draft(self, content: Sequence[tuple[Keyed, Keyed | None]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         return Draft(each(content, _candidate), content, None, [text.number for text, _ in content])
 
 

@@ -100,7 +100,6 @@ class FairseqReader(TextReader):
     order: Literal["file", "id"] = "file"
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
-        """See ``Reader.read``."""
         lists = super().read(path)
         return lists if self.order == "file" else _by_number(lists, stream_name(path))
 
@@ -124,12 +123,10 @@ class FairseqReader(TextReader):
         out.write(f"S-{bad.id}\t\n".encode())
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
         for block in _told_apart(_blocks(lines)):
             yield Record(str(block.number), block.line, block)
 
     def draft(self, content: _Block, names: tuple[str, ...] | None) -> Draft:
-        """See ``TextReader.draft``."""
         if content.stray is not None:
             line, text = content.stray
             raise Fault("record", f"found {excerpt(text)}; expected {content.expected}", line)

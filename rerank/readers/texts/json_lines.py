@@ -36,7 +36,6 @@ class JsonReader(TextReader):
         """The key that holds the list's id."""
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
         named: bool | None = None  # whether lists have ids, as the first one shows
         for number, line in lines:
             if not line.strip():

@@ -71,16 +71,13 @@ class JsonlReader(JsonReader):
         out.write(json_line({**pieces.head, "candidates": candidates}, nbest))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         out.write(json_line({**self.empty_item(bad, like), "candidates": []}, bad))
 
     @property
     def id_key(self) -> str:
-        """See ``JsonReader.id_key``."""
         return "id"
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         entries = content.get("candidates")
         if not isinstance(entries, list):
             raise Fault("text", f"found {shown(entries)} under 'candidates'; expected a list of texts or objects")

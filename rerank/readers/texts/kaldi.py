@@ -53,7 +53,6 @@ class KaldiReader(WrittenAsJsonl, TextReader):
 
     @property
     def files(self) -> int | None:
-        """See ``Reader``."""
         return 1 + len(self.costs)
 
     def read(self, path: PathLike) -> Iterator[NBestList | BadList]:
@@ -72,13 +71,11 @@ class KaldiReader(WrittenAsJsonl, TextReader):
             yield from self.lists(lines, _with_costs(self.records(lines), list(map(Archive, costs)), lines.path))
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
         for name, found in groupby(Archive(lines), key=_utterance):
             content = [[line] for line in found]
             yield Record(name, content[0][0].number, content)
 
     def draft(self, content: Sequence[Sequence[Keyed]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         first = _KEY.match(content[0][0].key)
         if first and first[2] != b"1":
             message = f"found the key {excerpt(first[0])} where a list starts; expected the first candidate, "

@@ -66,16 +66,13 @@ class OpenAiReader(JsonReader):
         out.write(json_line(item, nbest))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         out.write(json_line({**self.empty_item(bad, like), "choices": []}, bad))
 
     @property
     def id_key(self) -> str:
-        """See ``JsonReader.id_key``."""
         return self.id
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         choices = _choices(content)
         return Draft(each(choices, _candidate), choices, content)
 

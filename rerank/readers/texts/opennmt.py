@@ -65,7 +65,6 @@ class OpenNmtReader(TextReader):
 
     @property
     def bounded(self) -> bool:
-        """See ``Reader``."""
         return True
 
     def write(
@@ -100,7 +99,6 @@ class OpenNmtReader(TextReader):
             yield Record(None, found[0][0], [(number, row) for number, row in found if row.strip()])
 
     def draft(self, content: list[tuple[int, bytes]], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         rows = [row for _, row in content]
         return Draft(each(rows, _candidate), rows, None, [number for number, _ in content])
 

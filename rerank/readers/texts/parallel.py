@@ -78,16 +78,13 @@ class ParallelReader(JsonReader):
         out.write(json_line(item, nbest))
 
     def write_bad(self, out: Writable, bad: BadList, like: NBestList | None) -> None:
-        """See ``Reader.write_bad``."""
         out.write(json_line({**self.empty_item(bad, like), self.texts: []}, bad))
 
     @property
     def id_key(self) -> str:
-        """See ``JsonReader.id_key``."""
         return self.id
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         texts = content.get(self.texts)
         if not isinstance(texts, list):
             message = f"found {shown(texts)} under {self.texts!r}; expected a list of texts"

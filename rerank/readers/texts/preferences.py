@@ -63,11 +63,9 @@ class PreferencesReader(WrittenAsJsonl, JsonReader):
 
     @property
     def id_key(self) -> str:
-        """See ``JsonReader.id_key``."""
         return self.id
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002
-        """See ``TextReader.draft``."""
         answers = [*self._answers(content, 0), *self._answers(content, 1)]
         found = each(answers, self._candidate)
         order = sorted(range(len(found)), key=lambda k: str(answers[k].text))

@@ -86,7 +86,6 @@ class SockeyeReader(JsonReader):
 
     @property
     def id_key(self) -> str:
-        """See ``JsonReader.id_key``."""
         return "sentence_id"
 
     def draft(self, content: dict[str, Any], names: tuple[str, ...] | None) -> Draft:  # noqa: ARG002

@@ -97,7 +97,6 @@ class TextList(NBestList):
         return self.texts
 
     def some(self, places: Sequence[int], **changes: Any) -> Self:
-        """See ``NBestList.some``."""
         sparse = None if self.sparse is None else self.sparse.some(places)
         segmentation, alignment = (
             None if texts is None else [texts[i] for i in places] for texts in (self.segmentation, self.alignment)

@@ -41,7 +41,6 @@ class TextReader(ListReader):
         """
 
     def maker(self, lines: LineReader) -> Make:
-        """See ``ListReader.maker``."""
         columns = NamedColumns(self.base, self.dense, self.known, optional=self.offers("dense"))
         names = None if self.known is None else self.known.names
 

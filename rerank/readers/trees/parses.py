@@ -51,7 +51,6 @@ class ParseReader(ListReader):
     ids: Literal["file", "ordinal"] = "file"
 
     def records(self, lines: LineReader) -> Iterator[Record]:
-        """See ``ListReader.records``."""
         if lines.skip_blank():
             next_list = self._grammar(lines)
             while lines.skip_blank():
@@ -62,7 +61,6 @@ class ParseReader(ListReader):
         """The function that reads one list of this file, chosen by its first lines; it advances past bad lists too."""
 
     def maker(self, lines: LineReader) -> Make:
-        """See ``ListReader.maker``."""
 
         def make(name: str, record: Record) -> NBestList | BadList:
             parts: Parts = record.content

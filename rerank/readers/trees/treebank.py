@@ -116,7 +116,6 @@ class TreebankSide(Side):
         self.path = stream_name(paths[0])
 
     def take(self, number: int = 1) -> list[Any]:
-        """See ``Side.take``."""
         if found := super().take(number):
             self.path = found[-1].path
         return found

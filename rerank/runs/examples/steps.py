@@ -47,7 +47,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
     singles: list[Spec]
 
     def check(self) -> None:
-        """See ``Steps``."""
         if not self.trains:
             message = "`rerank test` is not for recipes of the task classification; `rerank run` trains and tests"
             raise RecipeError(message, key="task")
@@ -73,7 +72,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return {"examples": first.size, "nonzeros": first.nonzeros, "columns": first.width}
 
     def counts(self) -> dict[str, Any]:
-        """See ``Steps``."""
         for name in self.sets.sources.keys() - self.sets.counts.keys():
             self.sets.draw(name, self.recipe.run_seeds[0])
         return {name: self.sets.counts[name] for name in self.sets.sources}
@@ -119,7 +117,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         self.tested[name] = Tested.of(draw(self.recipe.run_seeds[0]), results)
 
     def model(self) -> Model | None:
-        """See ``Steps``."""
         if not self.single:
             return None
         (single,) = self.singles
@@ -129,7 +126,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return model
 
     def evaluate(self) -> Metrics:
-        """See ``Steps``."""
         recipe, results = self.recipe, self.found
         return self.head(recipe.run_seeds[0], Classification().signature) | {
             "corpora": self.counts(),
@@ -141,7 +137,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         }
 
     def predict(self) -> None:
-        """See ``Steps``."""
         for name, tested in self.tested.items():
             write_predictions(self.directory, name, tested, [each for each in self.found if each.set == name])
         if len(self.found) == 1:
@@ -170,7 +165,6 @@ class ExampleSteps(Steps[ClassificationRecipe]):
         return learning_curve(best.spec.recipe, Classification(), ones, best.set, UNIT, best, train, look)
 
     def report(self, metrics: Metrics, seconds: float) -> None:
-        """See ``Steps``."""
         drawings = draw_all(self.recipe, self.found, self.traced)
         write_figures(self.directory, drawings)
         metrics["figures"] = [drawing.as_data() for drawing in drawings]
