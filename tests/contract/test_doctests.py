@@ -1,0 +1,26 @@
+"""The examples in the docstrings of parts: every part that begins with one shows what it says."""
+
+import doctest
+import sys
+from typing import Any
+
+import pytest
+
+from rerank.features.template import templates
+from rerank.learn.base import learners
+from rerank.metrics.base import metrics
+from rerank.readers.base import readers
+
+PARTS = {
+    f"{registry.kind} {name}": part for registry in (learners, metrics, readers, templates) for name, part in registry
+}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_example_in_a_docstring_prints_what_it_shows(name: str) -> None:
+    part: Any = PARTS[name]
+    names = vars(sys.modules[part.__module__])
+    example = doctest.DocTestParser().get_doctest(part.__doc__ or "", dict(names), name, None, None)
+    result = doctest.DocTestRunner(optionflags=FLAGS).run(example)
+    assert result.failed == 0
