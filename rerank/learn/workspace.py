@@ -14,10 +14,6 @@ LISTS, MISTAKES, UPDATED, LOSS, RADIUS, SKIPPED = range(6)
 
 ORACLE, HOPE_FEAR, SAMPLED = range(3)  # pair sources
 SOURCES = ("oracle", "hope-fear", "sampled")
-# Of WIDE columns, ``Scratch.abreast`` has a number of each, then another of each, …: NUMBERS of them, a BLOCK. The next
-# columns' follow. Loops over the numbers of a block compute several columns at once: they know how far apart they are.
-WIDE, NUMBERS = 64, 8
-BLOCK = WIDE * NUMBERS
 # Of a column, in ``Scratch.spread``: its sum, its least and its largest value among the candidates, how many have it.
 SUMMED, LEAST, LARGEST, OWNERS = range(4)
 
@@ -76,7 +72,6 @@ class Scratch(NamedTuple):
     column: np.ndarray  # uint32 [T]: the columns of a subgradient or difference vector
     value: np.ndarray  # float64 [T]: and their values
     extra: np.ndarray  # float64 [T]: what else a learner needs per column
-    abreast: np.ndarray  # float64 [BLOCK · ⌈T / WIDE⌉]: more of what a learner needs per column
     spread: np.ndarray  # float64 [T, 4], or [0, 4] as ``seen``: see ``SUMMED``
     # int64 [D], or [0] where no subgradient has more than two candidates: see ``accumulate``; -1 at first
     seen: np.ndarray
@@ -126,7 +121,6 @@ def scratch(corpus: Corpus, loss: int, former: Scratch | None = None) -> Scratch
         column=np.empty(widest, np.uint32),
         value=np.empty(widest),
         extra=np.empty(widest),
-        abreast=np.empty(BLOCK * -(-widest // WIDE)),
         spread=np.empty((widest if D else 0, 4)),
         seen=seen,
         stamp=stamp,

@@ -30,14 +30,13 @@ from rerank.learn.rules.rda import count_active
 from rerank.learn.scoring import single
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.lazy import FREE, SUM, Lazy, PredictorSums, first_penalised, shrink, summed, summed_column
-from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
+from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_units
 from rerank.learn.steps import UPDATES, beta, coordinate, gather, look_up_weights, scale_of, score, step, threshold_of
-from rerank.learn.workspace import NUMBERS, WIDE, ListArrays, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 # Indices of AdaptiveState.cells (a column's numbers lie together) and of .base.
 S, STEP, NORM, UNIT = range(4)
 BASE_S, BASE_NORM = 0, SUM + 1
-SUMS, NORMS, UNITS, STEPS, G = range(0, 5 * WIDE, WIDE)  # where these numbers lie abreast
 LARGEST = 1e150  # the largest step size of a column: products with it stay finite
 
 
@@ -117,14 +116,12 @@ class AdaptiveRDA(Lazy):
 
 
 @kernel
-def adagrad(x: np.ndarray, n: int, eta: float, delta: float) -> None:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update) for n columns abreast."""
-    for r in range(np.uint64(n)):
-        unit = x[UNITS + r]
-        g = x[G + r] / unit
-        x[SUMS + r] += g
-        x[NORMS + r] = math.sqrt(x[NORMS + r] ** 2 + g * g)
-        x[STEPS + r] = min(eta / ((delta + x[NORMS + r]) * unit), LARGEST)
+def adagrad(cell: np.ndarray, g: float, unit: float, eta: float, delta: float) -> None:
+    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), in the unit of the column."""
+    g /= unit
+    cell[S] += g
+    cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)
+    cell[STEP] = min(eta / ((delta + cell[NORM]) * unit), LARGEST)
 
 
 body(gather, AdaptiveRDA)(gather_spread)
@@ -136,43 +133,20 @@ def follow(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: floa
     top = largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
-    load_all(state.cells, t, count, rate, q.normalized)
+    for r in range(np.uint64(count)):
+        cell, x, t.extra[r] = state.cells[t.column[r]], t.extra[r], 1.0
+        if t.value[r] == 0.0:
+            continue
+        if q.normalized:
+            if x > cell[UNIT]:
+                grow(cell, x)
+            t.extra[r] = cell[UNIT]
+        adagrad(cell, rate * t.value[r], t.extra[r], q.eta, q.delta)
     if q.normalized:
-        count_size(state.norm, squared_size(t, count, top))
-    for first in range(0, count, WIDE):
-        adagrad(t.abreast[first * NUMBERS :], min(WIDE, count - first), q.eta, q.delta)
-    store_all(state.cells, t, count)
+        count_size(state.norm, squared_units(t, count, top))
     state.base[BASE_S] += rate * g_base
     state.base[BASE_NORM] = math.sqrt(state.base[BASE_NORM] ** 2 + (rate * g_base) ** 2)
     state.counts[UPDATES] += 1
-
-
-@kernel
-def load_all(cells: np.ndarray, t: Scratch, count: int, rate: float, normalized: bool) -> None:
-    """What ``adagrad`` needs of the columns of g, abreast, each in its unit, which grows to the x_j in ``t.extra``; the
-    unit is left there."""
-    for first in range(0, count, WIDE):
-        x = t.abreast[first * NUMBERS :]
-        column, value, extra = t.column[first:], t.value[first:], t.extra[first:]
-        for r in range(np.uint64(min(WIDE, count - first))):
-            cell, unit = cells[column[r]], 1.0
-            if normalized and value[r] != 0.0:
-                if extra[r] > cell[UNIT]:
-                    grow(cell, extra[r])
-                unit = cell[UNIT]
-            x[SUMS + r], x[NORMS + r], x[UNITS + r], x[G + r] = cell[S], cell[NORM], unit, rate * value[r]
-            extra[r] = unit
-
-
-@kernel
-def store_all(cells: np.ndarray, t: Scratch, count: int) -> None:
-    """What ``adagrad`` has made of them; where g is 0 nothing changes."""
-    for first in range(0, count, WIDE):
-        x, column, value = t.abreast[first * NUMBERS :], t.column[first:], t.value[first:]
-        for r in range(np.uint64(min(WIDE, count - first))):
-            if value[r] != 0.0:
-                cell = cells[column[r]]
-                cell[S], cell[STEP], cell[NORM] = x[SUMS + r], x[STEPS + r], x[NORMS + r]
 
 
 @kernel

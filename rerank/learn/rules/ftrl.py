@@ -28,13 +28,12 @@ from rerank.learn.judge import look_up, score_list
 from rerank.learn.losses import Loss
 from rerank.learn.settings import NotNegative, Positive, Update
 from rerank.learn.skeletons.additive import SUM, WEIGHT, Additive, base_history, history
-from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_size
+from rerank.learn.skeletons.units import NOISE, count_size, gather_spread, largest_coefficient, pace, squared_units
 from rerank.learn.steps import SEEN, beta, close, coordinate, gather, look_up_weights, score, step
-from rerank.learn.workspace import NUMBERS, WIDE, ListArrays, Scratch
+from rerank.learn.workspace import ListArrays, Scratch
 
 # Indices of a cell, which is a line of the processor's caches: z, √n, q, c, w of a column, and its Σ NOW·Δw.
 Z, ROOT, Q, SCALE, W, PAST = range(6)
-WEIGHTS, ZS, ROOTS, QS, UNITS, G, BOUND = range(0, 7 * WIDE, WIDE)  # where these numbers lie abreast
 LARGEST = 1e150  # q is at most this, and q + λ₂ at least its inverse: quotients stay finite
 
 
@@ -164,16 +163,15 @@ def weight_of_cell(state: Any, j: int, free: int, q: Any) -> tuple[float, float]
     return state.cells[j, W], 0.0
 
 
-@kernel
-def follow(x: np.ndarray, n: int, alpha: float, beta: float, l1: float, l2: float) -> None:
-    """Take in the entries of a subgradient, n columns abreast (McMahan et al. 2013, Alg. 1)."""
-    for r in range(np.uint64(n)):
-        w, g, bound = x[WEIGHTS + r] * x[UNITS + r], x[G + r] / x[UNITS + r], x[BOUND + r]
-        x[ROOTS + r] = math.sqrt(x[ROOTS + r] ** 2 + g * g)
-        q = min((beta + x[ROOTS + r]) / alpha, LARGEST)
-        x[ZS + r] += g - (q - x[QS + r]) * w
-        x[QS + r] = q
-        x[WEIGHTS + r] = leader(x[ZS + r], q, bound * l1, bound * l2) / x[UNITS + r]
+@by_type
+def follow(cell: np.ndarray, w: float, g: float, unit: float, alpha: float, l1: float, l2: float, q: Any) -> float:
+    """Take in the entry of a subgradient; returns the new weight (McMahan et al. 2013, Alg. 1)."""
+    w, g = w * unit, g / unit
+    cell[ROOT] = math.sqrt(cell[ROOT] ** 2 + g * g)
+    steepness = min((q.beta + cell[ROOT]) / alpha, LARGEST)
+    cell[Z] += g - (steepness - cell[Q]) * w
+    cell[Q] = steepness
+    return leader(cell[Z], steepness, l1, l2) / unit
 
 
 @kernel
@@ -207,60 +205,24 @@ def follow_all(state: Any, t: Scratch, count: int, n: int, rate: float, g_base: 
     alpha, top = q.alpha, largest_coefficient(t, n)
     if top <= NOISE:
         count, g_base = 0, 0.0
-    load_all(state, t, count, rate, free, q)
+    for r in range(np.uint64(count)):
+        cell, x, t.extra[r] = state.cells[t.column[r]], t.extra[r], 1.0
+        if q.normalized and t.value[r] != 0.0:
+            if x > cell[SCALE]:
+                bound = 1.0 if t.column[r] >= free else 0.0
+                rescale(state, cell, x, bound * q.l1, bound * q.l2)
+            t.extra[r] = cell[SCALE]
     if q.normalized:
-        count_size(state.norm, squared_size(t, count, top))
+        count_size(state.norm, squared_units(t, count, top))
         alpha *= pace(state.norm)
-    for first in range(0, count, WIDE):
-        follow(t.abreast[first * NUMBERS :], min(WIDE, count - first), alpha, q.beta, q.l1, q.l2)
-    store_all(state, t, count)
+    for r in range(np.uint64(count)):
+        if t.value[r] != 0.0:
+            cell, bound = state.cells[t.column[r]], 1.0 if t.column[r] >= free else 0.0
+            w = follow(cell, cell[W], rate * t.value[r], t.extra[r], alpha, bound * q.l1, bound * q.l2, q)
+            reweigh(state, cell, w)
     if g_base != 0.0:
-        own, x = state.cells[state.cells.shape[0] - 1], t.abreast
-        load(x, 0, own, state.base[WEIGHT], rate * g_base, 1.0, False)
-        follow(x, 1, q.alpha, q.beta, 0.0, 0.0)
-        store(x, 0, own)
-        state.base[SUM] += state.counts[SEEN] * (x[WEIGHTS] - state.base[WEIGHT])
-        state.base[WEIGHT] = x[WEIGHTS]
+        cell = state.cells[state.cells.shape[0] - 1]
+        w = follow(cell, state.base[WEIGHT], rate * g_base, 1.0, q.alpha, 0.0, 0.0, q)
+        state.base[SUM] += state.counts[SEEN] * (w - state.base[WEIGHT])
+        state.base[WEIGHT] = w
     close(state.counts)
-
-
-@by_type
-def load_all(state: Any, t: Scratch, count: int, rate: float, free: int, q: Any) -> None:
-    """What ``follow`` needs of the columns of g, abreast, each in its unit, which grows to the x_j in ``t.extra``; the
-    unit is left there."""
-    for first in range(0, count, WIDE):
-        x = t.abreast[first * NUMBERS :]
-        column, value, extra = t.column[first:], t.value[first:], t.extra[first:]
-        for r in range(np.uint64(min(WIDE, count - first))):
-            cell, bound, unit = state.cells[column[r]], column[r] >= free, 1.0
-            if q.normalized and value[r] != 0.0:
-                if extra[r] > cell[SCALE]:
-                    rescale(state, cell, extra[r], bound * q.l1, bound * q.l2)
-                unit = cell[SCALE]
-            load(x, r, cell, cell[W], rate * value[r], unit, bound)
-            extra[r] = unit
-
-
-@by_type
-def store_all(state: Any, t: Scratch, count: int) -> None:
-    """What ``follow`` has made of them; where g is 0 nothing changes."""
-    for first in range(0, count, WIDE):
-        x, column, value = t.abreast[first * NUMBERS :], t.column[first:], t.value[first:]
-        for r in range(np.uint64(min(WIDE, count - first))):
-            if value[r] != 0.0:
-                cell = state.cells[column[r]]
-                store(x, r, cell)
-                reweigh(state, cell, x[WEIGHTS + r])
-
-
-@by_type
-def load(x: np.ndarray, r: int, cell: np.ndarray, w: float, g: float, unit: float, bound: bool) -> None:
-    """What ``follow`` needs of a column, to place r."""
-    x[WEIGHTS + r], x[ZS + r], x[ROOTS + r], x[QS + r] = w, cell[Z], cell[ROOT], cell[Q]
-    x[UNITS + r], x[G + r], x[BOUND + r] = unit, g, 1.0 if bound else 0.0
-
-
-@by_type
-def store(x: np.ndarray, r: int, cell: np.ndarray) -> None:
-    """What ``follow`` has made of the column at place r, but its weight."""
-    cell[Z], cell[ROOT], cell[Q] = x[ZS + r], x[ROOTS + r], x[QS + r]

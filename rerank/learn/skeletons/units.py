@@ -81,13 +81,11 @@ def pace(norm: np.ndarray) -> float:
 
 
 @kernel
-def squared_size(t: Scratch, count: int, top: float) -> float:
+def squared_units(t: Scratch, count: int, top: float) -> float:
     """Σ_j (g_j/c_j)² / max a_y², with c_j (anything but 0 where g_j = 0) in ``t.extra`` and max |a_y| = ``top``."""
-    for r in range(np.uint64(count)):
-        t.extra[r] = (t.value[r] / (top * t.extra[r])) ** 2
     squared = 0.0
     for r in range(np.uint64(count)):
-        squared += t.extra[r]
+        squared += (t.value[r] / (top * t.extra[r])) ** 2
     return squared
 
 
