@@ -1,4 +1,4 @@
-"""What the parameters of a part may be, said where they are declared: in the annotations of its dataclass.
+"""The values that parameters of parts and settings of recipes may have, said where they are declared: in annotations.
 
     C: Annotated[float, Range(above=0)] = 1.0
     top: Annotated[int, Range(1)] = 1
@@ -6,19 +6,23 @@
     theta: Annotated[float, Range(above=0)] | None = None
     normalized: bool = False
 
-Parts that derive from ``Checked`` refuse everything else when they are made. Every ``float`` has to be finite, every
-``int`` has to fit into 32 bits, and what other types may hold is left to the part.
+Pydantic judges all of them, and ``described`` says for a message what was expected. Every ``float`` has to be finite,
+and an ``int`` with a ``Range`` that has no upper end has to fit into 32 bits. Parts that derive from ``Checked`` are
+checked when they are made; there, values of other types are left to the part.
 """
 
 import functools
-import sys
 from dataclasses import dataclass, fields
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from rerank.base.errors import RecipeError
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 MOST = 2**31 - 1  # of a whole number
+WORDS: dict[Any, str] = {bool: "true or false", str: "a string", NoneType: "null"}
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,11 @@ class Range:
     above: float | None = None
     below: float | None = None
 
-    def holds(self, value: float) -> bool:
-        """Does the number lie within the bounds?"""
-        return (
-            (self.low is None or value >= self.low)
-            and (self.high is None or value <= self.high)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
+    def __get_pydantic_core_schema__(self, kind: type, handler: Any) -> Any:
+        bounds = {"ge": self.low, "le": self.high, "gt": self.above, "lt": self.below}
+        if kind is int and self.high is None and self.below is None:
+            bounds["le"] = MOST
+        return handler(kind) | {name: bound for name, bound in bounds.items() if bound is not None}
 
     def __str__(self) -> str:
         last = "at most" if self.low is None else "to"
@@ -60,12 +61,37 @@ class Checked:
         ------
         RecipeError: names the field, what was found and what was expected.
         """
-        kind: type = type(self)
-        hints = hints_of(kind)
-        for field in fields(kind):
+        for field in fields(type(self)):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if wanted := expected(hints[field.name], value):
+            if wanted := expected(type(self), field.name, value):
                 raise RecipeError(f"found {value!r}; expected {wanted}", key=field.name)
+
+
+def expected(kind: type, name: str, value: Any) -> str:
+    """What the class ``kind`` expects of its field ``name`` instead of ``value``, in words; empty if the value fits."""
+    from pydantic import ValidationError
+
+    words, adapter = _checks_of(kind)[name]
+    if adapter is not None:
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            too_large = error.errors()[0].get("ctx", {}).get("le") == MOST
+            return f"{words}, at most {MOST:,}" if too_large else words
+    return ""
+
+
+@functools.cache
+def _checks_of(kind: type) -> "dict[str, tuple[str, TypeAdapter[Any] | None]]":
+    """For every field what it expects, in words, and what judges values; None where the part itself does."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    finite = ConfigDict(allow_inf_nan=False)
+    words = {name: described(hint) for name, hint in hints_of(kind).items()}
+    return {
+        name: (words[name], TypeAdapter(hint, config=finite) if words[name] else None)
+        for name, hint in hints_of(kind).items()
+    }
 
 
 @functools.cache
@@ -82,27 +108,16 @@ def hints_of(kind: type) -> dict[str, Any]:
         raise RecipeError(f"the annotations of {kind.__module__}.{kind.__name__} cannot be read: {error}") from None
 
 
-def expected(hint: Any, value: Any, within: Range | None = None) -> str:
-    """What is expected by ``hint`` instead of ``value``, in words; empty if the value fits."""
+def described(hint: Any, within: object = "") -> str:
+    """The values that an annotation allows, in words; empty if it is none of numbers, strings, booleans and choices."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return expected(parts[0], value, next((each for each in parts[1:] if isinstance(each, Range)), None))
+        return described(parts[0], next((part for part in parts[1:] if isinstance(part, Range)), ""))
     if origin in (Union, UnionType):
-        found = [expected(part, value) for part in parts]
-        return " or ".join(found) if all(found) else ""
+        words = [described(part) for part in parts]
+        return " or ".join(words) if all(words) else ""
     if origin is Literal:
-        return "" if value in parts else f"{'one of ' * (len(parts) > 1)}{', '.join(map(str, parts))}"
+        return f"{'one of ' * (len(parts) > 1)}{', '.join(map(str, parts))}"
     if hint in (int, float):
-        return _expected_number(hint, value, within or Range())
-    words = {bool: "true or false", str: "a text", NoneType: "null"}
-    return words[hint] if hint in words and not isinstance(value, hint) else ""
-
-
-def _expected_number(kind: type, value: Any, within: Range) -> str:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    limit = MOST if kind is int else sys.float_info.max
-    if (whole or (kind is float and isinstance(value, float))) and abs(value) <= limit and within.holds(value):
-        return ""
-    if kind is int and whole and value > MOST and within.high is None:
-        within = Range(within.low, MOST, within.above)
-    return f"{'a whole' if kind is int else 'a finite'} number {within}".rstrip()
+        return f"{'a whole' if hint is int else 'a finite'} number {within}".rstrip()
+    return WORDS.get(hint, "") if isinstance(hint, type) else ""

@@ -134,6 +134,7 @@ def _how(scorer: "Scorer", by: str | None, given: dict[str, Any], lists: "Lists"
     from pydantic import ValidationError
 
     from rerank.models.provenance import Decoding, decodings_of
+    from rerank.recipes.settings import first_fault
 
     if by in (None, "best") or by in decodings_of(scorer.model.about):
         tuned = scorer.decoding(by)
@@ -151,9 +152,8 @@ def _how(scorer: "Scorer", by: str | None, given: dict[str, Any], lists: "Lists"
     try:
         return Decoding.model_validate(settings), lists
     except ValidationError as error:
-        first = error.errors()[0]
-        option, said = ".".join(map(str, first["loc"])), first["msg"]
-        raise RecipeError(f"--{option}: found {first['input']}; {said[0].lower()}{said[1:]}") from None
+        place, message = first_fault(Decoding, error)
+        raise RecipeError(f"--{place[0]}: {message}") from None
 
 
 def _deviation(scorer: "Scorer", lists: "list[Opened | BadList]") -> float:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
 from rerank.engines.base import Engine, LocalEngine
 
 __all__ = ["Engine", "EngineSettings", "LocalEngine", "open_engine"]
@@ -21,7 +22,7 @@ class EngineSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Literal["auto", "local", "processes", "dask", "ray"] = "auto"
-    workers: Annotated[int, Field(ge=1, le=1024)] | None = None
+    workers: Annotated[int, Range(1, 1024)] | None = None
     address: str | None = None
 
 

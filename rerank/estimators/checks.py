@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from rerank.base.errors import RerankError
-from rerank.base.ranges import Range, expected, hints_of
+from rerank.base.ranges import Range, expected
 
 Share = Annotated[float, Range(above=0, below=1)]
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}  # for ``validate_data``
@@ -36,10 +36,9 @@ def check_parameters(estimator: Any, names: Iterable[str]) -> None:
     ValueError: names the parameter, what was found and what is expected.
     """
     cls: type = type(estimator)
-    kinds = hints_of(cls)
     for name in names:
         value = getattr(estimator, name)
-        if wanted := expected(kinds[name], plain(value)):
+        if wanted := expected(cls, name, plain(value)):
             raise ValueError(f"{name}={value!r}; expected {wanted}")
 
 

@@ -28,6 +28,7 @@ from rerank.models.trust import Trust, require_trusted
 from rerank.models.unscaled import one_base
 from rerank.recipes.loading import read_settings
 from rerank.recipes.recipe import ListRecipe, Recipe
+from rerank.recipes.settings import first_fault
 from rerank.recipes.text_recipe import METRICS, TextRecipe
 from rerank.storage.arrays import DAMAGE, read_array
 from rerank.storage.files import new_directory
@@ -220,9 +221,8 @@ def _read_header(source: Path) -> dict[str, Any]:
     try:
         ModelHeader.model_validate(header)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"{HEADER}: {place}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        place, message = first_fault(ModelHeader, error)
+        raise ValueError(f"{HEADER}: {'.'.join(map(str, place))}: {message}") from None
     if header["digest"] != header_digest(header):
         raise ModelError(CHANGED, path=str(path))
     return header

@@ -4,13 +4,15 @@ import platform
 from collections.abc import Mapping
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationInfo, field_validator
 
 from rerank import __version__
+from rerank.base.ranges import Range
 from rerank.models.drift import ColumnSeen
 
+Positive = Annotated[float, Range(above=0)]
 Kind = Literal["mbr", "fuse", "learned"]
 LEAST = 0.5  # the smallest threshold of fused trees
 LIBRARIES = ("numpy", "numba", "scipy")  # the libraries that results are computed with
@@ -45,20 +47,20 @@ class Decoding(BaseModel):
     gains: a user's function, which is asked for gains (mbr).
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     kind: Kind
-    sharpness: FiniteFloat = Field(gt=0)
-    deviation: FiniteFloat = Field(default=1.0, gt=0)
-    threshold: float = Field(default=0.5, ge=0, lt=1)
-    most: int = Field(default=200, ge=2)
+    sharpness: Positive
+    deviation: Positive = 1.0
+    threshold: Annotated[float, Range(0, below=1)] = 0.5
+    most: Annotated[int, Range(2)] = 200
     gains: str | None = None
 
     @field_validator("threshold")
     @classmethod
     def _always_a_tree(cls, threshold: float, info: ValidationInfo) -> float:
         if threshold < LEAST and info.data.get("kind") != "learned":
-            raise ValueError(f"Input should be greater than or equal to {LEAST}")
+            raise ValueError(f"expected {LEAST} or more; a learned one may be lower")
         return threshold
 
 
@@ -91,8 +93,8 @@ class Provenance(BaseModel):
 
     learner: str = ""
     run: str = ""
-    seed: NonNegativeInt = 0
-    epochs: NonNegativeInt = Field(default=0, le=1 << 53)
+    seed: Annotated[int, Range(0, below=1 << 63)] = 0
+    epochs: Annotated[int, Range(0, 1 << 53)] = 0
     dev: DevScore | None = None
     training_data: str = ""
     training_base: FiniteFloat | None = None

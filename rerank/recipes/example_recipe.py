@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
 from rerank.recipes.figures import ExampleFigure
 from rerank.recipes.recipe import Single, TaskRecipe
@@ -26,7 +27,7 @@ from rerank.recipes.settings import (
     part,
 )
 
-Noise = Annotated[float, Field(ge=0, lt=0.5)]
+Noise = Annotated[float, Range(0, below=0.5)]
 Predictor = Literal["last", "average", "voted"]
 OWN = {"learner", "tune", "training", "runs", "grid", "engine"}  # what a run may change, or has not
 SOURCES = ("path", "train", "generator", "newsgroups")
@@ -95,7 +96,7 @@ class ExampleData(SourceSettings):
     sets: dict[str, SourceSettings] = Field(default_factory=dict)
     format: Literal["svmlight", "text"] = "svmlight"
     vectorizer: Annotated[Settings, part("count")] = Field(default={}, validate_default=True)
-    bias: float | None = Field(default=None)
+    bias: float | None = None
     scale: Literal["l2", "max"] | None = None
     noise: Annotated[tuple[Noise, ...], Field(min_length=1), one_or_many(int, float)] = (0.0,)
 
@@ -166,7 +167,7 @@ class TuneSettings(Section):
 
     grid: Grid = Field(default_factory=dict)
     folds: FoldCount = 5
-    held_out: float | None = Field(default=None, gt=0, lt=1)
+    held_out: Annotated[float, Range(above=0, below=1)] | None = None
     epochs: Epochs = 10
     seed: Seed = 1
     clean: bool = False

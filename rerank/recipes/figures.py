@@ -1,11 +1,12 @@
 """Figures that recipes ask for: of runs over lists, and of classifiers."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from rerank.base.errors import RecipeError
+from rerank.base.ranges import Range
 from rerank.recipes.settings import Section
 
 
@@ -62,7 +63,7 @@ class ExampleFigure(FigureSettings):
     y: str | None = None
     inverse: bool = False
     measure: Literal["error", "accuracy", "train_error", "train_accuracy"] = "accuracy"
-    every: int = Field(default=1000, ge=1)
+    every: Annotated[int, Range(1)] = 1000
 
     @model_validator(mode="after")
     def _axes(self) -> "ExampleFigure":

@@ -267,5 +267,5 @@ class Recipe(ListRecipe):
 
     task: Literal["parse"] = "parse"
     data: DataSettings = DataSettings()
-    features: FeatureSettings = FeatureSettings()
+    features: Annotated[FeatureSettings, part(key="set")] = FeatureSettings()
     metric: Annotated[Settings, part("parseval")] = Field(default={}, validate_default=True)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rerank.base.errors import RecipeError
 from rerank.base.names import check_split
+from rerank.base.ranges import Range
 from rerank.metrics.base import TestName
 from rerank.readers.streams import check_encoding
 from rerank.recipes.settings import (
@@ -25,6 +26,8 @@ from rerank.recipes.settings import (
 )
 from rerank.recipes.shipped import placed_root
 
+Count = Annotated[int, Range(1)]
+Positive = Annotated[float, Range(above=0)]
 SplitName = Annotated[str, AfterValidator(check_split)]
 HOLDOUT = "holdout"  # the split of the training lists that are set apart
 
@@ -48,7 +51,7 @@ class HoldoutSettings(Section):
     seed: of the draw. Runs with other seeds have the same lists set apart.
     """
 
-    share: float = Field(gt=0, lt=1)
+    share: Annotated[float, Range(above=0, below=1)]
     by: Annotated[str | None, AfterValidator(_grouped)] = None
     seed: Seed = 1
 
@@ -94,7 +97,7 @@ class SplitSettings(Section):
     reader: Settings
     encoding: Annotated[str, AfterValidator(check_encoding)] | None = None
     on_bad_list: Literal["error", "skip"] = "error"
-    shard_size: float = Field(default=256.0, ge=0.001)
+    shard_size: Annotated[float, Range(0.001)] = 256.0
 
     @model_validator(mode="after")
     def _apart(self) -> Self:
@@ -172,8 +175,8 @@ class TemplateSettings(Section):
     set: str | None
     templates: tuple[Any, ...] = ()
     user: dict[str, str] = Field(default_factory=dict)
-    min_lists: int = Field(default=5, ge=1)
-    hash_bits: int | None = Field(default=None, ge=4, le=30)
+    min_lists: Count = 5
+    hash_bits: Annotated[int, Range(4, 30)] | None = None
     centred: bool = True
 
 
@@ -192,7 +195,7 @@ class OracleSettings(Section):
 
     ties: Literal["auto", "base", "any"] = "auto"
     level: Literal["sentence", "corpus"] = "sentence"
-    corpus_share: float = Field(default=0.0, ge=0, le=1)
+    corpus_share: Annotated[float, Range(0, 1)] = 0.0
 
 
 def with_base(learner: Any) -> Any:
@@ -216,7 +219,7 @@ class SelectSettings(Section):
 
     learner: Annotated[Settings, part(), AfterValidator(with_base)]
     epochs: Epochs | None = None
-    keep: float | None = Field(default=None, gt=0)
+    keep: Positive | None = None
     by: Literal["weight", "contribution"] = "weight"
 
 
@@ -232,7 +235,7 @@ class MixingSettings(Section):
     shards: Sections
     every: Literal["epoch", "once"] = "epoch"
     rule: Literal["auto", "sum", "kl", "precision", "updates", "mean"] = "auto"
-    keep: int | None = Field(default=None, ge=1)
+    keep: Count | None = None
 
 
 class EnsembleSettings(Section):
@@ -245,9 +248,9 @@ class EnsembleSettings(Section):
     all; null: all. Dense columns always stay and do not count.
     """
 
-    seeds: int = Field(default=1, ge=1, le=1000)
+    seeds: Annotated[int, Range(1, 1000)] = 1
     learners: tuple[Annotated[Settings, part(), AfterValidator(with_base)], ...] = ()
-    keep: float | None = Field(default=None, gt=0)
+    keep: Positive | None = None
 
 
 class TrainingSettings(Section):
@@ -281,7 +284,7 @@ class TrainingSettings(Section):
     warm_start: str | None = None
     pairs: Annotated[Settings, part("oracle")] = Field(default={}, validate_default=True)
     dense: bool = True
-    checkpoint: float = Field(default=2.0, ge=0)
+    checkpoint: Annotated[float, Range(0)] = 2.0
     mixing: MixingSettings | None = None
     ensemble: EnsembleSettings | None = None
     share: Share = 1.0
@@ -307,9 +310,9 @@ class DecodeSettings(Section):
 
     kinds: Annotated[tuple[Literal["mbr", "fuse", "learned"], ...] | None, one_or_many(str)] = None
     use: Literal["auto", "best", "mbr", "fuse", "learned"] = "auto"
-    sharpness: float | None = Field(default=None, gt=0)
-    threshold: float | None = Field(default=None, ge=0, lt=1)
-    most: int = Field(default=200, ge=2)
+    sharpness: Positive | None = None
+    threshold: Annotated[float, Range(0, below=1)] | None = None
+    most: Annotated[int, Range(2)] = 200
     gains: str | None = None
 
 
@@ -358,5 +361,5 @@ class ReportedSettings(Section):
     """
 
     source: str
-    columns: int | None = Field(default=None, ge=1)
+    columns: Count | None = None
     rows: dict[str, dict[str, float | str]]

@@ -5,27 +5,37 @@ import math
 import os
 from collections.abc import Iterable
 from copy import deepcopy
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from rerank.base.errors import RecipeError
 from rerank.base.escaping import has_login
+from rerank.base.ranges import Range, described, hints_of
 from rerank.base.registry import nearest, texts_in
 
 Settings = dict[str, Any]
 MOST_POINTS = 10_000  # of a grid, and runs of a recipe
 
 # Counts that a run's time or memory grows with: what no real use reaches is a slip, and would never end.
-Epochs = Annotated[int, Field(ge=1, le=100_000)]
-Samples = Annotated[int, Field(ge=100, le=1_000_000)]
-Workers = Annotated[int, Field(ge=1, le=1024)]
-Share = Annotated[float, Field(gt=0, le=1)]
-Sections = Annotated[int, Field(ge=1, le=100_000)]
-FoldCount = Annotated[int, Field(ge=2, le=10_000)]
-Examples = Annotated[int, Field(ge=0, le=10_000)]
-Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Epochs = Annotated[int, Range(1, 100_000)]
+Samples = Annotated[int, Range(100, 1_000_000)]
+Workers = Annotated[int, Range(1, 1024)]
+Share = Annotated[float, Range(above=0, high=1)]
+Sections = Annotated[int, Range(1, 100_000)]
+FoldCount = Annotated[int, Range(2, 10_000)]
+Examples = Annotated[int, Range(0, 10_000)]
+Seed = Annotated[int, Range(0, below=1 << 63)]
 Grid = dict[str, Annotated[list[Any], Field(min_length=1)]]  # values by dotted key
+
+# What is expected where a value has another form.
+FORMS = {
+    "model_type": "a mapping of settings",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "too_short": "a list of one entry or more",
+}
 
 
 class Section(BaseModel):
@@ -38,16 +48,16 @@ S = TypeVar("S", bound=Section)
 T = TypeVar("T")
 
 
-def named(value: Any, name: str | None = None) -> Any:
-    """The settings of a part that is given as its name alone, or as settings; those that name none are of ``name``."""
+def named(value: Any, name: str | None = None, key: str = "name") -> Any:
+    """Settings of a part, which may be its name alone; ``name`` is the default part, ``key`` where it stands."""
     if isinstance(value, str):
-        return {"name": value}
-    return {"name": name, **value} if isinstance(value, dict) and name is not None else value
+        return {key: value}
+    return {key: name, **value} if isinstance(value, dict) and name is not None else value
 
 
-def part(name: str | None = None) -> BeforeValidator:
-    """For the settings of a part, which may be its name alone; ``name`` is the part where they name none."""
-    return BeforeValidator(lambda value: named(value, name))
+def part(name: str | None = None, key: str = "name") -> BeforeValidator:
+    """Validates the settings of a part as ``named`` reads them."""
+    return BeforeValidator(lambda value: named(value, name, key))
 
 
 def one_or_many(*kinds: type) -> BeforeValidator:
@@ -117,38 +127,53 @@ def validate(model: type[S], settings: Settings, path: str | None = None) -> S:
         raise RecipeError(message, key=key, path=path) from None
 
 
-def first_fault(model: type[Section], error: ValidationError) -> tuple[list[int | str], str]:
+def first_fault(model: type[BaseModel], error: ValidationError) -> tuple[list[int | str], str]:
     """What pydantic found first in the settings of a section: at which keys and places, and what is wrong there."""
     first = error.errors()[0]
     place = [part for part in first["loc"] if not str(part).startswith(":")]  # a colon: a union's tag
+    section, hint = _setting_at(model, place)
     if first["type"] == "extra_forbidden":
-        return place, f"unknown setting; {nearest(str(first['loc'][-1]), _settings_at(model, first['loc'][:-1]))}"
+        return place, f"unknown setting; {nearest(str(place[-1]), section.model_fields)}"
     if first["type"] == "missing":
         return place, "is missing"
-    said = first["msg"].removeprefix("Value error, ")
-    return place, f"found {_excerpt(first['input'])}: {said[0].lower()}{said[1:]}"
+    found, said = repr(first["input"]), first["msg"]
+    found = found if len(found) <= 200 else f"{found[:200]}..."
+    if first["type"] == "value_error":
+        return place, f"found {found}: {said.removeprefix('Value error, ')}"
+    constrained = first["type"].startswith(("string_pattern", "string_too", "too_"))  # beyond the words for its type
+    if words := FORMS.get(first["type"]) or ("" if constrained else described(hint)):
+        return place, f"found {found}; expected {words}"
+    return place, f"found {found}: {said[0].lower()}{said[1:]}"
 
 
-def _excerpt(value: Any) -> str:
-    """The start of a value for a message."""
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+def _setting_at(model: type[BaseModel], place: Iterable[int | str]) -> tuple[type[BaseModel], Any]:
+    """The section that the setting at ``place`` is in, and the annotation of that setting or of its entries."""
+    section, inner, hint = model, model, None
+    for key in place:
+        if key in inner.model_fields:
+            section, hint = inner, hints_of(inner)[str(key)]
+        else:
+            section, hint = inner, _entry_of(hint)
+        inner = _section_in(hint) or inner
+    return section, hint
 
 
-def _settings_at(section: type[Section], location: tuple[int | str, ...]) -> list[str]:
-    """The settings that exist at a place of a section."""
-    model: type[BaseModel] = section
-    for part in location:
-        if part in model.model_fields:
-            model = _section_in(model.model_fields[str(part)].annotation) or model
-    return list(model.model_fields)
+def _entry_of(hint: Any) -> Any:
+    """The annotation of the entries of a list or mapping."""
+    while (parts := [part for part in get_args(hint) if part is not Ellipsis]) and get_origin(hint) not in (
+        list,
+        tuple,
+        dict,
+    ):
+        hint = parts[0]
+    return parts[-1] if parts else None
 
 
-def _section_in(annotation: Any) -> type[BaseModel] | None:
+def _section_in(hint: Any) -> type[BaseModel] | None:
     """The class of settings in a type such as ``dict[str, Settings] | None``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for part in get_args(annotation) if (found := _section_in(part)) is not None), None)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return hint
+    return next((section for part in get_args(hint) if (section := _section_in(part)) is not None), None)
 
 
 def files_named(settings: Any, root: str = "") -> list[str]:
@@ -194,8 +219,8 @@ def assign(settings: Settings, key: str, value: Any) -> Settings:
         child = node.setdefault(part, {})
         if child is None:
             child = node[part] = {}
-        if isinstance(child, str):  # the name of a part alone
-            child = node[part] = {"name": child}
+        if isinstance(child, str):  # the name of a part, or of a set of templates, alone
+            child = node[part] = named(child, key="set" if part == "features" else "name")
         if not isinstance(child, dict):
             raise RecipeError(f"cannot set {key!r}: {part!r} holds {child!r}, not settings", key=key)
         node = child

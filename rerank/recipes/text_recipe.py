@@ -74,7 +74,7 @@ class TextRecipe(ListRecipe):
 
     task: Literal["translation", "speech", "ranking"] = "translation"
     data: TextDataSettings = TextDataSettings()
-    features: TextFeatureSettings = TextFeatureSettings()
+    features: Annotated[TextFeatureSettings, part(key="set")] = TextFeatureSettings()
     metric: Annotated[Settings, part()] = Field(default_factory=lambda: {"name": "bleu"})
     mert: MertStage | None = None
 
@@ -84,15 +84,11 @@ class TextRecipe(ListRecipe):
         """A task brings its own metric, templates and learner."""
         if not isinstance(values, dict) or (task := values.get("task", "translation")) not in METRICS:
             return values
-        features = values.get("features", {})
-        if isinstance(features, dict):
-            features = {"set": SETS[task], **features}
-        learner = named(values.get("learner", {}), LEARNERS[task])
         return {
             **values,
             "metric": named(values.get("metric", {}), METRICS[task]),
-            "features": features,
-            "learner": learner,
+            "features": named(values.get("features", {}), SETS[task], "set"),
+            "learner": named(values.get("learner", {}), LEARNERS[task]),
         }
 
     @property

@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-from pydantic import Field
 
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
+from rerank.base.ranges import Range
 from rerank.data.corpus import Corpus
 from rerank.extraction.content import content_of
 from rerank.extraction.content.base import Content, Pair
@@ -106,7 +106,7 @@ class Evaluation:
 class Sampling(Section):
     """How many corpora a test of significance draws, from which seed."""
 
-    samples: Annotated[int, Field(ge=1, le=1_000_000)]
+    samples: Annotated[int, Range(1, 1_000_000)]
     seed: Seed
 
 

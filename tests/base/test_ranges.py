@@ -58,7 +58,7 @@ def test_values_that_fit(fitting: dict[str, Any]) -> None:
         ("top", 0, "a whole number from 1"),
         ("top", 1.0, "a whole number from 1"),
         ("top", False, "a whole number from 1"),
-        ("top", 2**31, "a whole number from 1 to 2,147,483,647"),
+        ("top", 2**31, "a whole number from 1, at most 2,147,483,647"),
         ("n", 9, "a whole number from 1 to 8"),
         ("n", "two", "a whole number from 1 to 8"),
         ("draws", 1_000_001, "a whole number at most 1,000,000"),
@@ -67,7 +67,7 @@ def test_values_that_fit(fitting: dict[str, Any]) -> None:
         ("theta", 0.04, "a finite number from 0.05 or null"),
         ("weight", "car", "a finite number from 0 or auto"),
         ("normalized", 1, "true or false"),
-        ("label", 1, "a text"),
+        ("label", 1, "a string"),
         ("plain", math.inf, "a finite number"),
     ],
 )

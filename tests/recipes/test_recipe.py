@@ -103,22 +103,39 @@ def test_another_learner_drops_the_parameters_of_the_first(load):
     assert load(text, "learner.name=rda", "learner.eta=4").learner == {"name": "rda", "eta": 4, "base": "auto"}
 
 
-def test_a_part_may_be_given_by_its_name_alone(load):
-    """In a recipe, by --set, in a grid and in the settings of a run; its settings may follow."""
-    recipe = load("learner: arow\nmetric: parseval\ndata: {reader: bare}\ntraining: {pairs: sampled}")
-    assert recipe.learner == {"name": "arow", "base": "auto"}
-    assert (recipe.data.reader, recipe.training.pairs) == ({"name": "bare"}, {"name": "sampled"})
-    assert recipe == load("{}", "learner=arow", "metric=parseval", "data.reader=bare", "training.pairs=sampled")
-    more = load("learner: arow", "learner.r=2", "training.pairs=sampled", "training.pairs.draws=5")
+ALONE = {  # a place where a part may be named alone: a name, the settings that it stands for, the recipe's task
+    "learner": ("arow", {"name": "arow", "base": "auto"}, "parse"),
+    "metric": ("chrf", {"name": "chrf"}, "translation"),
+    "data.reader": ("bare", {"name": "bare"}, "parse"),
+    "engine": ("local", {"name": "local"}, "parse"),
+    "features": ("base", {"set": "base"}, "translation"),
+    "training.pairs": ("sampled", {"name": "sampled"}, "parse"),
+    "training.select.learner": ("rda", {"name": "rda", "base": "auto"}, "parse"),
+    "training.ensemble.learners": (["rda"], [{"name": "rda", "base": "auto"}], "parse"),
+    "data.vectorizer": ("tfidf", {"name": "tfidf"}, "classification"),
+    "data.generator": ("winnow", {"name": "winnow"}, "classification"),
+    "runs": ([{"name": "a", "baseline": "svm"}], [{"name": "a", "baseline": {"name": "svm"}}], "classification"),
+}
+
+
+@pytest.mark.parametrize("place", ALONE)
+def test_a_part_may_be_given_by_its_name_alone(load, place):
+    name, settings, task = ALONE[place]
+    assert load(f"task: {task}", f"{place}={json.dumps(name)}") == load(
+        f"task: {task}", f"{place}={json.dumps(settings)}"
+    )
+
+
+def test_settings_may_follow_a_part_that_is_named_alone(load):
+    """By --set, in a grid and in the settings of a run."""
+    more = load("learner: arow\nfeatures: base", "learner.r=2", "training.pairs=sampled", "training.pairs.draws=5")
     assert (more.learner["r"], more.training.pairs) == (2, {"name": "sampled", "draws": 5})
-    assert load("learner: {name: vrda, eta: 2}", "learner=arow").learner == recipe.learner
+    assert load("features: base", "features.min_lists=2").features.set == "base"
+    assert load("learner: {name: vrda, eta: 2}", "learner=arow").learner == {"name": "arow", "base": "auto"}
     assert load("learner: arow", "learner.name=rda").learner == {"name": "rda", "base": "auto"}
     runs = load("runs: [{name: a, set: {learner: rda}}]\ngrid: {training.pairs: [oracle, sampled]}").expand()
     assert [each.recipe.learner["name"] for each in runs] == ["rda", "rda"]
     assert [each.recipe.training.pairs for each in runs] == [{"name": "oracle"}, {"name": "sampled"}]
-    several = load("training: {select: {learner: rda}, ensemble: {learners: [arow, rda]}}").training
-    assert several.select.learner == {"name": "rda", "base": "auto"}
-    assert [learner["name"] for learner in several.ensemble.learners] == ["arow", "rda"]
 
 
 @pytest.mark.parametrize(
@@ -130,18 +147,25 @@ def test_a_part_may_be_given_by_its_name_alone(load):
         ("training: {select: {learner: {}, kept: 2}}", "training.select.kept", "did you mean keep"),
         ("runs: [{name: a, sett: {}}]", "runs.0.sett", "did you mean set"),
         ("features: {zzz: 1}", "features.zzz", "known: centred, hash_bits"),
-        ("training: {epochs: 0}", "training.epochs", "found 0: input should be greater than or equal to 1"),
-        ("training: {epochs: many}", "training.epochs", "found 'many'"),
-        ("training: {checkpoint: .inf}", "training.checkpoint", "found inf: input should be a finite number"),
-        ("training: {select: {learner: arow, keep: .inf}}", "training.select.keep", "found inf: input should be"),
-        ("data: {holdout: .nan}", "data.holdout.share", "found nan: input should be"),
-        ("features: {hash_bits: 31}", "features.hash_bits", "found 31"),
-        ("seed: -1", "seed", "found -1"),
+        ("training: {epochs: 0}", "training.epochs", "found 0; expected a whole number from 1 to 100,000"),
+        ("training: {epochs: many}", "training.epochs", "found 'many'; expected a whole number"),
+        ("training: {checkpoint: .inf}", "training.checkpoint", "found inf; expected a finite number from 0"),
+        (
+            "training: {select: {learner: arow, keep: .inf}}",
+            "training.select.keep",
+            "found inf; expected a finite number above 0 or null",
+        ),
+        ("data: {holdout: .nan}", "data.holdout.share", "found nan; expected a finite number above 0 and below 1"),
+        ("features: {hash_bits: 31}", "features.hash_bits", "found 31; expected a whole number from 4 to 30 or null"),
+        ("seed: -1", "seed", "found -1; expected a whole number from 0"),
         ("task: poetry", "task", "found 'poetry'"),
-        ("learner: [vrda]", "learner", "found ['vrda']"),
+        ("learner: [vrda]", "learner", "found ['vrda']; expected a mapping"),
         ("runs: [{set: {}}]", "runs.0.name", "is missing"),
         ("runs: [{name: a}, {name: a, set: {seed: 2}}]", "runs", "two runs have the same name"),
-        ("grid: {learner.eta: []}", "grid.learner.eta", "at least 1"),
+        ("grid: {learner.eta: []}", "grid.learner.eta", "found []; expected a list of one entry or more"),
+        ("training: 3", "training", "found 3; expected a mapping of settings"),
+        ("training: {curve: [0.5, 2]}", "training.curve.1", "found 2; expected a finite number above 0 and at most 1"),
+        ("data: {on_bad_list: skipp}", "data.on_bad_list", "found 'skipp'; expected one of error, skip"),
         ("1: 2", "1", "strings"),
     ],
 )
@@ -272,7 +296,7 @@ def test_counts_have_limits(load, tasks, setting, most):
         assert load(start, *beside, f"{setting}={most}").task == task
         found = message(load, start, *beside, f"{setting}=18446744073709551616")
         assert f"{setting}: found 18446744073709551616" in found.replace(".:drawn", "")
-        assert "less than" in found
+        assert "; expected a whole number from" in found
 
 
 @pytest.mark.parametrize("task", EVERY_TASK)

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from rerank.base.encoding import encoded
 from rerank.base.errors import DataError
 from rerank.base.interrupts import Deadline
+from rerank.base.ranges import Range
 from rerank.features.scores import LARGEST
 from rerank.models.drift import Drift
 from rerank.models.ranking import Ranking
@@ -22,7 +23,7 @@ from rerank.recipes.text_recipe import TextRecipe
 from rerank.storage.strict_json import as_json, parse_object
 
 MOST = 100_000  # candidates of a request
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Number = Annotated[float, Range(-LARGEST, LARGEST)]
 LEAF = re.compile(r"[^\s()]\s*\)")
 
 
@@ -57,7 +58,7 @@ class RankRequest(Section):
     candidates: list[Annotated[GivenCandidate, BeforeValidator(_as_object)]] = Field(min_length=1, max_length=MOST)
     source: str | None = None
     id: str | None = None
-    explain: Annotated[int, Field(ge=0)] = 0
+    explain: Annotated[int, Range(0)] = 0
     decode: bool = False
 
 
