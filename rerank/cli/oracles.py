@@ -56,9 +56,9 @@ def oracle(
     import numpy as np
 
     from rerank.extraction.content.base import make_reader
+    from rerank.metrics.evaluation import check_errors
     from rerank.metrics.oracle import ListStatistics
     from rerank.metrics.parseval import Parseval
-    from rerank.metrics.refused import check_errors
     from rerank.metrics.text import TextMetric
     from rerank.readers.base import SkipCount
     from rerank.readers.streams import stream_name
@@ -165,7 +165,7 @@ def _measured_trees(
     measure: "Parseval", reader: "Reader", nbest: str, reference: str, count: "SkipCount", normalize: bool
 ) -> "Measurements":
     from rerank.data.symbols import SymbolTable
-    from rerank.metrics.refused import refused_list
+    from rerank.metrics.evaluation import refused_list
     from rerank.readers.trees.pairs import read_pairs
 
     symbols = SymbolTable()

@@ -10,10 +10,10 @@ from rerank.base.errors import DataError, RecipeError
 from rerank.base.ranges import Range
 from rerank.data.tokens import Tokens
 from rerank.metrics.base import metrics
-from rerank.metrics.characters import Characters, characters, without_space, words_and_marks
 from rerank.metrics.chrf_kernel import chrf_rows, f_scores, ngram_table
 from rerank.metrics.sacrebleu import SacrebleuMetric
 from rerank.metrics.text import check_references, flat_rows
+from rerank.metrics.words import Characters, characters, without_space, words_and_marks
 
 MOST_BETA = 1000  # only recall counts there
 LONGEST = 1 << 20  # bytes of a reference; its n-grams take some 300 bytes of memory for each

@@ -17,7 +17,7 @@ from rerank.base.registry import Registry
 from rerank.extraction.content.base import Content
 from rerank.metrics.decoding.bracket_model import BracketModel
 from rerank.metrics.decoding.fusion import Fusion, VotedBracket
-from rerank.metrics.decoding.overlap_kernel import add_expected
+from rerank.metrics.decoding.overlaps import add_expected
 from rerank.models.provenance import Decoding
 from rerank.readers.nbest import NBestList
 from rerank.readers.trees.trees import Trees

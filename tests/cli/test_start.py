@@ -74,7 +74,7 @@ def test_a_model_loads_and_ranks_without_what_others_need(small_run: Path) -> No
     others = {
         "joblib", "nltk", "psutil", "rerank.engines.processes", "rerank.features.text", "rerank.learn.rules.arow",
         "rerank.learn.trainer", "rerank.learn.voting.voting", "rerank.metrics.bleu_kernel",
-        "rerank.metrics.resampling_kernel", "rerank.readers.moses", "rerank.recipes.example_recipe",
+        "rerank.metrics.significance", "rerank.readers.moses", "rerank.recipes.example_recipe",
         "rich", "sacrebleu", "sklearn", "typer",
     }  # fmt: skip
     assert others & loaded == set()

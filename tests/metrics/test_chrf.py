@@ -15,8 +15,8 @@ from sacrebleu.metrics import CHRF
 from rerank.base.errors import DataError, RecipeError
 from rerank.base.registry import build
 from rerank.metrics.base import metrics
-from rerank.metrics.characters import characters, is_punctuation, is_space, without_space, words_and_marks
 from rerank.metrics.chrf import Chrf
+from rerank.metrics.words import characters, is_punctuation, is_space, without_space, words_and_marks
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")
 MULTI30K = SHARED / "data" / "translation" / "multi30k"

@@ -10,8 +10,7 @@ from scipy import stats as distributions
 from rerank.base.errors import DataError, RecipeError
 from rerank.metrics import significance
 from rerank.metrics.base import Metric
-from rerank.metrics.resampling_kernel import begin, bootstrap_sums, swap_sums
-from rerank.metrics.significance import compare
+from rerank.metrics.significance import begin, bootstrap_sums, compare, swap_sums
 
 TESTS = ["approximate_randomization", "paired_bootstrap", "paired_t", "mcnemar"]
 

@@ -15,8 +15,7 @@ from strategies_text import encode, plain, spaced, texts_with_references
 
 from rerank.base.errors import DataError
 from rerank.metrics.base import chosen_rows, metrics
-from rerank.metrics.edit_kernel import align
-from rerank.metrics.wer import Cer, EditRate, Wer
+from rerank.metrics.wer import Cer, EditRate, Wer, align
 from rerank.readers.texts.text_list import TextList
 
 SHARED = Path(os.environ.get("RERANK_SHARED") or Path(__file__).parents[3] / "shared")

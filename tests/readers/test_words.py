@@ -10,9 +10,8 @@ from commands import Command, refused
 
 from rerank.base.errors import DataError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.evaluation import evaluate
+from rerank.metrics.evaluation import evaluate, refused_list
 from rerank.metrics.parseval import Parseval
-from rerank.metrics.refused import refused_list
 from rerank.readers.base import SkipCount
 from rerank.readers.trees.charniak import CharniakReader
 from rerank.readers.trees.pairs import read_pairs

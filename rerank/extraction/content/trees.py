@@ -16,8 +16,8 @@ from rerank.features.extract import Extractor
 from rerank.features.heads import Rules
 from rerank.features.scores import ScoreView, score_view, unfit
 from rerank.metrics.base import metrics
+from rerank.metrics.evaluation import check_errors, refused_list
 from rerank.metrics.parseval import Parseval
-from rerank.metrics.refused import check_errors, refused_list
 from rerank.readers.base import BadList, Fault, NBestList, SkipCount
 from rerank.readers.score_columns import ScoreColumns
 from rerank.readers.sides import Beside, in_step

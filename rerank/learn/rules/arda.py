@@ -117,7 +117,7 @@ class AdaptiveRDA(Lazy):
 
 @kernel
 def adagrad(cell: np.ndarray, g: float, unit: float, eta: float, delta: float) -> None:
-    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), in the unit of the column."""
+    """s ← s + g, H = δ + √(Σ g²), e = η/H (Duchi et al. 2011, Fig. 1, primal-dual update), in units of the column."""
     g /= unit
     cell[S] += g
     cell[NORM] = math.sqrt(cell[NORM] ** 2 + g * g)

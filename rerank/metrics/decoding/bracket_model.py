@@ -10,8 +10,15 @@ import numpy as np
 from rerank.base.encoding import decoded, encoded
 from rerank.base.errors import RecipeError
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.column_kernel import add_contributions, add_leaves
-from rerank.metrics.decoding.columns import ASCENDING, NUMBERS, SYMBOLS, BracketColumns, bracket_columns
+from rerank.metrics.decoding.columns import (
+    ASCENDING,
+    NUMBERS,
+    SYMBOLS,
+    BracketColumns,
+    add_contributions,
+    add_leaves,
+    bracket_columns,
+)
 from rerank.metrics.decoding.fusion import Fusion
 
 # 9,300 numbers in all: a value for every leaf, a threshold for every other node. The best on dev are hardly better.

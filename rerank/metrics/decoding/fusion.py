@@ -13,8 +13,14 @@ import numpy as np
 from rerank.base.errors import DataError
 from rerank.base.interrupts import pieces
 from rerank.data.symbols import SymbolTable
-from rerank.metrics.decoding.bracket_kernel import Brackets, add_weights, fuse_trees, number_brackets, read_leaves
-from rerank.metrics.decoding.column_kernel import drop_crossing
+from rerank.metrics.decoding.bracket_kernel import (
+    Brackets,
+    add_weights,
+    drop_crossing,
+    fuse_trees,
+    number_brackets,
+    read_leaves,
+)
 from rerank.metrics.parseval_kernel import DELETED_BRACKET, EMPTY, BracketLabels, Sentence, workspace
 from rerank.metrics.parseval_labels import EMPTY_TAG
 from rerank.readers.nbest import ROOTS
