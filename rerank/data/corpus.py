@@ -195,7 +195,9 @@ class Corpus:
         with new_directory(directory) as new:
             for name, dtype in DTYPES.items():
                 np.save(new / f"{name}.npy", np.asarray(getattr(self, name), dtype), allow_pickle=False)
-            finish_directory(new, self.width, self.free, self.about)
+            header = {"version": FORMAT_VERSION, "width": self.width, "free": self.free, "about": self.about}
+            (new / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
+            seal(new)
 
     @staticmethod
     def load(directory: Path | str, *, mmap: bool = True, trusted: bool = False) -> "Corpus":
@@ -224,18 +226,6 @@ class Corpus:
             raise DataError(error.message, path=str(source)) from None
         except DAMAGE as error:
             raise DataError(f"not a readable corpus: {error}", path=str(source)) from error
-
-
-def finish_directory(directory: Path, width: int, free: int, about: dict[str, Any]) -> None:
-    """Write what belongs to the arrays of a corpus: its header and checksums.
-
-    Raises
-    ------
-    OSError: they cannot be written.
-    """
-    header = {"version": FORMAT_VERSION, "width": width, "free": free, "about": about}
-    (directory / "header.json").write_text(as_json(header, indent=1, sort_keys=True))
-    seal(directory)
 
 
 def concatenate(parts: Sequence[Corpus]) -> Corpus:

@@ -5,7 +5,7 @@ Layout of a directory: ``shards.json`` (version, columns, provenance, sizes of t
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,7 +153,7 @@ class Shards:
 
     @staticmethod
     def load(directory: Path | str, origin: Path | str | None = None) -> "Shards":
-        """What a ShardWriter wrote; origin: what to remove if a part is damaged, ``directory`` by default.
+        """What ``write_shards`` wrote; origin: what to remove if a part is damaged, ``directory`` by default.
 
         Raises
         ------
@@ -179,54 +179,34 @@ class Shards:
 
 
 Lists = Corpus | Shards
+Sizes = tuple[int, int, int]  # of a part: its lists, candidates and nonzeros
 
 
-class ShardWriter:
-    """Writes the parts of a corpus into an existing directory, and finally the header."""
+def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> Shards:
+    """Write ``parts``, one at least, into an existing directory.
 
-    def __init__(self, directory: Path | str) -> None:
-        self.directory = Path(directory)
-        self._sizes: list[tuple[int, int, int]] = []
-        self._columns: tuple[int, int] | None = None
-
-    def add(self, corpus: Corpus) -> None:
-        """Write the next part.
-
-        Raises
-        ------
-        RunError: it cannot be written.
-        """
-        columns = corpus.width, corpus.free
-        if self._columns not in (None, columns):
-            raise DataError(f"a part has {columns} columns (all, free), those before it {self._columns}")
-        corpus.save(part_directory(self.directory, len(self._sizes)))
-        self.add_saved((corpus.list_count, corpus.candidate_count, corpus.nonzeros), columns)
-
-    def add_saved(self, sizes: tuple[int, int, int], columns: tuple[int, int]) -> None:
-        """Add the next part, a corpus that has been saved in its ``part_directory``.
-
-        sizes: lists, candidates, nonzeros; columns: how many there are, and how many of them are free.
-        """
-        self._columns = columns
-        self._sizes.append(sizes)
-
-    def close(self, about: dict[str, Any]) -> Shards:
-        """Write the header; there must be at least one part. Returns what was written."""
-        if self._columns is None:
-            raise DataError("a corpus without parts cannot be written")
-        header = {"version": FORMAT_VERSION, "width": self._columns[0], "free": self._columns[1], "about": about}
-        text = as_json(header | {"parts": self._sizes}, sort_keys=True)
-        (self.directory / HEADER).write_text(text, encoding="utf-8")
-        seal(self.directory)
-        return Shards.load(self.directory)
+    Raises
+    ------
+    DataError: their columns differ, or there are none. RunError: they cannot be written.
+    """
+    sizes, columns = list[Sizes](), None
+    for number, part in enumerate(parts):
+        if columns not in (None, (part.width, part.free)):
+            raise DataError(f"a part has {part.width, part.free} columns (all, free), those before it {columns}")
+        columns = part.width, part.free
+        part.save(part_directory(Path(directory), number))
+        sizes.append((part.list_count, part.candidate_count, part.nonzeros))
+    if columns is None:
+        raise DataError("a corpus without parts cannot be written")
+    return join_shards(Path(directory), sizes, *columns, about)
 
 
-def write_shards(directory: Path | str, parts: Iterable[Corpus], about: dict[str, Any]) -> None:
-    """Write ``parts`` into an existing directory; see ShardWriter."""
-    writer = ShardWriter(directory)
-    for part in parts:
-        writer.add(part)
-    writer.close(about)
+def join_shards(directory: Path, sizes: Sequence[Sizes], width: int, free: int, about: dict[str, Any]) -> Shards:
+    """Write the header of parts that are saved in their ``part_directory``; ``sizes`` and ``about`` are theirs."""
+    header = {"version": FORMAT_VERSION, "width": width, "free": free, "about": about, "parts": sizes}
+    (directory / HEADER).write_text(as_json(header, sort_keys=True), encoding="utf-8")
+    seal(directory)
+    return Shards.load(directory)
 
 
 def part_directory(directory: Path | str, index: int) -> Path:

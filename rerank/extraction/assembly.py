@@ -1,21 +1,20 @@
 """From blocks in the spool to the table of the features that are kept, and to the shards of a corpus."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rerank.base.errors import RunError
-from rerank.data.corpus import Corpus
-from rerank.data.pieces import Extent, Piece, lay_corpus
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Sizes, part_directory
 from rerank.extraction.spool import Numbering, Shared, Spool, Texts
 from rerank.features.counting import CollisionCount, KeptFeatures, add_counts, symbols_of
-from rerank.features.dense import ColumnSpread
 from rerank.features.rows import ListRows, RowsPart, kept_entries, make_corpus, origins
 from rerank.features.table import HashedTable, hashed_columns
-from rerank.storage.files import reported
 
 RANGE = 1 << 20  # about how many counts are added up at once
 
@@ -74,44 +73,20 @@ def count_collisions(table: HashedTable, spool: Spool, blocks: int) -> dict[str,
 class Measured(NamedTuple):
     """A block once the columns are known."""
 
-    candidates: np.ndarray  # int64 [L]: of every list
-    nonzeros: np.ndarray  # int64 [L]
-    origins: np.ndarray  # int64 [L]: how many columns something was subtracted from
-    wide: tuple[int, int]  # how many statistics candidates and references have
+    sizes: np.ndarray  # int64 [L]: bytes that each list will take
     dense: Corpus | None  # the lists with their free columns alone, where these are to be scaled
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """int64 [L]: bytes that each list will take."""
-        candidate, one = 8 * (3 + self.wide[0]), 8 * (2 + self.wide[1])  # offset, score, gain; offset, weight
-        return np.asarray(8 * self.nonzeros + candidate * self.candidates + one)
-
-    def extents(self, first: int, last: int) -> tuple[Extent, Extent]:
-        """What lists first..last - 1 have, and what their origins have."""
-        nonzeros, subtracted = (int(of[first:last].sum()) for of in (self.nonzeros, self.origins))
-        lists = last - first
-        return Extent(lists, int(self.candidates[first:last].sum()), nonzeros), Extent(lists, lists, subtracted)
 
 
 def measure_block(numbering: Numbering, block: int) -> Measured:
     """How large the lists of a block will be, and what their free columns hold, before they are scaled."""
     rows, column = numbering.spool.load(block, ListRows), numbering.of_block(block)
-    found = np.diff(rows.lists), kept_entries(rows, column), kept_entries(origins(rows), column)
-    wide, free = (rows.stats.shape[1], rows.reference.shape[1]), numbering.free
-    if column is None or not free:
-        return Measured(*found, wide, None)
+    candidate = 8 * (3 + rows.stats.shape[1])  # offset, score, gain, statistics
+    one = 8 * (2 + rows.reference.shape[1])  # offset, weight, statistics of the reference
+    sizes = 8 * kept_entries(rows, column) + candidate * np.diff(rows.lists) + one
+    if column is None or not (free := numbering.free):
+        return Measured(sizes, None)
     part = RowsPart(rows, np.where(column < free, column, -1).astype(np.int32), 0, rows.lists.size - 1)
-    return Measured(*found, wide, make_corpus(part, free, {}, np.ones(free)))
-
-
-def standard_scale(measured: Iterable[Measured], free: int) -> tuple[list[Measured], np.ndarray]:
-    """The blocks without their free columns, and the scale of these (see dense.py)."""
-    spread, found = ColumnSpread(free), []
-    for block in measured:
-        found.append(block._replace(dense=None))
-        if block.dense is not None:
-            spread.add(block.dense)
-    return found, spread.scale()
+    return Measured(sizes, make_corpus(part, free, {}, np.ones(free)))
 
 
 class BlockPart(NamedTuple):
@@ -122,52 +97,40 @@ class BlockPart(NamedTuple):
     last: int
 
 
-class PartTask(NamedTuple):
-    """Lists of a block, where they go, and where their origins go, if these are kept."""
+@dataclass(frozen=True)
+class ShardJob:
+    """How shards are written: with these columns, ``scale`` (see ``make_corpus``) and ``about``, to ``corpus`` and,
+    where what was subtracted from values is kept, to ``origins``."""
 
-    part: BlockPart
-    pieces: tuple[Piece, ...]
-
-
-def lay_shard(
-    sections: Sequence[BlockPart], measured: Sequence[Measured], directories: Sequence[Path]
-) -> tuple[list[PartTask], list[Extent]]:  # fmt: skip
-    """Lay out a shard of some lists, and one of their origins if there are two ``directories``; returns what is to be
-    written to them, and how large they are.
-
-    Raises
-    ------
-    RunError: they cannot be made.
-    """
-    before, tasks = [Extent(0, 0, 0)] * len(directories), []
-    for part in sections:
-        places = zip(directories, before, strict=True)
-        tasks.append(PartTask(part, tuple(Piece(str(directory), own) for directory, own in places)))
-        more = measured[part.block].extents(part.first, part.last)
-        before = [own.and_those_of(each) for own, each in zip(before, more, strict=False)]
-    wide = measured[sections[0].block].wide
-    for directory, extent, (stats, reference) in zip(directories, before, (wide, (0, 0)), strict=False):
-        with reported(directory):
-            lay_corpus(directory, extent, stats, reference)
-    return tasks, before
+    numbering: Numbering
+    scale: np.ndarray | None
+    about: dict[str, Any]
+    corpus: Path
+    origins: Path | None
 
 
-def write_part(numbering: Numbering, scale: np.ndarray | None, task: PartTask) -> None:
-    """Write lists to where they go. scale: see ``make_corpus``.
+def write_shard(job: ShardJob, task: tuple[int, tuple[BlockPart, ...]]) -> list[Sizes]:
+    """Write a shard, given its number and lists; returns the sizes of its corpus and, if they are kept, its origins.
 
     Raises
     ------
-    RunError: they cannot be written.
+    RunError: it cannot be written.
     """
-    block, first, last = task.part
-    rows, column = numbering.spool.load(block, ListRows), numbering.of_block(block)
-    for number, piece in enumerate(task.pieces):
-        own = origins(rows) if number else rows
-        lists = make_corpus(RowsPart(own, column, first, last), numbering.width, {}, scale)
-        if not Path(piece.directory).is_dir():
+    number, sections = task
+    sizes = []
+    for place in filter(None, (job.corpus, job.origins)):
+        pieces = []
+        for block, first, last in sections:
+            rows = job.numbering.spool.load(block, ListRows)
+            rows = origins(rows) if place == job.origins else rows
+            part = RowsPart(rows, job.numbering.of_block(block), first, last)
+            pieces.append(make_corpus(part, job.numbering.width, job.about, job.scale))
+        if not place.is_dir():
             raise RunError("the extraction was stopped")  # by the process waiting for this one
-        with reported(Path(piece.directory)):
-            piece.write(lists)
+        shard = concatenate(pieces)
+        shard.save(part_directory(place, number))
+        sizes.append((shard.list_count, shard.candidate_count, shard.nonzeros))
+    return sizes
 
 
 def divide(sizes: Sequence[np.ndarray], limit: float) -> list[tuple[BlockPart, ...]]:

@@ -14,20 +14,18 @@ import numpy as np
 
 from rerank.base.errors import RecipeError, RerankError
 from rerank.base.progress import track
-from rerank.data.corpus import Corpus, concatenate, finish_directory
-from rerank.data.shards import Lists, ShardWriter, part_directory, parts
+from rerank.data.corpus import Corpus, concatenate
+from rerank.data.shards import Lists, join_shards, parts
 from rerank.engines.settings import Engine, LocalEngine
 from rerank.extraction.assembly import (
-    PartTask,
+    ShardJob,
     count_collisions,
     count_range,
     divide,
     divide_hashes,
-    lay_shard,
     measure_block,
-    standard_scale,
     texts_of,
-    write_part,
+    write_shard,
 )
 from rerank.extraction.blocks import Block, BlockJob, Clock, cut, extract_block, timed
 from rerank.extraction.content import content_of
@@ -36,13 +34,13 @@ from rerank.extraction.lexical import keep_tables
 from rerank.extraction.seen import SeenSample, sample, scored
 from rerank.extraction.spool import Numbering
 from rerank.features.counting import Pruning, make_table
+from rerank.features.dense import ColumnSpread
 from rerank.features.table import FeatureTable, HashedTable, Table
 from rerank.readers.base import NBestList, SkipCount
 from rerank.readers.inputs import Inputs
 from rerank.readers.score_columns import ScoreColumns
 from rerank.recipes.recipe import ListRecipe
 from rerank.recipes.sections import SplitSettings
-from rerank.storage.files import reported
 
 log = logging.getLogger("rerank")
 
@@ -221,39 +219,31 @@ class Extraction:
         ------
         RunError: they cannot be written.
         """
-        new = self._known is None
         numbering = self._job.numbering or Numbering.of(table, self._job.spool, known=False)
-        measured = self._map(partial(measure_block, numbering), range(len(self._features)))
-        blocks, scale = standard_scale(measured, table.free if new else 0)
-        if isinstance(table, FeatureTable) and new:
-            table = replace(table, scale=scale)
+        sizes, spread = list[np.ndarray](), ColumnSpread(table.free)
+        for block in self._map(partial(measure_block, numbering), range(len(self._features))):
+            sizes.append(block.sizes)
+            if block.dense is not None:
+                spread.add(block.dense)
+        if isinstance(table, FeatureTable) and self._known is None:
+            table = replace(table, scale=spread.scale())
         about: dict[str, Any] = {"metric": self._content.metric.signature, "split": self._split}
         if len(sources := self._sources()) > 1:
             about["sources"] = [list(each) for each in sources.items()]  # in this order
-        writers = [ShardWriter(self._made("corpus"))]
-        if keeps_origins(self._recipe, self._split):
-            writers.append(ShardWriter(self._made("origins")))
-        tasks, directories = list[PartTask](), list[Path]()
-        for number, sections in enumerate(divide([own.sizes for own in blocks], self._recipe.data.shard_size * 1e6)):
-            places = [part_directory(writer.directory, number) for writer in writers]
-            more, sizes = lay_shard(sections, blocks, places)
-            tasks, directories = tasks + more, directories + places
-            for writer, size in zip(writers, sizes, strict=True):
-                writer.add_saved(size, (table.width, table.free))
-        for _ in self._map(partial(write_part, numbering, table.scale if table.free else None), tasks):
-            pass
-        for place in directories:
-            with reported(place):
-                finish_directory(place, table.width, table.free, about)
-        corpus, *origins = (writer.close(about) for writer in writers)
+        places = [
+            self._directory / name for name in ("corpus", "origins")[: 1 + keeps_origins(self._recipe, self._split)]
+        ]
+        for place in places:
+            place.mkdir()
+        job = ShardJob(numbering, table.scale if table.free else None, about, *places, *[None] * (2 - len(places)))
+        shards = enumerate(divide(sizes, self._recipe.data.shard_size * 1e6))
+        written = zip(*self._map(partial(write_shard, job), shards), strict=True)
+        corpus, *origins = (
+            join_shards(place, of, table.width, table.free, about) for place, of in zip(places, written, strict=True)
+        )
         found = {**self._count.as_dict(), "seconds": self._clock.seconds}
         seen = sample(self._job.spool.load(block, SeenSample) for block in range(len(self._features)))
         return Extracted(corpus, self._ids, found, seen, origins=origins[0] if origins else None), table
-
-    def _made(self, name: str) -> Path:
-        """A new directory for shards."""
-        (self._directory / name).mkdir()
-        return self._directory / name
 
     def _map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
         """``Engine.map``, timed."""

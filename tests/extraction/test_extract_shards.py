@@ -254,7 +254,7 @@ def test_templates_that_fail_in_a_worker(data, tmp_path, monkeypatch):
         extract_training(recipe, engine)
 
 
-@pytest.mark.parametrize("stage", ["extract_block", "measure_block", "write_part"])
+@pytest.mark.parametrize("stage", ["extract_block", "measure_block", "write_shard"])
 def test_an_interrupted_extraction_leaves_its_spool_only(stage, data, tmp_path, monkeypatch):
     class Interrupted(LocalEngine):
         def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
